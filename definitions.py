@@ -1,0 +1,46 @@
+"""The one place that wires assets, resources, jobs and schedules; workspace.yaml names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+
+from assets.alerts import alerts
+from assets.final_windows import final_windows
+from assets.keyed_windows import keyed_windows
+from assets.raw_events import raw_events
+from assets.schedules import all_assets_job, newest_day_schedule
+from resources.spark import spark_resource
+from windows_pipeline.config import Pipeline, load_pipelines
+from windows_pipeline.settings import Settings, load_settings
+
+
+def build_definitions(settings: Settings) -> dg.Definitions:
+    """The definitions of every pipeline in the settings' folder."""
+    pipelines = load_pipelines(settings.pipelines)
+    jobs = {pipeline.name: all_assets_job(pipeline) for pipeline in pipelines}
+    return dg.Definitions(
+        assets=[asset for pipeline in pipelines for asset in _assets(pipeline, settings)],
+        jobs=list(jobs.values()),
+        schedules=[
+            newest_day_schedule(pipeline, jobs[pipeline.name], settings) for pipeline in pipelines
+        ],
+        resources={"spark": spark_resource(settings)},
+        # One process and one Spark session a run.
+        executor=dg.in_process_executor,
+    )
+
+
+def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition]:
+    made = [raw_events(pipeline, settings)]
+    for name in pipeline.windows:
+        made += [
+            keyed_windows(pipeline, name, settings),
+            final_windows(pipeline, name, settings),
+            alerts(pipeline, name, settings),
+        ]
+    return made
+
+
+defs = build_definitions(load_settings(Path(__file__).parent))

@@ -1,0 +1,51 @@
+"""The main job on real data: `python -m demo` lands a year of flights and materializes it all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from demo.prepare_flights import prepare
+
+_ROOT = Path(__file__).parent.parent
+_LOG = _ROOT / ".cache" / "demo.log"
+_FLIGHTS = _ROOT / "data" / "flights"
+
+
+def main() -> int:
+    """Prepares, materializes and sums up; returns the exit status."""
+    console = Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
+    started = time.monotonic()
+    with console.status("landing the flights of 2013 ..."):
+        summary = prepare(_FLIGHTS)
+    console.print(
+        f"[green]landed[/] {summary.records:,} flights in {summary.days} arrival days under "
+        f"{_FLIGHTS.relative_to(_ROOT)}/ ({summary.diverted:,} diverted, without arrival time)"
+    )
+    _log_to_file()
+    # Imported here: Dagster, Spark and the definitions take seconds, and log.
+    from demo.run import materialize_year
+    from demo.summary import print_summary
+
+    if not materialize_year(console):
+        console.print(f"[red]the run failed[/]; its log: {_LOG.relative_to(_ROOT)}")
+        return 1
+    print_summary(console)
+    console.print(f"done in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def _log_to_file() -> None:
+    """Sends what Spark's JVM and Dagster print to a file; the console keeps the progress."""
+    _LOG.parent.mkdir(exist_ok=True)
+    with _LOG.open("wb") as log:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(log.fileno(), stream.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

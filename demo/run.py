@@ -1,0 +1,102 @@
+"""Materializes every asset of the flights pipeline in one Dagster run, showing progress."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+
+import dagster as dg
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from rich.console import Console
+
+from definitions import defs
+
+_JOB = "flights_all"
+_POLL_SECONDS = 0.5
+
+
+def materialize_year(console: Console) -> bool:
+    """Runs the job over all arrival days; whether it succeeded."""
+    job = defs.resolve_job_def(_JOB)
+    partitions = job.partitions_def
+    if partitions is None:
+        raise RuntimeError(f"{_JOB} has no partitions; its assets must share one definition")
+    first, last = partitions.get_first_partition_key(), partitions.get_last_partition_key()
+    run_id = str(uuid.uuid4())
+    with dg.DagsterInstance.get() as instance:
+        progress = _Progress(console, instance, run_id)
+        progress.start()
+        try:
+            result = job.execute_in_process(
+                instance=instance,
+                run_id=run_id,
+                tags={
+                    ASSET_PARTITION_RANGE_START_TAG: str(first),
+                    ASSET_PARTITION_RANGE_END_TAG: str(last),
+                },
+                raise_on_error=False,
+            )
+        finally:
+            progress.stop()
+    return result.success
+
+
+class _Progress:
+    """Follows a run's events: which step works, what it materialized, which checks held."""
+
+    def __init__(self, console: Console, instance: dg.DagsterInstance, run_id: str) -> None:
+        self._console = console
+        self._instance = instance
+        self._run_id = run_id
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._cursor: str | None = None
+        self._status = console.status("starting Spark ...")
+        self._since = time.monotonic()
+
+    def start(self) -> None:
+        self._status.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+        self._show_new()
+        self._status.stop()
+
+    def _follow(self) -> None:
+        while not self._done.wait(_POLL_SECONDS):
+            self._show_new()
+
+    def _show_new(self) -> None:
+        connection = self._instance.get_records_for_run(self._run_id, cursor=self._cursor)
+        self._cursor = connection.cursor
+        for record in connection.records:
+            event = record.event_log_entry.dagster_event
+            if event is not None:
+                self._show(event)
+
+    def _show(self, event: dg.DagsterEvent) -> None:
+        if event.is_step_start:
+            self._since = time.monotonic()
+            name = (event.step_key or "").replace("__", "/")
+            self._status.update(f"{name} ... (a run of 366 arrival days)")
+        elif event.is_step_materialization:
+            materialization = event.step_materialization_data.materialization
+            if materialization.partition != self._last_partition():
+                return
+            rows = materialization.metadata["dagster/row_count"].value
+            seconds = time.monotonic() - self._since
+            name = materialization.asset_key.to_user_string()
+            self._console.print(f"[green]materialized[/] {name}: {rows:,} rows ({seconds:.0f} s)")
+        elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            evaluation = event.asset_check_evaluation_data
+            mark = "[green]passed[/]" if evaluation.passed else "[red]FAILED[/]"
+            self._console.print(f"  check {evaluation.check_name}: {mark}")
+
+    def _last_partition(self) -> str:
+        return str(defs.resolve_job_def(_JOB).partitions_def.get_last_partition_key())

@@ -1,0 +1,69 @@
+"""Says what the demo made: rows, the worst disruptions, where it lies, what to try."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+from rich.table import Table as Grid
+
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.engine.alerts import episodes
+from windows_pipeline.settings import load_settings
+from windows_pipeline.tables.catalog import source_tables, window_tables
+
+_ROOT = Path(__file__).parent.parent
+_NEW_YORK = ZoneInfo("America/New_York")
+_WORST = 10
+
+
+def print_summary(console: Console) -> None:
+    """Prints the summary of the flights pipeline."""
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise RuntimeError("there is no Spark session; run the demo as python -m demo")
+    settings = load_settings(_ROOT)
+    pipeline = load_pipeline(settings.pipelines / "flights.yaml")
+    source = source_tables(pipeline, settings.warehouse)
+    windows = window_tables(pipeline, "hourly", settings.warehouse)
+    rows = Grid("table", "rows", "a row", title="The tables")
+    for table in (*vars(source).values(), *vars(windows).values()):
+        rows.add_row(table.name, f"{table.read(spark).count():,}", table.description)
+    console.print(rows)
+    console.print(_worst(spark, windows.alerts.location))
+    console.print(
+        f"The tables lie under {Path(settings.warehouse).relative_to(_ROOT)}/{pipeline.name}/ "
+        "(Delta).\n"
+        "What to try next:\n"
+        "  make ui                                   the Dagster UI with this run, its checks "
+        "and the alerts' plot\n"
+        "  .venv/bin/windows-pipeline episodes flights --rule quiet\n"
+        "  .venv/bin/windows-pipeline trace flights disruption LGA 2013-03-08\n"
+        "  pipelines/carriers.yaml                   a second pipeline on the same files: no "
+        "Python to write"
+    )
+
+
+def _worst(spark: SparkSession, alerts: str) -> Grid:
+    grid = Grid(
+        "day", "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
+        title=f"The {_WORST} worst disruptions (New York time; delay in minutes)",
+    )  # fmt: skip
+    found = episodes(spark.read.format("delta").load(alerts).where("rule = 'disruption'"))
+    for row in found.orderBy(F.desc("severity"), "episode_start", "key").limit(_WORST).collect():
+        start, end = _local(row.episode_start), _local(row.episode_end)
+        worst = _local(row.worst.window_start)
+        grid.add_row(
+            f"{start:%a %d %b %Y}", row.key, f"{start:%H:%M}", f"{end:%H:%M}", str(row.alerts),
+            f"{worst:%H:%M}", str(row.worst.record_count), f"{row.severity:.0f}",
+        )  # fmt: skip
+    return grid
+
+
+def _local(instant: datetime) -> datetime:
+    """A collected timestamp, which has this machine's zone and no mark of it, in New York's."""
+    return instant.astimezone(_NEW_YORK)

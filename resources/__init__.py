@@ -1,0 +1,1 @@
+"""What assets use from outside."""

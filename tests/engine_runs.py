@@ -1,0 +1,343 @@
+"""Runs the engine on the oracle's records: its kernel alone, or all of it in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from oracle import (
+    Aggregates,
+    LateRow,
+    Record,
+    RecordId,
+    SlidingDefinition,
+    WindowRow,
+    reason_late,
+)
+from strategies import Arrivals
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.sliding import reach_ms
+from windows_pipeline.engine.sliding_kernel import Closing, SlidingKernel
+from windows_pipeline.engine.stream_time import records_to_read, target_of
+from windows_pipeline.engine.timeline import (
+    Arrival,
+    Read,
+    Timeline,
+    Unit,
+    build_timeline,
+    close_ms,
+    look_back,
+)
+from windows_pipeline.windows import SlidingWindows
+
+FIRST_DAY = date(2013, 1, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+PROPERTY = settings(
+    deadline=None, print_blob=True, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
+)
+
+EVERY_FUNCTION: Aggregates = {
+    f"{function}_{column}": (function.value, column)
+    for function in Function
+    for column in ("whole", "real")
+}
+"""Each aggregate of the integers and of the doubles that `strategies.arrivals` makes."""
+
+_READ_SCHEMA = pa.schema(
+    [
+        ("target", pa.int32()),
+        ("key", pa.string()),
+        ("event_time_ms", pa.int64()),
+        ("close_time_ms", pa.int64()),
+        ("is_new", pa.bool_()),
+        ("whole", pa.int64()),
+        ("real", pa.float64()),
+    ]
+)
+
+
+class Met(NamedTuple):
+    """A record as a target unit reads it, with the close time that it met."""
+
+    target: int
+    is_new: bool
+    record: Record
+    close_time_ms: int
+
+
+class Answer(NamedTuple):
+    """What the engine says, as the oracle would, in no order."""
+
+    windows: list[WindowRow]
+    late: list[LateRow]
+
+
+def day_of(unit: int) -> date:
+    """The arrival day that stands for an oracle's unit."""
+    return FIRST_DAY + timedelta(days=unit)
+
+
+def spec_of(definition: SlidingDefinition) -> SlidingWindows:
+    """The engine's form of a definition."""
+    return SlidingWindows(
+        definition.time_difference,
+        definition.grace,
+        definition.first_window_start,
+        definition.emit_empty,
+    )
+
+
+def aggregates_of(aggregates: Aggregates) -> list[Aggregate]:
+    """The engine's form of aggregates."""
+    return [
+        Aggregate(name, Function(function), column)
+        for name, (function, column) in aggregates.items()
+    ]
+
+
+def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
+    """The arrival log's rows; a unit without records has one without a source partition."""
+    largest: dict[tuple[int, int], int] = {}
+    for record in records:
+        place = (record.unit, record.source_partition)
+        largest[place] = max(record.event_time, largest.get(place, record.event_time))
+    rows = [Arrival(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
+    empty = set(range(units)) - {record.unit for record in records}
+    return rows + [Arrival(day_of(unit), None, None) for unit in sorted(empty)]
+
+
+def timeline_of(case: Arrivals) -> Timeline:
+    """The scan of a case's log."""
+    log = log_of(case.records, case.units)
+    return build_timeline(log, FIRST_DAY, case.definition.idle_after)
+
+
+def running_maxima(records: Sequence[Record]) -> dict[RecordId, int]:
+    """The largest event time of each record's unit and source partition up to it (rule A2)."""
+    largest: dict[tuple[int, int], int] = {}
+    maxima = {}
+    for record in sorted(records, key=lambda record: record.id):
+        place = (record.unit, record.source_partition)
+        largest[place] = max(record.event_time, largest.get(place, record.event_time))
+        maxima[record.id] = largest[place]
+    return maxima
+
+
+def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> list[Met]:
+    """What `records_to_read` gives, without Spark."""
+    maxima = running_maxima(case.records)
+    grace_ms = case.definition.grace
+    met = []
+    for read in reads:
+        unit = timeline.unit(read.unit)
+        assert unit is not None
+        for record in case.records:
+            is_new = read.unit == read.target
+            if day_of(record.unit) != read.unit:
+                continue
+            if not is_new and record.event_time < read.from_ms:
+                continue
+            before = unit.stream_time_before_ms.get(str(record.source_partition))
+            known = [time for time in (maxima[record.id], before) if time is not None]
+            close_time = max(*known, unit.in_force_before_ms) - grace_ms
+            met.append(Met(target_of(read.target), is_new, record, close_time))
+    return met
+
+
+def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[Read]:
+    """What the given units' windows need."""
+    days = [day_of(unit) for unit in units]
+    return look_back(timeline, days, reach_ms(spec_of(case.definition)), case.definition.grace)
+
+
+def closings_of(units: Iterable[Unit], grace_ms: int) -> dict[int, Closing]:
+    """The close times around each unit, by target number."""
+    return {
+        target_of(unit.day): Closing(
+            close_ms(unit.in_force_before_ms, grace_ms), close_ms(unit.in_force_after_ms, grace_ms)
+        )
+        for unit in units
+    }
+
+
+def run_kernel(
+    case: Arrivals,
+    aggregates: Aggregates,
+    units: Iterable[int] | None = None,
+    cuts: Sequence[int] = (),
+) -> Answer:
+    """Computes the given units (None for all) with the kernel, in one run.
+
+    Args:
+        case: The records and windows.
+        aggregates: What to compute.
+        units: The target units.
+        cuts: Where the sorted records are cut into batches, counted around the end.
+    """
+    timeline = timeline_of(case)
+    wanted = range(case.units) if units is None else units
+    return answer_from(case, aggregates, records_met(case, timeline, reads_of(case, timeline, wanted)), cuts)
+
+
+def answer_from(
+    case: Arrivals, aggregates: Aggregates, met: Sequence[Met], cuts: Sequence[int] = ()
+) -> Answer:
+    """The kernel's answer for records as they were met; see `run_kernel`."""
+    definition = case.definition
+    reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
+    kept = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
+    on_arrival = [
+        LateRow(each.record.unit, each.record.id, reason)
+        for each, reason in zip(met, reasons, strict=True)
+        if reason is not None and each.is_new
+    ]
+    closings = closings_of(timeline_of(case).units, definition.grace)
+    kernel = SlidingKernel(spec_of(definition), aggregates_of(aggregates), closings)
+    rows = [row for batch in kernel(batches_of(kept, cuts)) for row in batch.to_pylist()]
+    windows = [
+        window_row(row, aggregates, target_of(FIRST_DAY))
+        for row in rows
+        if row["window_end_ms"] is not None
+    ]
+    settled = {
+        (row["target"], row["key"], row["uncounted_time_ms"], row["uncounted_close_ms"])
+        for row in rows
+        if row["uncounted_time_ms"] is not None
+    }
+    on_settling = [
+        LateRow(each.target - target_of(FIRST_DAY), each.record.id, "uncounted")
+        for each in kept
+        if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
+    ]
+    return Answer(windows, on_arrival + on_settling)
+
+
+def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Records sorted as Spark sorts them, ties as they come, in batches, some of them empty."""
+
+    def place(each: Met) -> tuple[int, bool, str, int]:
+        key = each.record.key
+        return (each.target, key is not None, key or "", each.record.event_time)
+
+    rows = [
+        {
+            "target": each.target,
+            "key": each.record.key,
+            "event_time_ms": each.record.event_time,
+            "close_time_ms": each.close_time_ms,
+            "is_new": each.is_new,
+            **each.record.values,
+        }
+        for each in sorted(met, key=place)
+    ]
+    whole = pa.RecordBatch.from_pylist(rows, _READ_SCHEMA)
+    places = sorted(cut % (len(rows) + 1) for cut in cuts)
+    for start, end in pairwise([0, *places, len(rows)]):
+        yield whole.slice(start, end - start)
+
+
+def window_row(row: Mapping[str, Any], aggregates: Aggregates, first_target: int) -> WindowRow:
+    """A window of the engine as the oracle writes it; the first target is unit 0."""
+    return WindowRow(
+        row["target"] - first_target,
+        row["key"],
+        row["window_start_ms"],
+        row["window_end_ms"],
+        row["first_event_time_ms"],
+        row["last_event_time_ms"],
+        row["record_count"],
+        {name: row[name] for name in aggregates},
+        row["closed"],
+    )
+
+
+def texts(rows: Iterable[object]) -> list[str]:
+    """Rows in one order, comparable to the bit: repr tells NaN, 1 from 1.0 and 0.0 from -0.0."""
+    return sorted(map(repr, rows))
+
+
+class SparkRun:
+    """Cases of one definition in one Spark job, each in arrival days of its own.
+
+    Only `idle_after` may differ from case to case. The timelines are scanned apart and then
+    stand one behind the other, so that no case knows of another.
+
+    Attributes:
+        records: What `records_to_read` gives for all of them, every unit a target.
+        spec: Their windows.
+        closings: By target, the close times around it.
+    """
+
+    def __init__(self, spark: SparkSession, cases: Sequence[Arrivals]) -> None:
+        definition = cases[0].definition
+        self.spec = spec_of(definition)
+        self._first_unit = [0]
+        units: list[Unit] = []
+        reads: list[Read] = []
+        raw: list[tuple[object, ...]] = []
+        for case in cases:
+            assert spec_of(case.definition) == self.spec
+            first = self._first_unit[-1]
+            moved = Arrivals(
+                [_in_unit(record, record.unit + first) for record in case.records],
+                case.units,
+                case.definition,
+            )
+            log = [
+                Arrival(row.unit + timedelta(days=first), row.source_partition, row.max_event_time_ms)
+                for row in log_of(case.records, case.units)
+            ]
+            timeline = build_timeline(log, day_of(first), definition_idle(case))
+            days = range(first, first + case.units)
+            reads += reads_of(moved, timeline, days)
+            units += timeline.units
+            raw += _raw_rows(moved.records)
+            self._first_unit.append(first + case.units)
+        self.closings = closings_of(units, definition.grace)
+        raw_events = spark.createDataFrame(
+            raw,
+            "unit date, source_partition string, offset bigint, key string, "
+            "event_time timestamp, running_max timestamp, whole bigint, real double",
+        )
+        self.records = records_to_read(
+            raw_events, Timeline(tuple(units)), reads, definition.grace
+        )
+
+    def windows(self, rows: Iterable[Mapping[str, Any]], aggregates: Aggregates) -> list[list[str]]:
+        """The windows of each case, as texts of the oracle's rows."""
+        by_case: list[list[WindowRow]] = [[] for _ in self._first_unit[1:]]
+        for row in rows:
+            case, first_target = self._case_of(row["target"])
+            by_case[case].append(window_row(row, aggregates, first_target))
+        return [texts(found) for found in by_case]
+
+    def late(self, rows: Iterable[Mapping[str, Any]]) -> list[list[LateRow]]:
+        """The late records of each case, sorted."""
+        by_case: list[list[LateRow]] = [[] for _ in self._first_unit[1:]]
+        for row in rows:
+            case, first_target = self._case_of(target_of(row["unit"]))
+            name = self.record_id(row)
+            by_case[case].append(
+                LateRow(target_of(row["unit"]) - first_target, name, row["reason"])
+            )
+        return [sorted(found) for found in by_case]
+
+    def record_id(self, row: Mapping[str, Any]) -> RecordId:
+        """The oracle's name for a late record."""
+        _, first_target = self._case_of(target_of(row["arrived_unit"]))
+        unit = target_of(row["arrived_unit"]) - first_target
+        return RecordId(unit, int(row["source_partition"]), row["offset"])
+
+    def _case_of(self, target: int) -> tuple[int, int]:
+        unit = target - target_of(FIRST_DAY)
+        case = max(i for i, first in enumerate(self._first_unit[:-1]) if first <= unit)
+        return case, target_of(day_of(self._first_unit[case]))

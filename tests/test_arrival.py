@@ -1,0 +1,119 @@
+"""Offsets and running maxima follow arrival, however the records came (rules A1, A2)."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+
+DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
+SCHEMA = (
+    "unit date, source_partition string, key string, event_time bigint, came timestamp, "
+    "file string, value double"
+)
+Record = tuple[date, str, str, int, datetime, str, float | None]
+
+
+def records_of(seed: int, count: int) -> list[Record]:
+    """Records with many ties in arrival and event time, and some that are all alike."""
+    pick = random.Random(seed)
+    start = datetime(2013, 1, 1)
+    return [
+        (
+            pick.choice(DAYS[:2]),
+            pick.choice(["0", "1"]),
+            pick.choice("ab"),
+            pick.randrange(-20, 20),
+            start + timedelta(minutes=pick.randrange(count // 8)),
+            pick.choice(["f1", "f2", "f3"]),
+            pick.choice([None, 0.5, 1.5]),
+        )
+        for _ in range(count)
+    ]
+
+
+def null_first(value: Any) -> tuple[bool, Any]:
+    return (value is not None, value if value is not None else 0)
+
+
+def by_hand(records: list[Record], *, by_file: bool) -> list[tuple[Any, ...]]:
+    """The rule in plain Python: sort each unit's partition, count, keep the maximum."""
+    places: dict[tuple[date, str], list[Record]] = defaultdict(list)
+    for record in records:
+        places[record[:2]].append(record)
+    numbered: list[tuple[Any, ...]] = []
+    for (unit, partition), members in places.items():
+        first = 5 if by_file else 4
+        members.sort(key=lambda r: (r[first], r[3], r[2], r[4], null_first(r[6])))
+        most = -(2**63)
+        for offset, (_, _, key, time, came, _, value) in enumerate(members):
+            most = max(most, time)
+            numbered.append((unit, partition, offset, most, key, time, came, value))
+    return numbered
+
+
+@pytest.mark.parametrize("arrival", ["came", None])
+def test_offsets_and_running_maxima_follow_arrival(
+    spark: SparkSession, arrival: str | None
+) -> None:
+    """Rules A1 and A2, against the same rule in plain Python."""
+    records = records_of(seed=3, count=300)
+    ordered = in_arrival_order(spark.createDataFrame(records, SCHEMA), arrival)
+    assert "file" not in ordered.columns
+    names = [
+        "unit",
+        "source_partition",
+        "offset",
+        "running_max",
+        "key",
+        "event_time",
+        "came",
+        "value",
+    ]
+    found = [tuple(row) for row in ordered.select(*names).collect()]
+    expected = by_hand(records, by_file=arrival is None)
+    assert sorted(found, key=lambda row: row[:3]) == sorted(expected, key=lambda row: row[:3])
+
+
+def test_the_order_does_not_depend_on_files_or_partitions(spark: SparkSession) -> None:
+    """Rule A1: other files, another order of rows, another number of tasks, same numbers."""
+    records = records_of(seed=4, count=200)
+    moved = [(*record[:5], f"g{i % 7}", record[6]) for i, record in enumerate(records)]
+    random.Random(5).shuffle(moved)
+    one = spark.createDataFrame(records, SCHEMA).coalesce(1)
+    other = spark.createDataFrame(moved, SCHEMA).repartition(7)
+    first, second = in_arrival_order(one, "came"), in_arrival_order(other, "came")
+    assert first.exceptAll(second).count() == 0
+    assert second.exceptAll(first).count() == 0
+
+
+def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) -> None:
+    """Rule A2: a unit with nothing accepted is there all the same."""
+    one, two, three = DAYS
+    ordered = spark.createDataFrame(
+        [(one, "0", 0, 70), (one, "0", 1, 50), (one, "1", 0, -3), (two, "0", 0, 60)],
+        "unit date, source_partition string, offset bigint, event_time bigint",
+    )
+    rejected = spark.createDataFrame([(one,), (three,), (three,)], "unit date")
+    log = arrival_log(ordered, rejected, DAYS)
+    assert log.columns == [
+        "unit",
+        "source_partition",
+        "first_offset",
+        "last_offset",
+        "rows",
+        "max_event_time",
+        "unit_rejected",
+    ]
+    assert {tuple(row) for row in log.collect()} == {
+        (one, "0", 0, 1, 2, 70, 1),
+        (one, "1", 0, 0, 1, -3, 1),
+        (two, "0", 0, 0, 1, 60, 0),
+        (three, None, None, None, 0, None, 2),
+    }

@@ -1,0 +1,506 @@
+"""A pipeline's file is read whole, or refused with place, value and cure."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from windows_pipeline.config import (
+    ConfigError,
+    Pipeline,
+    definition_changes,
+    definition_digest,
+    load_pipeline,
+    load_pipelines,
+    table_definition,
+)
+from windows_pipeline.windows import SlidingWindows
+
+PIPELINES = Path(__file__).parent.parent / "pipelines"
+FLIGHTS = (PIPELINES / "flights.yaml").read_text()
+
+
+def load_text(folder: Path, text: str) -> Pipeline:
+    file = folder / "flights.yaml"
+    file.write_text(text)
+    return load_pipeline(file)
+
+
+def changed(old: str, new: str) -> str:
+    assert FLIGHTS.count(old) == 1, f"{old!r} must be there once"
+    return FLIGHTS.replace(old, new)
+
+
+def line_of(text: str, part: str) -> int:
+    assert text.count(part) == 1, f"{part!r} must be there once"
+    return text[: text.index(part)].count("\n") + 1
+
+
+def problems_of(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as refused:
+        load_text(folder, text)
+    return refused.value.problems
+
+
+def test_flights_say_what_they_compute() -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    hourly = flights.windows["hourly"]
+    assert flights.name == "flights"
+    assert flights.source.max_ahead == 3_600_000
+    assert flights.source.values == {
+        "carrier": "string",
+        "flight": "bigint",
+        "dest": "string",
+        "dep_delay": "double",
+        "arr_delay": "double",
+        "distance": "bigint",
+    }
+    assert (flights.partitions.start, flights.partitions.end) == (
+        date(2013, 1, 1),
+        date(2014, 1, 1),
+    )
+    assert hourly.spec == SlidingWindows(3_600_000, 21_600_000, None, emit_empty=True)
+    assert [str(aggregate) for aggregate in hourly.aggregate_list] == [
+        "avg(dep_delay)",
+        "max(dep_delay)",
+        "min(dep_delay)",
+        "sum(distance)",
+    ]
+    assert hourly.result_columns(flights.source) == {
+        "key": "string",
+        "window_start": "timestamp",
+        "window_end": "timestamp",
+        "first_event_time": "timestamp",
+        "last_event_time": "timestamp",
+        "record_count": "bigint",
+        "avg_dep_delay": "double",
+        "max_dep_delay": "double",
+        "min_dep_delay": "double",
+        "total_distance": "bigint",
+    }
+
+
+def test_rules_keep_their_text_and_give_sql() -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    hourly = flights.windows["hourly"]
+    rule = hourly.alerts["disruption"]
+    columns = hourly.result_columns(flights.source)
+    assert rule.when == "record_count >= 10 and avg_dep_delay > 60"
+    assert rule.when_sql(columns) == "(`record_count` >= 10) AND (`avg_dep_delay` > 60)"
+    assert rule.severity_sql(columns) == "`avg_dep_delay`"
+
+
+def test_a_second_pipeline_is_a_second_file() -> None:
+    carriers, flights = load_pipelines(PIPELINES)
+    assert (carriers.name, flights.name) == ("carriers", "flights")
+    assert carriers.source.path == flights.source.path
+    assert carriers.source.key == "carrier"
+    assert len(carriers.windows) > 1
+
+
+def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
+    for written in (
+        "2013-01-01T00:00:00Z",
+        "2012-12-31 19:00:00-05:00",
+        "'2013-01-01T00:00:00+00:00'",
+    ):
+        text = changed("emit_empty: true", f"first_window_start: {written}")
+        spec = load_text(tmp_path, text).windows["hourly"].spec
+        assert spec.first_window_start_ms == 1_356_998_400_000
+
+
+# What is written instead of a part of the file, the field that is wrong, the value that the
+# message shows, and words of the cure. The part also tells the expected line.
+BROKEN = [
+    ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
+    ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl' or 'parquet'"),
+    ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write one"),
+    ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
+    ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
+    ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
+    ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),
+    ("flight: bigint", "Origin: bigint", "source.columns.Origin", "Origin", "in case only"),
+    ("key: origin", "key: orign", "source.key", "orign", "did you mean 'origin'?"),
+    ("key: origin", "key: dep_delay", "source.key", "dep_delay", "must be string or bigint"),
+    ("key: origin", "key: landed_at", "source.arrival", "landed_at", "name another column"),
+    ("event_time: departed_at", "event_time: dest", "source.event_time", "dest", "timestamp or"),
+    ("arrival: landed_at", "arrival: landed", "source.arrival", "landed", "'landed_at'?"),
+    ("max_ahead: 1 hour", "max_ahead: -1 hour", "source.max_ahead", "-1 hour", "not be negative"),
+    ("arrival: landed_at", "idle_after: 0 days", "source.idle_after", "0 days", "above zero"),
+    ("start: 2013-01-01", "start: 2013-02-30", "partitions.start", "2013-02-30", "calendar"),
+    ("start: 2013-01-01", "start: 2013", "partitions.start", "2013", "write it as 2013-01-31"),
+    ("end: 2014-01-01", "end: 2012-01-01", "partitions.end", "2012-01-01", "or a later one"),
+    ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "use 'sliding'"),
+    ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "write a unit"),
+    ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "write a unit"),
+    ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),
+    ("grace: 6 hours", "grace: 6 mins", "windows.hourly.grace", "6 mins", "use milliseconds"),
+    (
+        "time_difference: 60 minutes",
+        "time_difference: 0 minutes",
+        "windows.hourly.time_difference",
+        "0 minutes",
+        "above zero",
+    ),
+    (
+        "emit_empty: true",
+        "first_window_start: 2013-01-01 00:00:00",
+        "windows.hourly.first_window_start",
+        "2013-01-01 00:00:00",
+        "write a time with its zone",
+    ),
+    ("emit_empty: true", "emit_empty: 'yes'", "windows.hourly.emit_empty", "yes", "without quotes"),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: mean(dep_delay)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "mean(dep_delay)",
+        "use one of count, sum, min, max, avg",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: avg(depdelay)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "avg(depdelay)",
+        "did you mean 'dep_delay'?",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: count(origin)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "count(origin)",
+        "take a value column",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: avg(carrier)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "avg(carrier)",
+        "avg takes bigint or double",
+    ),
+    (
+        "min_dep_delay: min(dep_delay)",
+        "closed: min(dep_delay)",
+        "windows.hourly.aggregates.closed",
+        "closed",
+        "rename it",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: record_count >= 10 and avg_delay > 60",
+        "windows.hourly.alerts.disruption.when",
+        "record_count >= 10 and avg_delay > 60",
+        "did you mean 'avg_dep_delay'?",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: avg_dep_delay > 3  ",
+        "windows.hourly.alerts.disruption.severity",
+        "avg_dep_delay > 3",
+        "give a number",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: 1  ",
+        "windows.hourly.alerts.disruption.severity",
+        "1",
+        "put it in quotes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "value", "cure"), BROKEN)
+def test_a_mistake_is_told_by_file_line_field_value_and_cure(
+    tmp_path: Path, old: str, new: str, field: str, value: str, cure: str
+) -> None:
+    text = changed(old, new)
+    # The key's own line; where another field of the source is to blame, that one's.
+    blamed = old if old.strip().startswith(field.rsplit(".", 1)[-1]) else new
+    if field == "source.arrival" and new.startswith("key"):
+        blamed = "  arrival:"
+    line = line_of(text, blamed if blamed in text else new)
+    (problem,) = problems_of(tmp_path, text)
+    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r} "
+    assert problem.startswith(start)
+    assert cure in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "field", "around"),
+    [
+        ("    grace: 6 hours\n", "windows.hourly.grace", "  hourly:"),
+        ("    time_difference: 60 minutes\n", "windows.hourly.time_difference", "  hourly:"),
+        ("  key: origin\n", "source.key", "\nsource:"),
+        ("  start: 2013-01-01\n", "partitions.start", "\npartitions:"),
+        (
+            "        severity: -record_count\n",
+            "windows.hourly.alerts.quiet.severity",
+            "      quiet:",
+        ),
+    ],
+)
+def test_a_missing_field_is_told_where_it_lacks(
+    tmp_path: Path, old: str, field: str, around: str
+) -> None:
+    text = changed(old, "")
+    line = line_of(text, around) + around.count("\n")
+    (problem,) = problems_of(tmp_path, text)
+    parent, _, name = field.rpartition(".")
+    assert problem == (
+        f"{tmp_path / 'flights.yaml'}:{line}: {field}: is missing; write '{name}: ...' in {parent}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "cure"),
+    [
+        ("max_ahead: 1 hour", "max_ahaed: 1 hour", "source.max_ahaed", "did you mean 'max_ahead'"),
+        ("emit_empty: true", "watermark: 3", "windows.hourly.watermark", "the fields are kind"),
+        ("end: 2014-01-01", "ends: 2014-01-01", "partitions.ends", "did you mean 'end'"),
+    ],
+)
+def test_an_unknown_field_is_told_with_the_nearest_known(
+    tmp_path: Path, old: str, new: str, field: str, cure: str
+) -> None:
+    text = changed(old, new)
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line_of(text, new)}: {field}: ")
+    assert cure in problem
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "field"),
+    [
+        ("      disruption:", "      quiet:", "windows.hourly.alerts.disruption"),
+        (
+            "      max_dep_delay: max(dep_delay)",
+            "      min_dep_delay: min(dep_delay)",
+            "windows.hourly.aggregates.max_dep_delay",
+        ),
+        ("    dest: string", "    distance: bigint", "source.columns.dest"),
+        ("    kind: sliding", "    grace: 6 hours", "windows.hourly.kind"),
+    ],
+)
+def test_a_name_that_is_there_twice_is_told_with_both_lines(
+    tmp_path: Path, first: str, again: str, field: str
+) -> None:
+    name = first.split(":")[0]
+    rest = again.split(":", 1)[1]
+    text = changed(again, f"{name}:{rest}")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(name)]
+    problem = problems_of(tmp_path, text)[0]
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{lines[1]}: {field}: ")
+    assert f"on line {lines[0]} and on line {lines[1]}; rename or remove one" in problem
+
+
+def test_windows_of_one_name_are_told(tmp_path: Path) -> None:
+    text = FLIGHTS + "  hourly:\n    kind: sliding\n"
+    (problem,) = problems_of(tmp_path, text)
+    assert "windows.hourly: 'hourly' is there twice" in problem
+
+
+def test_all_problems_come_at_once(tmp_path: Path) -> None:
+    text = changed("grace: 6 hours", "grace: 6").replace("key: origin", "key: orign")
+    text = text.replace("max(dep_delay)", "max(dep_delays").replace("end: 2014", "end: 2011")
+    text = text.replace("        severity: -record_count\n", "")
+    fields = [re.split(r":\d+: |: ", problem)[1] for problem in problems_of(tmp_path, text)]
+    assert sorted(fields) == [
+        "partitions.end",
+        "source.key",
+        "windows.hourly.aggregates.max_dep_delay",
+        "windows.hourly.alerts.quiet.severity",
+        "windows.hourly.grace",
+    ]
+
+
+def test_good_windows_are_held_against_the_source_beside_bad_ones(tmp_path: Path) -> None:
+    text = changed("avg(dep_delay)", "avg(delay)") + "  daily:\n    kind: sliding\n"
+    fields = [re.split(r":\d+: |: ", problem)[1] for problem in problems_of(tmp_path, text)]
+    assert "windows.hourly.aggregates.avg_dep_delay" in fields
+    assert "windows.daily.grace" in fields
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "cure"),
+    [
+        ("", 1, "write a pipeline"),
+        ("# nothing\n", 1, "write a pipeline"),
+        ("- a\n- b\n", 1, "write 'name: value' lines"),
+        ("name: x\nsource: [1, 2\n", 3, "check the indentation"),
+        ("name: x\n\tsource: y\n", 2, "check the indentation"),
+        ("name: x\n---\nname: y\n", 2, "check the indentation"),
+        ("name: &a x\nsource: *a\n", 2, "write the value out"),
+        ("name: !!python/object/apply:os.system ['true']\n", 1, "could not determine"),
+        ("name: \x00\n", 1, "remove that character"),
+    ],
+)
+def test_a_file_that_is_no_pipeline_is_refused(
+    tmp_path: Path, text: str, line: int, cure: str
+) -> None:
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: ")
+    assert cure in problem
+
+
+def test_a_key_that_yaml_reads_as_something_else_is_told(tmp_path: Path) -> None:
+    text = changed("dest: string", "no: string")
+    (problem,) = problems_of(tmp_path, text)
+    assert f":{line_of(text, '    no:')}: source.columns: 'no' is no text" in problem
+    assert "put it in quotes" in problem
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nothing.yaml: can't be read"):
+        load_pipeline(tmp_path / "nothing.yaml")
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes(b"name: x\n# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml:2: is not UTF-8"):
+        load_pipeline(latin)
+
+
+def test_windows_take_no_table_name(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, changed("  hourly:", "  raw_events:"))
+    assert "'raw_events' is a table's name; take another" in problem
+
+
+def test_no_windows_are_refused(tmp_path: Path) -> None:
+    text = FLIGHTS[: FLIGHTS.index("windows:")] + "windows: {}\n"
+    (problem,) = problems_of(tmp_path, text)
+    assert "name at least one" in problem
+
+
+def test_a_column_may_have_its_roles_own_name(tmp_path: Path) -> None:
+    text = FLIGHTS.replace("origin: string", "key: string").replace("key: origin", "key: key")
+    text = text.replace("departed_at", "event_time")
+    source = load_text(tmp_path, text).source
+    assert (source.key, source.event_time) == ("key", "event_time")
+
+
+def test_a_folder_gives_the_problems_of_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(FLIGHTS)
+    (tmp_path / "b.yaml").write_text(FLIGHTS)
+    (tmp_path / "c.yml").write_text("")
+    with pytest.raises(ConfigError) as refused:
+        load_pipelines(tmp_path)
+    twice, empty = refused.value.problems
+    line = line_of(FLIGHTS, "name: flights")
+    assert twice.startswith(f"{tmp_path / 'b.yaml'}:{line}: name: 'flights' ")
+    assert str(tmp_path / "a.yaml") in twice
+    assert empty.startswith(f"{tmp_path / 'c.yml'}:1: is empty")
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no folder"):
+        load_pipelines(tmp_path / "nowhere")
+
+
+TABLES = ("keyed_windows", "late_records", "final_windows", "alerts")
+
+
+def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
+    shared = ("raw_events", "rejected_records", "arrival_log")
+    return {
+        **{table: table_definition(pipeline, None, table) for table in shared},
+        **{table: table_definition(pipeline, "hourly", table) for table in TABLES},
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("time_difference: 60 minutes", "time_difference: 1 hour"),
+        ("max_ahead: 1 hour", "max_ahead: 3600 seconds"),
+        ("path: data/flights  ", "path: elsewhere  "),
+        ("end: 2014-01-01", "end: 2015-01-01"),
+        ("avg(dep_delay)", "AVG( dep_delay )"),
+        ("emit_empty: true", "emit_empty: true\n    partial_results: true"),
+        (
+            "      max_dep_delay: max(dep_delay)\n      min_dep_delay: min(dep_delay)\n",
+            "      min_dep_delay: min(dep_delay)\n      max_dep_delay: max(dep_delay)\n",
+        ),
+    ],
+)
+def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str, new: str) -> None:
+    before = definitions(load_text(tmp_path, FLIGHTS))
+    after = definitions(load_text(tmp_path, changed(old, new)))
+    assert after == before
+    for table, definition in after.items():
+        assert definition_digest(definition) == definition_digest(before[table])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "touched", "change"),
+    [
+        (
+            "grace: 6 hours",
+            "grace: 5 hours",
+            set(TABLES),
+            "windows.hourly.grace: was '6 hours', is '5 hours'",
+        ),
+        (
+            "      min_dep_delay: min(dep_delay)\n",
+            "",
+            set(TABLES),
+            "windows.hourly.aggregates.min_dep_delay: was 'min(dep_delay)', is gone",
+        ),
+        (
+            "severity: -record_count",
+            "severity: record_count",
+            {"alerts"},
+            "windows.hourly.alerts.quiet.severity: was '-record_count', is 'record_count'",
+        ),
+        (
+            "emit_empty: true",
+            "emit_empty: true\n    partial_results: false",
+            {"keyed_windows"},
+            "windows.hourly.partial_results: was 'true', is 'false'",
+        ),
+        (
+            "max_ahead: 1 hour",
+            "max_ahead: 1 hour\n  idle_after: 1 day",
+            set(TABLES),
+            "source.idle_after: was not there, is '1 day'",
+        ),
+        (
+            "max_ahead: 1 hour",
+            "max_ahead: 2 hours",
+            {"raw_events", "rejected_records", "arrival_log", *TABLES},
+            "source.max_ahead: was '1 hour', is '2 hours'",
+        ),
+        (
+            "start: 2013-01-01",
+            "start: 2013-01-02",
+            {"raw_events", "rejected_records", "arrival_log", *TABLES},
+            "partitions.start: was '2013-01-01', is '2013-01-02'",
+        ),
+    ],
+)
+def test_a_change_touches_the_tables_that_depend_on_it(
+    tmp_path: Path, old: str, new: str, touched: set[str], change: str
+) -> None:
+    before = definitions(load_text(tmp_path, FLIGHTS))
+    after = definitions(load_text(tmp_path, changed(old, new)))
+    assert {table for table in before if before[table] != after[table]} == touched
+    for table in touched:
+        assert definition_changes(before[table], after[table]) == [change]
+        assert definition_digest(before[table]) != definition_digest(after[table])
+
+
+@pytest.mark.parametrize(
+    ("windows_name", "table", "cure"),
+    [
+        ("hourly", "raw_events", "give None"),
+        ("hourly", "final_window", "did you mean 'final_windows'"),
+        (None, "alerts", "use one of hourly"),
+        ("daily", "alerts", "use one of hourly"),
+    ],
+)
+def test_a_definition_of_no_table_is_refused(
+    windows_name: str | None, table: str, cure: str
+) -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    with pytest.raises(ValueError, match=cure):
+        table_definition(flights, windows_name, table)

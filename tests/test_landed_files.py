@@ -1,0 +1,213 @@
+"""Landed files of each format are read whole, and only them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import random
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from windows_pipeline.config.model import Source
+from windows_pipeline.sources.landed_files import landed_days, read_landed
+
+DAY = date(2013, 1, 1)
+NEXT = date(2013, 1, 2)
+COLUMNS = {"id": "string", "at": "timestamp", "n": "double"}
+
+
+def source_of(kind: str, columns: dict[str, str] | None = None) -> Source:
+    names = columns or COLUMNS
+    fields = {"path": "data", "format": kind, "columns": names, "key": "id", "event_time": "at"}
+    return Source.model_validate(fields)
+
+
+def land(root: Path, day: date, name: str, content: str | bytes) -> Path:
+    folder = root / str(day)
+    folder.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+def read(spark: SparkSession, source: Source, root: Path, *days: date) -> list[Row]:
+    rows = read_landed(spark, source, str(root), days or (DAY,)).collect()
+    return sorted(rows, key=lambda row: (row.unit, row.file, row.original))
+
+
+def values(row: Row, *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names or ("id", "at", "n"))
+
+
+def test_landed_days_are_the_day_folders_in_order(tmp_path: Path) -> None:
+    for name in ("2013-01-02", "2012-12-31", "2013-02-30", "2013-1-3", "_delta_log", "x2013-01-04"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "2013-01-05").write_text("a file, no folder")
+    expected = [date(2012, 12, 31), date(2013, 1, 2)]
+    assert landed_days(str(tmp_path)) == expected
+    assert landed_days(tmp_path.as_uri()) == expected
+
+
+def test_a_missing_path_is_named_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere: there is no such folder; land"):
+        landed_days(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_day_without_folder_is_an_error_and_an_empty_folder_is_not(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / str(DAY)).mkdir()
+    landed = read_landed(spark, source_of(kind), str(tmp_path), [DAY])
+    assert landed.columns == ["unit", "file", "original", "malformed", "id", "at", "n"]
+    assert landed.count() == 0
+    with pytest.raises(FileNotFoundError, match=r"2013-01-02: there is no such folder.*empty"):
+        read_landed(spark, source_of(kind), str(tmp_path), [DAY, NEXT])
+
+
+def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    line = ' {"n": 1.5, "ID": "no", "id": {"a": [1, "x"]}, "more": 7}'
+    land(tmp_path, DAY, "a.jsonl", f'{line}\n\n   \n{{"id":"b","at":null,"n":NaN}}\r\n')
+    second, first = sorted(read(spark, source_of("jsonl"), tmp_path), key=lambda row: -len(row.id))
+    assert (second.unit, second.file, second.original) == (DAY, "a.jsonl", line)
+    assert values(second) == ('{"a":[1,"x"]}', None, "1.5")
+    assert first.original == '{"id":"b","at":null,"n":NaN}'
+    assert values(first) == ("b", None, "NaN")
+    assert not first.malformed
+    assert not second.malformed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "junk",
+        '{"id":"a"',
+        '{"id":"a"} junk',
+        '{"id":"a"}{"id":"b"}',
+        '{"id":"a"},{"id":"b"}',
+        '[{"id":"a"}]',
+        '"a"',
+        "3",
+        "null",
+        "]",
+        "{'id':'a'}",
+        '{"id":"a"}],[{"id":"b"}',
+    ],
+)
+def test_a_line_that_is_not_one_json_object_is_malformed(
+    spark: SparkSession, tmp_path: Path, line: str
+) -> None:
+    land(tmp_path, DAY, "a.jsonl", f'{line}\n{{"id":"good"}}\n')
+    rows = read(spark, source_of("jsonl"), tmp_path)
+    assert {row.original: row.malformed for row in rows} == {line: True, '{"id":"good"}': False}
+
+
+def test_text_of_any_kind_survives_json_and_csv(spark: SparkSession, tmp_path: Path) -> None:
+    generator = random.Random(5)
+    alphabet = "a,\"'\\ {}[]:\té\U0001f600#;|"
+    texts = ["".join(generator.choices(alphabet, k=generator.randrange(1, 8))) for _ in range(400)]
+    records = [{"id": f"{i}", "at": text, "n": "1"} for i, text in enumerate(texts)]
+    land(tmp_path / "json", DAY, "a", "".join(json.dumps(record) + "\n" for record in records))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(COLUMNS))
+    writer.writeheader()
+    writer.writerows(records)
+    land(tmp_path / "csv", DAY, "a", buffer.getvalue())
+    for kind, folder in (("jsonl", "json"), ("csv", "csv")):
+        rows = read(spark, source_of(kind), tmp_path / folder)
+        assert {int(row.id): row.at for row in rows} == dict(enumerate(texts))
+        assert not any(row.malformed for row in rows)
+
+
+def test_compressed_files_are_read_and_hidden_ones_are_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = b'{"id":"a"}\n{"id":"b"}\n'
+    land(tmp_path, DAY, "plain+[1] {x}*%41.jsonl", lines)
+    land(tmp_path, DAY, "packed.jsonl.gz", gzip.compress(lines))
+    land(tmp_path, DAY, "_SUCCESS", "junk")
+    land(tmp_path, DAY, ".part.crc", "junk")
+    rows = read(spark, source_of("jsonl"), tmp_path)
+    expected = [("packed.jsonl.gz", "a"), ("packed.jsonl.gz", "b")]
+    expected += [("plain+[1] {x}*%41.jsonl", "a"), ("plain+[1] {x}*%41.jsonl", "b")]
+    assert [(row.file, row.id) for row in rows] == expected
+    land(tmp_path / "csv", DAY, "a.csv.gz", gzip.compress(b"id,at,n\nx,y,1\n"))
+    assert [values(row) for row in read(spark, source_of("csv"), tmp_path / "csv")] == [
+        ("x", "y", "1")
+    ]
+
+
+def test_csv_columns_are_matched_by_name_in_each_folder(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    land(tmp_path, DAY, "a.csv", '\ufeffid,at,n\na,2013-01-01,1\n"b, c",,""\n\n')
+    land(tmp_path, DAY, "b.csv", '"id","at","n"\r\nd,x,2\r\n')
+    land(tmp_path, DAY, "empty.csv", "")
+    land(tmp_path, NEXT, "a.csv", "n,extra,ID,id,at\n3,e,no,f,y\n")
+    rows = read(spark, source_of("csv"), tmp_path, DAY, NEXT)
+    assert [(row.unit, row.file, row.original, *values(row)) for row in rows] == [
+        (DAY, "a.csv", '"b, c",,""', "b, c", None, None),
+        (DAY, "a.csv", "a,2013-01-01,1", "a", "2013-01-01", "1"),
+        (DAY, "b.csv", "d,x,2", "d", "x", "2"),
+        (NEXT, "a.csv", "3,e,no,f,y", "f", "y", "3"),
+    ]
+
+
+def test_csv_lines_of_other_lengths_or_with_open_quotes_are_malformed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    land(tmp_path, DAY, "a.csv", 'id,at,n\na,b\na,b,1,2\na,b,"open\n,,\n')
+    rows = read(spark, source_of("csv"), tmp_path)
+    malformed = {row.original: row.malformed for row in rows}
+    assert malformed == {"a,b": True, "a,b,1,2": True, 'a,b,"open': True, ",,": False}
+
+
+def test_csv_headers_that_do_not_fit_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, DAY, "a.csv", "id,at,n\n")
+    land(tmp_path, DAY, "b.csv", "id,n,at\n")
+    with pytest.raises(ValueError, match=r"2013-01-01/b\.csv: its header .* differs .*/a\.csv"):
+        read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
+    land(tmp_path, NEXT, "a.csv", "id,when,n\n")
+    with pytest.raises(ValueError, match=r"2013-01-02/a\.csv: .* has no column 'at'; land"):
+        read_landed(spark, source_of("csv"), str(tmp_path), [NEXT])
+
+
+def test_parquet_columns_become_text_whatever_their_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    time = datetime(2013, 1, 1, 10, 0, 0, 123456)
+    first = pd.DataFrame({"id": ["a"], "at": [time], "n": [1]})
+    second = pd.DataFrame({"id": [7, None], "n": [1.5, None], "more": [[1, 2], None]})
+    for day, name, frame in ((DAY, "a", first), (DAY, "b", second), (NEXT, "a", first)):
+        (tmp_path / str(day)).mkdir(exist_ok=True)
+        frame.to_parquet(tmp_path / str(day) / f"{name}.parquet", coerce_timestamps="us")
+    rows = read(spark, source_of("parquet"), tmp_path, DAY, NEXT)
+    text = "2013-01-01 10:00:00.123456"
+    assert [(row.unit, row.file, *values(row)) for row in rows] == [
+        (DAY, "a.parquet", "a", text, "1"),
+        (DAY, "b.parquet", "7.0", None, "1.5"),
+        (DAY, "b.parquet", None, None, None),
+        (NEXT, "a.parquet", "a", text, "1"),
+    ]
+    assert json.loads(rows[0].original) == {"id": "a", "at": text.replace(" ", "T"), "n": 1}
+    assert json.loads(rows[2].original) == {"id": None, "n": None, "more": None}
+    assert not any(row.malformed for row in rows)
+
+
+def test_parquet_times_in_nanoseconds_are_refused_with_the_cure(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / str(DAY)).mkdir()
+    frame = pd.DataFrame({"id": ["a"], "at": pd.to_datetime(["2013-01-01"]), "n": [1]})
+    frame.to_parquet(tmp_path / str(DAY) / "a.parquet")
+    with pytest.raises(
+        ValueError, match=r"a\.parquet: column 'at' .*nanoseconds|coerce_timestamps"
+    ):
+        read_landed(spark, source_of("parquet"), str(tmp_path), [DAY])

@@ -1,0 +1,259 @@
+"""A rule says what is on the list and nothing else (rules E5 and H1)."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from windows_pipeline.rules import RuleError, compile_expression
+
+COLUMNS = {
+    "key": "string",
+    "window_start": "timestamp",
+    "window_end": "timestamp",
+    "opened_on": "date",
+    "record_count": "bigint",
+    "avg_dep_delay": "double",
+}
+
+
+def condition(text: str) -> str:
+    return compile_expression(text, COLUMNS, "boolean")
+
+
+def number(text: str) -> str:
+    return compile_expression(text, COLUMNS, "number")
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(RuleError) as refused:
+        condition(text)
+    assert str(refused.value).startswith(repr(text))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("record_count < 4", "`record_count` < 4"),
+        (
+            "record_count >= 10 and avg_dep_delay > 60",
+            "(`record_count` >= 10) AND (`avg_dep_delay` > 60)",
+        ),
+        (
+            "hour(from_utc_timestamp(window_start, 'America/New_York')) between 9 and 20",
+            "HOUR(FROM_UTC_TIMESTAMP(CAST(`window_start` AS TIMESTAMP), 'America/New_York')) "
+            "BETWEEN 9 AND 20",
+        ),
+        ("key in ('EWR', 'JFK')", "`key` IN ('EWR', 'JFK')"),
+        ("opened_on is not null", "NOT (`opened_on` IS NULL)"),
+        ("window_end - interval 1 hour >= '2013-07-01 12:00:00'", None),
+        ("interval 90 minutes + window_start > timestamp '2013-07-01 00:00:00'", None),
+        ("to_date(window_start) = '2013-07-01' or opened_on < date '2013-07-01'", None),
+        ("case when record_count > 0 then avg_dep_delay else null end > 3", None),
+        ("`record_count` = 3", "`record_count` = 3"),
+    ],
+)
+def test_conditions_are_written_anew(text: str, sql: str | None) -> None:
+    written = condition(text)
+    assert sql is None or written == sql
+    # What was written says the same again: a fixed point.
+    assert condition(written) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-record_count",
+        "record_count",
+        "3.5",
+        "10L",
+        "abs(avg_dep_delay) * 2 + record_count % 7",
+        "round(avg_dep_delay, 1) + floor(1.5) + ceil(1.5)",
+        "coalesce(avg_dep_delay, 0)",
+        "least(avg_dep_delay, 100) + greatest(record_count, 1)",
+        "if(record_count > 3, 1, 0)",
+        "hour(window_start) + minute(window_start) + dayofweek(window_start)",
+        "year(opened_on) + month(opened_on) + day(window_start)",
+        "unix_millis(window_end) - unix_millis(window_start) + unix_seconds(window_end)",
+        "cast(record_count as double)",
+    ],
+)
+def test_numbers(text: str) -> None:
+    assert number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("reflect('java.lang.System', 'exit', 1) = 1", "reflect()"),
+        ("java_method('java.lang.System', 'exit', 1) = 1", "java_method()"),
+        ("(select 1) = 1", "subquery"),
+        ("exists (select 1)", "exists"),
+        ("record_count in (select 1)", "query"),
+        ("record_count = any (select 1)", "any"),
+        ("current_user() = 'x'", "current_user()"),
+        ("session_user = 'x'", "session_user()"),
+        ("rand() > 0.5", "rand()"),
+        ("now() > window_end", "now()"),
+        ("current_timestamp > window_end", "current_timestamp()"),
+        ("current_date() > opened_on", "current_date()"),
+        ("input_file_name() = 'x'", "input_file_name()"),
+        ("ai_query('model', key) = 'x'", "ai_query()"),
+        ("http_get('x') = 'y'", "http_get()"),
+        ("count(*) > 3", "count()"),
+        ("sum(record_count) over (partition by key) > 3", "window"),
+        ("exists(array(1), x -> x > 1)", "exists"),
+        ("transform(array(1), x -> x) is null", "transform()"),
+        ("key like 'J%'", "like"),
+        ("key || 'x' = 'y'", "dpipe"),
+        ("record_count & 1 = 1", "bitwiseand"),
+        ("*", "star"),
+        ("key[0] = 'x'", "bracket"),
+        (":parameter = 1", "placeholder"),
+        ("${env:HOME} = 1", "parameter"),
+        ("cast(key as binary) = 'x'", "BINARY"),
+        ("cast(record_count as struct<a: int>) is null", "STRUCT"),
+        ("try_cast(record_count as int) = 1", "safe"),
+        ("to_date(window_start, 'yyyy') = opened_on", "format"),
+        ("round(avg_dep_delay, 1, 2) = 1", "truncate"),
+        ("record_count between symmetric 3 and 1", "symmetric"),
+        ("case record_count when 1 then true end", "case"),
+    ],
+)
+def test_what_is_not_on_the_list_is_refused_by_name(text: str, named: str) -> None:
+    assert named in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "-- nothing",
+        "record_count > 3;",
+        "record_count > 3; drop table x",
+        "record_count > 3 as alias",
+        "record_count 3",
+        "record_count > 3 union select 1",
+        "select record_count > 3",
+        "drop table x",
+        "key = 'open",
+        "(" * 900 + "record_count > 3" + ")" * 900,
+        "record_count > 3 and " * 200 + "true",
+    ],
+)
+def test_anything_but_one_expression_is_refused(text: str) -> None:
+    refusal(text)
+
+
+def test_comments_and_hints_do_not_reach_spark() -> None:
+    written = condition("record_count /*+ hint */ > 3 /* c1 */ -- c2")
+    assert written == "`record_count` > 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("recordcount > 3", "did you mean 'record_count'?"),
+        ("Record_Count > 3", "did you mean 'record_count'?"),
+        ("zzz > 3", "use one of key, window_start"),
+        ("result.record_count > 3", "write the column's name alone"),
+        ("key.field = 'x'", "write the column's name alone"),
+        ("`record_count``x` > 3", "no column"),
+        ("`(select 1)` > 3", "no column"),
+        ("avg_dep_delay = null", "write 'is null'"),
+        ("avg_dep_delay > '60'", "their like"),
+        ("hour(key) = 3", "takes a timestamp"),
+        ("record_count and true", "takes a boolean"),
+        ("window_start > '2013-02-30'", "is no time"),
+        ("window_start > 'yesterday'", "write it as '2013-07-01'"),
+        ("window_start - interval 1 hour 30 minutes > window_end", "interval 90 minutes"),
+        ("window_end - window_start > interval 1 hour", "one interval"),
+        (
+            "hour(from_utc_timestamp(window_start, 'America/NewYork')) > 3",
+            "did you mean 'America/New_York'?",
+        ),
+        ("record_count > 12345678901234567890", "at most 18"),
+        ("(record_count > 3) = true", "and, or, not"),
+        ("record_count", "gives a number, not a boolean"),
+        ("key", "gives a string, not a boolean"),
+    ],
+)
+def test_a_mistake_is_told_with_its_cure(text: str, cure: str) -> None:
+    assert cure in refusal(text)
+
+
+def test_a_condition_is_no_severity() -> None:
+    with pytest.raises(RuleError, match="gives a boolean, not a number"):
+        number("record_count > 3")
+
+
+def test_a_column_of_another_type_is_refused() -> None:
+    with pytest.raises(RuleError, match="of type binary"):
+        compile_expression("raw is null", {"raw": "binary"}, "boolean")
+
+
+@pytest.mark.parametrize("text", [r"'\u0024{env:HOME}'", "'${env:HOME}'", "'${spark.app.name}'"])
+def test_no_literal_brings_in_configuration(text: str) -> None:
+    # Spark replaces ${...} before it parses, within literals too.
+    assert "Spark would replace" in refusal(f"key = {text}")
+
+
+def test_division_by_zero_is_null_not_an_error() -> None:
+    # B8: a window of count 0 is a result; a rule over it must not break the run.
+    assert number("avg_dep_delay / record_count") == ("`avg_dep_delay` / NULLIF(`record_count`, 0)")
+    assert "NULLIF" in number("record_count % 3")
+
+
+def test_minus_minus_makes_no_comment() -> None:
+    assert "--" not in number("- -record_count")
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=40).filter(
+        lambda text: text.isprintable() and "\\" not in text and "${" not in text
+    )
+)
+def test_a_string_stays_one_string(value: str) -> None:
+    escaped = value.replace("'", "\\'")
+    written = condition(f"key = '{escaped}'")
+    tree = sqlglot.parse_one(written, read="spark")
+    assert isinstance(tree, exp.EQ)
+    assert isinstance(tree.expression, exp.Literal)
+    assert tree.expression.this == value
+    # Spark's reading of it: one quote opens, one closes, those within are escaped.
+    inside = written.removeprefix("`key` = '").removesuffix("'")
+    assert inside.replace("\\'", "").count("'") == 0
+
+
+@given(st.text(max_size=60))
+def test_any_text_gives_sql_or_a_rule_error(text: str) -> None:
+    try:
+        written = condition(text)
+    except RuleError:
+        return
+    assert condition(written) == written
+
+
+TERMS = st.sampled_from(["record_count", "avg_dep_delay", "1", "2.5"])
+NUMBERS = st.recursive(
+    TERMS,
+    lambda inner: st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*"), inner),
+        st.builds("{} {} {}".format, inner, st.sampled_from("+-*"), inner),
+        st.builds("- {}".format, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(NUMBERS, st.integers(-9, 9), st.integers(-9, 9))
+def test_arithmetic_means_what_was_written(text: str, count: int, delay: int) -> None:
+    # Python's precedence of + - * and unary minus is SQL's.
+    values = {"record_count": count, "avg_dep_delay": delay}
+    written = number(text).replace("`", "")
+    assert eval(written, {}, values) == eval(text, {}, values)

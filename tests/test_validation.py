@@ -1,0 +1,200 @@
+"""What is rejected, with which reason, and what is accepted as what (rules A6, A7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from windows_pipeline.config.model import Source
+from windows_pipeline.sources.validation import split_records
+
+DAY = date(2013, 1, 1)
+COLUMNS = {
+    "id": "string",
+    "at": "timestamp",
+    "came": "timestamp",
+    "whole": "bigint",
+    "real": "double",
+    "flag": "boolean",
+    "day": "date",
+}
+GOOD = {"id": "a", "at": "2013-01-01T10:00:00Z", "came": "2013-01-01T11:00:00Z"}
+
+
+def source_of(**fields: Any) -> Source:
+    plain = {"path": "data", "format": "jsonl", "columns": COLUMNS, "key": "id", "event_time": "at"}
+    return Source.model_validate(plain | {"arrival": "came", "max_ahead": "1 hour"} | fields)
+
+
+def landed(spark: SparkSession, source: Source, *records: dict[str, Any]) -> DataFrame:
+    """Landed rows of these texts; the original tells which it was."""
+    names = list(source.columns)
+    rows = [
+        (DAY, "f", str(i), record.get("malformed", False), *[record.get(name) for name in names])
+        for i, record in enumerate(records)
+    ]
+    declared = "".join(f", `{name}` string" for name in names)
+    schema = f"unit date, file string, original string, malformed boolean{declared}"
+    return spark.createDataFrame(rows, schema)
+
+
+def reasons(spark: SparkSession, source: Source, *records: dict[str, Any]) -> list[str | None]:
+    accepted, rejected = split_records(landed(spark, source, *records), source)
+    assert rejected.columns == ["unit", "file", "reason", "original"]
+    found = {int(row.original): row.reason for row in rejected.collect()}
+    assert accepted.count() + len(found) == len(records)
+    return [found.get(i) for i in range(len(records))]
+
+
+def accepted_of(spark: SparkSession, source: Source, *records: dict[str, Any]) -> list[Row]:
+    accepted, rejected = split_records(landed(spark, source, *records), source)
+    assert rejected.collect() == []
+    return accepted.collect()
+
+
+def ms(*parts: int) -> int:
+    return int(datetime(*parts, tzinfo=UTC).timestamp() * 1000)  # type: ignore[misc, arg-type]
+
+
+def test_every_rule_that_a_record_breaks_has_its_reason(spark: SparkSession) -> None:
+    """Rules A6 and A7."""
+    cases: list[tuple[dict[str, Any], str | None]] = [
+        ({}, None),
+        ({"malformed": True}, "malformed"),
+        ({"id": None}, "null_key"),
+        ({"id": ""}, "null_key"),
+        ({"at": None}, "null_event_time"),
+        ({"at": "soon"}, "unreadable_event_time"),
+        ({"at": "2013-02-30T00:00:00Z"}, "unreadable_event_time"),
+        ({"came": None}, "null_arrival"),
+        ({"came": "later"}, "unreadable_arrival"),
+        ({"whole": "many"}, "wrong_type: whole"),
+        ({"whole": "1.5"}, "wrong_type: whole"),
+        ({"whole": "9223372036854775808"}, "wrong_type: whole"),
+        ({"real": "x", "flag": "perhaps"}, "wrong_type: real"),
+        ({"flag": "perhaps"}, "wrong_type: flag"),
+        ({"day": "2013-13-01"}, "wrong_type: day"),
+        ({"day": "2013-01-01Tjunk"}, "wrong_type: day"),
+        ({"at": "2013-01-01T12:00:00.001Z"}, "too_far_ahead"),
+        ({"at": "2013-01-01T12:00:00Z"}, None),
+    ]
+    found = reasons(spark, source_of(), *[GOOD | change for change, _ in cases])
+    assert found == [reason for _, reason in cases]
+
+
+def test_the_first_reason_that_applies_is_given(spark: SparkSession) -> None:
+    """Rule A6: a record that breaks all of them, mended one by one."""
+    broken = {"malformed": True, "id": None, "at": None, "came": None, "whole": "x"}
+    mends: list[dict[str, Any]] = [
+        {},
+        {"malformed": False},
+        {"id": "a"},
+        {"at": "soon"},
+        {"at": "2014-01-01"},
+        {"came": "later"},
+        {"came": "2013-01-01"},
+        {"whole": "1"},
+    ]
+    records: list[dict[str, Any]] = []
+    for mend in mends:
+        broken = broken | mend
+        records.append(broken)
+    assert reasons(spark, source_of(), *records) == [
+        "malformed",
+        "null_key",
+        "null_event_time",
+        "unreadable_event_time",
+        "null_arrival",
+        "unreadable_arrival",
+        "wrong_type: whole",
+        "too_far_ahead",
+    ]
+
+
+def test_without_arrival_time_the_end_of_the_units_day_bounds_event_time(
+    spark: SparkSession,
+) -> None:
+    """Rule A7: the unit's day ends at midnight UTC, max_ahead is an hour."""
+    last, beyond = GOOD | {"at": "2013-01-02T01:00:00Z"}, GOOD | {"at": "2013-01-02T01:00:00.001Z"}
+    assert reasons(spark, source_of(arrival=None), last, beyond) == [None, "too_far_ahead"]
+    numbered = source_of(arrival="whole")
+    records = [last | {"whole": "1"}, beyond | {"whole": "2"}, last]
+    assert reasons(spark, numbered, *records) == [None, "too_far_ahead", "null_arrival"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2013-01-01T10:00:00Z", ms(2013, 1, 1, 10)),
+        ("2013-01-01T10:00:00.999+02:00", ms(2013, 1, 1, 8) + 999),
+        ("2013-01-01 10:00:00.123999", ms(2013, 1, 1, 10) + 123),
+        ("1969-12-31T23:59:59.9995Z", -1),
+        ("2013-01-01", ms(2013, 1, 1)),
+    ],
+)
+def test_event_time_is_whole_milliseconds_utc_rounded_down(
+    spark: SparkSession, text: str, expected: int
+) -> None:
+    (row,) = accepted_of(spark, source_of(), GOOD | {"at": text})
+    assert row.event_time == expected
+
+
+@pytest.mark.parametrize("text", ["12:30", "T12:30:00Z", "2013", "20130101", "1357034400000", ""])
+def test_a_text_without_a_full_date_is_no_time(spark: SparkSession, text: str) -> None:
+    """Spark's own cast would take 12:30 as half past twelve on the day of the run."""
+    assert reasons(spark, source_of(), GOOD | {"at": text}) == ["unreadable_event_time"]
+
+
+def test_a_bigint_event_time_is_milliseconds_that_a_timestamp_can_hold(
+    spark: SparkSession,
+) -> None:
+    source = source_of(columns=COLUMNS | {"at": "bigint"})
+    assert accepted_of(spark, source, GOOD | {"at": "-5"})[0].event_time == -5
+    beyond = [GOOD | {"at": f"{sign}9300000000000000"} for sign in ("", "-")]
+    assert reasons(spark, source, *beyond) == ["unreadable_event_time"] * 2
+
+
+def test_accepted_records_are_typed_under_the_names_of_their_roles(spark: SparkSession) -> None:
+    rest = {"whole": "5.0", "real": "-0.0", "flag": "true", "day": "2013-01-03"}
+    (row,) = accepted_of(spark, source_of(), GOOD | rest)
+    assert row.asDict() == {
+        "unit": DAY,
+        "source_partition": "0",
+        "key": "a",
+        "event_time": ms(2013, 1, 1, 10),
+        "came": datetime(2013, 1, 1, 11),
+        "file": "f",
+        "whole": 5,
+        "real": 0.0,
+        "flag": True,
+        "day": date(2013, 1, 3),
+    }
+    assert str(row.real) == "0.0"
+
+
+def test_null_values_are_records_and_so_are_floats_that_are_no_numbers(
+    spark: SparkSession,
+) -> None:
+    """Rule A6: a null value is a record."""
+    plain, nan = accepted_of(spark, source_of(), GOOD, GOOD | {"real": "NaN"})
+    assert (plain.whole, plain.real, plain.flag, plain.day) == (None, None, None, None)
+    assert str(nan.real) == "nan"
+
+
+def test_a_declared_source_partition_is_text_and_must_be_there(spark: SparkSession) -> None:
+    source = source_of(source_partition="whole")
+    (row,) = accepted_of(spark, source, GOOD | {"whole": "12"})
+    assert row.source_partition == "12"
+    assert "whole" not in row.asDict()
+    records = [GOOD, GOOD | {"whole": "x"}]
+    assert reasons(spark, source, *records) == ["null_source_partition", "wrong_type: whole"]
+
+
+def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.session.timeZone", "America/New_York")
+    with pytest.raises(ValueError, match=r"timeZone: 'America/New_York' must be 'UTC'"):
+        split_records(landed(other, source_of(), GOOD), source_of())

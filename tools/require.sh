@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What the machine must have: Python 3.11 with venv, Java 17 or newer.
+# Run, it only looks, and ends with status 2 and one line when something is missing. Sourced,
+# it gives its functions to install.sh.
+set -euo pipefail
+
+fail() {
+    printf 'windows-pipeline: %s\n' "$*" >&2
+    exit 2
+}
+
+# Prints the Python to build .venv with: $PYTHON, else python3.11, else a python3 that is 3.11.
+find_python() {
+    local candidate version seen=""
+    for candidate in ${PYTHON:+"$PYTHON"} python3.11 python3; do
+        version=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' \
+            2>/dev/null) || continue
+        if [ "$version" != 3.11 ]; then
+            seen="$seen, $candidate is $version"
+        elif "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return
+        else
+            seen="$seen, $candidate has no venv or ensurepip module (Debian: python3.11-venv)"
+        fi
+    done
+    fail "Python 3.11 with venv is needed (found: ${seen:+${seen#, }}${seen:-nothing});" \
+        "install it, or name one: make PYTHON=/path/to/python3.11"
+}
+
+require_java() {
+    local java=java text version cure
+    cure="install a JDK 17 or 21, or set JAVA_HOME to one"
+    if [ -n "${JAVA_HOME:-}" ]; then
+        java=$JAVA_HOME/bin/java
+        [ -x "$java" ] || fail "JAVA_HOME is $JAVA_HOME, which has no bin/java; $cure"
+    fi
+    text=$("$java" -version 2>&1) || fail "Java 17 or newer is needed (found: none); $cure"
+    # 'openjdk version "17.0.15"'; up to 8 it was "1.8.0".
+    version=$(printf '%s\n' "$text" | sed -n 's/^.* version "\(1\.\)\{0,1\}\([0-9]*\).*$/\2/p')
+    version=${version%%$'\n'*}
+    [ -n "$version" ] || fail "Java 17 or newer is needed ($java tells no version); $cure"
+    [ "$version" -ge 17 ] || fail "Java 17 or newer is needed (found: $version, $java); $cure"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    find_python >/dev/null
+    require_java
+fi

@@ -1,0 +1,1 @@
+"""Exact event-time windows on Spark and Delta; knows nothing of Dagster."""

@@ -1,0 +1,32 @@
+"""A pipeline as its YAML file declares it, validated."""
+
+from windows_pipeline.config.definition import (
+    definition_changes,
+    definition_digest,
+    table_definition,
+)
+from windows_pipeline.config.load import load_pipeline, load_pipelines
+from windows_pipeline.config.model import (
+    SHARED_TABLES,
+    Partitions,
+    Pipeline,
+    Rule,
+    Source,
+    Windows,
+)
+from windows_pipeline.config.problems import ConfigError
+
+__all__ = [
+    "SHARED_TABLES",
+    "ConfigError",
+    "Partitions",
+    "Pipeline",
+    "Rule",
+    "Source",
+    "Windows",
+    "definition_changes",
+    "definition_digest",
+    "load_pipeline",
+    "load_pipelines",
+    "table_definition",
+]

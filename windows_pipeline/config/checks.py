@@ -1,0 +1,158 @@
+"""What must fit together in a pipeline: fields that only make sense side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.config.problems import Problem, nearest, without_value
+from windows_pipeline.rules import RuleError
+
+if TYPE_CHECKING:
+    from windows_pipeline.config.model import Partitions, Rule, Source, Windows
+
+_RAW_COLUMNS = frozenset(
+    {
+        "key",
+        "event_time",
+        "source_partition",
+        "offset",
+        "running_max",
+        "unit",
+        "stream_time",
+        "close_time",
+        "original",
+        "reason",
+    }
+)
+_RESULT_COLUMNS = frozenset(
+    {
+        "key",
+        "window_start",
+        "window_end",
+        "first_event_time",
+        "last_event_time",
+        "record_count",
+        "closed",
+        "unit",
+        "rule",
+        "severity",
+        "episode_start",
+    }
+)
+_ROLE_TYPES = {
+    "key": ("string", "bigint", "date", "timestamp"),
+    "event_time": ("timestamp", "bigint"),
+    "arrival": ("timestamp", "bigint", "date", "double", "string"),
+    "source_partition": ("string", "bigint", "date", "timestamp"),
+}
+
+
+def fixed_result_columns(source: Source) -> dict[str, str]:
+    """The columns that a rule finds in every result, aggregates aside, with their types."""
+    times = ("window_start", "window_end", "first_event_time", "last_event_time")
+    return {
+        "key": source.columns[source.key],
+        **dict.fromkeys(times, "timestamp"),
+        "record_count": "bigint",
+    }
+
+
+def source_problems(source: Source) -> list[Problem]:
+    """Roles that name no fitting column, and columns that the tables could not hold."""
+    if not source.columns:
+        return [Problem(("columns",), {}, "holds no column; write one 'name: type' a line")]
+    return [*_role_problems(source), *_column_problems(source)]
+
+
+def _role_problems(source: Source) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    for role, column in source.roles.items():
+        if column not in source.columns:
+            cure = nearest(column, source.columns, f"use one of {', '.join(source.columns)}")
+            text = f"is no column of the source; declare it under columns, or {cure}"
+            yield Problem((role,), column, text)
+            continue
+        if column in taken:
+            text = f"is the {taken[column]} already; name another column"
+            yield Problem((role,), column, text)
+        taken.setdefault(column, role)
+        if source.columns[column] not in _ROLE_TYPES[role]:
+            text = (
+                f"is of type {source.columns[column]}; "
+                f"the {role} must be {' or '.join(_ROLE_TYPES[role])}"
+            )
+            yield Problem((role,), column, text)
+
+
+def _column_problems(source: Source) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for column in source.columns:
+        # Spark does not tell names apart by case.
+        folded = column.lower()
+        if folded in seen:
+            text = f"differs from {seen[folded]!r} in case only; rename one"
+            yield Problem(("columns", column), column, text)
+        seen.setdefault(folded, column)
+        if folded in _RAW_COLUMNS and source.roles.get(folded) != column:
+            names = ", ".join(sorted(_RAW_COLUMNS))
+            text = f"is a column that the tables have themselves ({names}); rename it"
+            yield Problem(("columns", column), column, text)
+
+
+def partition_problems(partitions: Partitions) -> list[Problem]:
+    """An end before the start."""
+    if partitions.end is None or partitions.end >= partitions.start:
+        return []
+    text = f"lies before the start, {partitions.start}; write that day or a later one"
+    return [Problem(("end",), str(partitions.end), text)]
+
+
+def windows_problems(windows: Windows, source: Source) -> list[Problem]:
+    """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
+    columns = fixed_result_columns(source)
+    problems = []
+    for aggregate in windows.aggregate_list:
+        problem = _aggregate_problem(aggregate, source)
+        if problem is None:
+            columns[aggregate.name] = aggregate.result_type(source.columns[aggregate.column])
+        else:
+            problems.append(problem)
+            # Rules over it are checked as far as they can be.
+            columns.setdefault(aggregate.name, "double")
+    for name, rule in windows.alerts.items():
+        problems.extend(_rule_problems(name, rule, columns))
+    return problems
+
+
+def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
+    path = ("aggregates", aggregate.name)
+    column = aggregate.column
+    if aggregate.name in _RESULT_COLUMNS:
+        names = ", ".join(sorted(_RESULT_COLUMNS))
+        text = f"is a column that every result has ({names}); rename it"
+        return Problem(path, aggregate.name, text)
+    if column not in source.values:
+        role = next((role for role, name in source.roles.items() if name == column), None)
+        what = f"takes the {role}" if role else f"takes {column!r}, which is no column"
+        cure = nearest(column, source.values, f"take one of {', '.join(source.values)}")
+        return Problem(path, str(aggregate), f"{what}; take a value column: {cure}")
+    try:
+        aggregate.result_type(source.values[column])
+    except ValueError as error:
+        return Problem(path, str(aggregate), without_value(str(error), str(aggregate), ""))
+    return None
+
+
+def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[Problem]:
+    fields = {
+        "when": (rule.when, rule.when_sql),
+        "severity": (rule.severity, rule.severity_sql),
+    }
+    for field, (text, compiled) in fields.items():
+        try:
+            compiled(columns)
+        except RuleError as error:
+            path = ("alerts", name, field)
+            yield Problem(path, text, without_value(str(error), "", text))

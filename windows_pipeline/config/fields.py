@@ -1,0 +1,114 @@
+"""The kinds of field in a pipeline's file: names, durations, days and instants."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+
+from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.config.problems import without_value
+from windows_pipeline.durations import duration_ms, duration_text
+
+ColumnType = Literal["string", "bigint", "double", "boolean", "date", "timestamp"]
+
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
+_COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _identifier(value: str) -> str:
+    # Names become folders of the warehouse and columns of tables, so they stay plain.
+    if not _IDENTIFIER.fullmatch(value):
+        raise ValueError("is no name; use a-z, 0-9 and _, beginning with a letter")
+    return value
+
+
+def _column_name(value: str) -> str:
+    if not _COLUMN_NAME.fullmatch(value):
+        raise ValueError("is no column name; use letters, digits and _, beginning with a letter")
+    return value
+
+
+def _duration(value: object, info: ValidationInfo) -> int:
+    field = info.field_name or "duration"
+    if isinstance(value, (int, float)):
+        raise ValueError(f"has no unit; write a unit, as in '{value} minutes' or '{value} hours'")
+    if not isinstance(value, (str, timedelta)):
+        raise ValueError("is no duration; write a number and a unit, such as '10 minutes'")
+    try:
+        return duration_ms(value, field)
+    except ValueError as error:
+        raise ValueError(without_value(str(error), field, value)) from None
+
+
+def _not_negative(ms: int) -> int:
+    if ms < 0:
+        raise ValueError("must not be negative; write '0 seconds' or more")
+    return ms
+
+
+def _above_zero(ms: int) -> int:
+    if ms <= 0:
+        raise ValueError("must be above zero; write at least '1 ms'")
+    return ms
+
+
+def _day(value: object) -> date:
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            raise ValueError("is a day that the calendar does not have; write another") from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise ValueError("is no day; write it as 2013-01-31")
+
+
+def _instant(value: object) -> datetime:
+    cure = "write a time with its zone, as in 2013-01-01T00:00:00Z"
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"is no time; {cure}") from None
+    if not isinstance(value, datetime):
+        raise ValueError(f"is no time; {cure}")
+    if value.tzinfo is None:
+        raise ValueError(f"has no zone; {cure}")
+    if value.microsecond % 1_000:
+        raise ValueError("has a part smaller than a millisecond; use whole ones")
+    return value.astimezone(UTC)
+
+
+def _aggregate(value: str) -> str:
+    try:
+        parse_aggregate("result", value)
+    except ValueError as error:
+        raise ValueError(without_value(str(error), "", value)) from None
+    return value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is empty; write one")
+    return value
+
+
+def epoch_ms(instant: datetime) -> int:
+    """An instant with a zone as milliseconds since 1970 in UTC, rounded down."""
+    return (instant - _EPOCH) // timedelta(milliseconds=1)
+
+
+_DurationMs = Annotated[int, BeforeValidator(_duration), PlainSerializer(duration_text)]
+
+Identifier = Annotated[str, AfterValidator(_identifier)]
+ColumnName = Annotated[str, AfterValidator(_column_name)]
+Text = Annotated[str, AfterValidator(_not_blank)]
+AggregateText = Annotated[str, AfterValidator(_aggregate)]
+DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
+PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]
+Day = Annotated[date, BeforeValidator(_day)]
+Instant = Annotated[datetime, BeforeValidator(_instant)]

@@ -1,0 +1,122 @@
+"""Reads pipelines from their YAML files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ValidationError
+
+from windows_pipeline.config.model import Partitions, Pipeline, Rule, Source, Windows
+from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
+from windows_pipeline.config.yaml_text import Document, read_yaml
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+def load_pipeline(path: Path | str) -> Pipeline:
+    """Reads and validates one pipeline.
+
+    Raises:
+        ConfigError: All that is wrong in the file, each problem on a line of its own with
+            the file, the line, the field, the value and the cure.
+    """
+    document = read_yaml(Path(path))
+    try:
+        pipeline = Pipeline.model_validate(document.data)
+    except ValidationError as error:
+        for details in error.errors():
+            _report(document, details)
+    if document.problems:
+        raise ConfigError(sorted(set(document.problems), key=document.problems.index))
+    return pipeline
+
+
+def load_pipelines(folder: Path | str) -> list[Pipeline]:
+    """Reads all pipelines of a folder (``*.yaml``, ``*.yml``), in the order of file names.
+
+    Raises:
+        ConfigError: The folder is not there, two files name one pipeline, or the problems
+            of all files as `load_pipeline` gives them.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
+    pipelines: dict[str, tuple[Pipeline, Path]] = {}
+    problems: list[str] = []
+    for path in sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml")):
+        try:
+            pipeline = load_pipeline(path)
+        except ConfigError as error:
+            problems.extend(error.problems)
+            continue
+        if pipeline.name in pipelines:
+            line = read_yaml(path).line(("name",))
+            other = pipelines[pipeline.name][1]
+            text = f"is the name of the pipeline in {other} too; rename one"
+            problems.append(f"{path}:{line}: name: {pipeline.name!r} {text}")
+        pipelines.setdefault(pipeline.name, (pipeline, path))
+    if problems:
+        raise ConfigError(problems)
+    return [pipeline for pipeline, _ in pipelines.values()]
+
+
+def _report(document: Document, details: ErrorDetails) -> None:
+    """Adds what pydantic found to the document's problems."""
+    path = tuple(str(part) for part in details["loc"] if part != "[key]")
+    cause = details.get("ctx", {}).get("error")
+    if isinstance(cause, FieldProblems):
+        for problem in cause.problems:
+            _report_value(document, (*path, *problem.path), problem.value, problem.text)
+    elif details["type"] == "missing":
+        parent = ".".join(path[:-1]) or "the file"
+        document.report(path, f"is missing; write '{path[-1]}: ...' in {parent}")
+    elif details["type"] == "extra_forbidden":
+        known = _model(path[:-1]).model_fields
+        cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
+        document.report(path, f"{path[-1]!r} is no field here; {cure}")
+    elif "[key]" in details["loc"]:
+        document.report(path, f"{path[-1]!r} {_text(details)}")
+    else:
+        _report_value(document, path, details["input"], _text(details))
+
+
+def _report_value(document: Document, path: FieldPath, value: object, text: str) -> None:
+    # A value that the file writes otherwise is shown as the file has it.
+    shown = value if isinstance(value, str) else document.texts.get(path, value)
+    document.report(path, f"{shown!r} {text}")
+
+
+def _text(details: ErrorDetails) -> str:
+    """What is wrong and the cure, in the file's terms."""
+    if details["input"] is None:
+        return "has no value; write one"
+    match details["type"]:
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "literal_error":
+            return f"is not known; use {details['ctx']['expected']}"
+        case "string_type":
+            return "is no text; put it in quotes"
+        case "bool_type":
+            return "is neither true nor false; write one of them, without quotes"
+        case "model_type" | "dict_type":
+            return "is no mapping; write 'name: value' lines under it"
+        case _:
+            return f"is not valid; {details['msg'].lower()}"
+
+
+def _model(path: FieldPath) -> type[BaseModel]:
+    """The model of the mapping at a path."""
+    match path:
+        case ("source",):
+            return Source
+        case ("partitions",):
+            return Partitions
+        case ("windows", _):
+            return Windows
+        case ("windows", _, "alerts", _):
+            return Rule
+        case _:
+            return Pipeline

@@ -1,0 +1,140 @@
+"""A YAML file as plain data that still knows its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from windows_pipeline.config.problems import ConfigError, FieldPath
+
+_MAPPING, _SEQUENCE, _TEXT = (f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str"))
+
+
+@dataclass(slots=True)
+class Document:
+    """A file's data, with the line and the text of each field.
+
+    Attributes:
+        file: The file, as it was named.
+        data: The data: mappings, lists and scalars.
+        lines: The line of each field, by its path; of a repeated one, the first.
+        texts: Each scalar as the file writes it, by its path.
+        problems: What YAML allows and a pipeline does not, such as a key that is there
+            twice; lines as `ConfigError` has them.
+    """
+
+    file: Path
+    data: object = None
+    lines: dict[FieldPath, int] = field(default_factory=dict)
+    texts: dict[FieldPath, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def line(self, path: FieldPath) -> int:
+        """The line of a field, or of the nearest field around it that is there."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
+        """Adds a problem at a field."""
+        name = ".".join(path) or "the file"
+        self.problems.append(f"{self.file}:{line or self.line(path)}: {name}: {text}")
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values only, and no aliases: each field stands where it counts."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # its stub
+            problem = "an alias (*name) is not read; write the value out"
+            raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def read_yaml(path: Path) -> Document:
+    """Reads one YAML document.
+
+    Raises:
+        ConfigError: The file can't be read, is no YAML, or is no mapping.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{path}: can't be read ({error.strerror}); check the path"]) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigError([f"{path}:{line}: is not UTF-8; save it as UTF-8"]) from None
+    try:
+        return _document(path, text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}: column {mark.column + 1}" if mark else f"{path}:1"
+        cure = "check the indentation (spaces, no tabs), colons and quotes there"
+        raise ConfigError([f"{where}: no YAML: {error.problem}; {cure}"]) from None
+    except yaml.YAMLError as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError([f"{path}:1: no YAML: {reason}; remove that character"]) from None
+    except RecursionError:
+        raise ConfigError([f"{path}:1: is nested too deep; make it simpler"]) from None
+
+
+def _document(path: Path, text: str) -> Document:
+    document = Document(path)
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            raise ConfigError([f"{path}:1: is empty; write a pipeline, beginning with its name"])
+        if not isinstance(root, yaml.MappingNode):
+            line = root.start_mark.line + 1
+            raise ConfigError([f"{path}:{line}: is no mapping; write 'name: value' lines"])
+        document.lines[()] = root.start_mark.line + 1
+        document.data = _plain(loader, root, (), document)
+    finally:
+        loader.dispose()
+    return document
+
+
+def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document) -> object:
+    if isinstance(node, yaml.MappingNode) and node.tag == _MAPPING:
+        return _mapping(loader, node, path, document)
+    if isinstance(node, yaml.SequenceNode) and node.tag == _SEQUENCE:
+        return [
+            _plain(loader, item, (*path, str(number)), document)
+            for number, item in enumerate(node.value)
+        ]
+    document.texts[path] = node.value if isinstance(node, yaml.ScalarNode) else node.tag
+    try:
+        return loader.construct_object(node, deep=True)
+    except ValueError:
+        # Such as 2013-02-30: the text stays, and the field's own check refuses it.
+        return node.value
+
+
+def _mapping(
+    loader: _Loader, node: yaml.MappingNode, path: FieldPath, document: Document
+) -> dict[Hashable, object]:
+    data: dict[Hashable, object] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
+            shown = repr(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+            text = f"{shown} is no text for a name; put it in quotes, or take another name"
+            document.report(path, text, line)
+            continue
+        field_path = (*path, key.value)
+        if key.value in data:
+            text = (
+                f"{key.value!r} is there twice, on line {document.lines[field_path]} and on "
+                f"line {line}; rename or remove one"
+            )
+            document.report(field_path, text, line)
+            continue
+        document.lines[field_path] = line
+        data[key.value] = _plain(loader, value, field_path, document)
+    return data

@@ -1,0 +1,77 @@
+"""Rules over final results, and the episodes that overlapping alerts make (rule E5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+
+class RuleSql(NamedTuple):
+    """A rule as SQL over the columns of final_windows, made by `rules.compile_expression`."""
+
+    when: str
+    severity: str
+
+
+def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
+    """Raises an alert for each rule that a final window breaks.
+
+    Args:
+        final_windows: The final windows.
+        rules: The rules by name; at least one.
+
+    Returns:
+        The windows' columns with `rule` and `severity` (double), a row a window and rule.
+    """
+    raised = (
+        final_windows.where(F.expr(rule.when))
+        .withColumn("rule", F.lit(name))
+        .withColumn("severity", F.expr(rule.severity).cast("double"))
+        for name, rule in rules.items()
+    )
+    return reduce(DataFrame.unionByName, raised)
+
+
+def with_episodes(alerts: DataFrame) -> DataFrame:
+    """Adds `episode_start`: the start of the first window of an alert's episode.
+
+    Alerts of one key and rule whose windows overlap, bounds included, are one episode, also
+    where each overlaps only the next. Windows are of one length, so in the order of their
+    ends an alert begins an episode when it starts after the last one's end.
+    """
+    so_far = Window.partitionBy("rule", "key").orderBy("window_end")
+    previous_end = F.lag("window_end").over(so_far)
+    begins = previous_end.isNull() | (F.col("window_start") > previous_end)
+    return (
+        alerts.withColumn("begins", F.when(begins, F.col("window_start")))
+        .withColumn("episode_start", F.last("begins", ignorenulls=True).over(so_far))
+        .drop("begins")
+    )
+
+
+def episodes(alerts: DataFrame) -> DataFrame:
+    """Sums alerts up by episode.
+
+    Args:
+        alerts: Rows of the table alerts.
+
+    Returns:
+        `rule`, `key`, `episode_start`, `episode_end` (the end of its last window), `alerts`
+        (bigint), `severity` (double: the worst), and `worst`: a struct of the window with
+        the largest severity, the earliest of them, with all its columns.
+    """
+    columns = [name for name in alerts.columns if name not in ("rule", "key", "episode_start")]
+    # Struct order: the largest severity, then the earliest end.
+    rank = F.struct(
+        F.coalesce("severity", F.lit(float("-inf"))), -F.unix_millis("window_end")
+    )
+    return alerts.groupBy("rule", "key", "episode_start").agg(
+        F.max("window_end").alias("episode_end"),
+        F.count("*").alias("alerts"),
+        F.max("severity").alias("severity"),
+        F.max_by(F.struct(*columns), rank).alias("worst"),
+    )

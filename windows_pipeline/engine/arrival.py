@@ -1,0 +1,74 @@
+"""The order of arrival within a unit, and the log of the units (rules A1, A2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructField, StructType
+
+_PLACE = ["unit", "source_partition"]
+
+
+def in_arrival_order(accepted: DataFrame, arrival: str | None) -> DataFrame:
+    """Numbers the records of each unit and source partition by arrival (rules A1, A2).
+
+    The order is by the arrival column, then event time, then every other column but the
+    file: records that tie in all of them are alike, so the numbers don't depend on how a
+    unit was split into files. Without an arrival column the files' names order it, then
+    event time and the rest; the place of a line in its file is not known to Spark, so such
+    a source should land its records in files whose names sort by arrival.
+
+    Args:
+        accepted: The columns `unit`, `source_partition`, `event_time` (ms), `file`, the
+            arrival column if there is one, and any others of types that can be ordered.
+        arrival: The arrival column's name; None for no such column.
+
+    Returns:
+        The records, unordered, without `file` and with `offset` (bigint, 0 for the first
+        of its unit and source partition) and `running_max` (bigint, ms: the largest event
+        time of the unit and source partition up to and including the record).
+    """
+    leading = ["file" if arrival is None else arrival, "event_time"]
+    others = [name for name in accepted.columns if name not in {*leading, *_PLACE, "file"}]
+    order = Window.partitionBy(*_PLACE).orderBy(*[F.col(f"`{name}`") for name in leading + others])
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return accepted.select(
+        "*",
+        (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
+        F.max("event_time").over(so_far).alias("running_max"),
+    ).drop("file")
+
+
+def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:
+    """Sums up each unit: the rows by which a later one knows that it is there (rule A2).
+
+    Args:
+        ordered: The accepted records: `unit`, `source_partition`, `offset`, `event_time`.
+        rejected: The rejected ones: `unit`.
+        days: The units, those without any record included.
+
+    Returns:
+        One row a unit and source partition, unordered: `unit`, `source_partition`,
+        `first_offset`, `last_offset`, `rows`, `max_event_time` (bigint, ms) and
+        `unit_rejected` (bigint: of the whole unit, the same in each of its rows). A unit
+        without accepted records has one row, with 0 `rows`, and null for the source
+        partition, the offsets and the event time.
+    """
+    schema = StructType([StructField("unit", DateType())])
+    units = ordered.sparkSession.createDataFrame([(day,) for day in sorted(set(days))], schema)
+    of_partition = ordered.groupBy(*_PLACE).agg(
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.count("*").alias("rows"),
+        F.max("event_time").alias("max_event_time"),
+    )
+    of_unit = rejected.groupBy("unit").agg(F.count("*").alias("unit_rejected"))
+    return (
+        units.join(of_partition, "unit", "left")
+        .join(of_unit, "unit", "left")
+        .fillna(0, ["rows", "unit_rejected"])
+        .select(*_PLACE, "first_offset", "last_offset", "rows", "max_event_time", "unit_rejected")
+    )

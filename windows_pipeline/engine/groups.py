@@ -1,0 +1,58 @@
+"""Cuts sorted Arrow batches into chunks of whole groups, so that no partition is held whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+CHUNK_ROWS = 200_000
+
+
+def whole_groups(
+    batches: Iterator[pa.RecordBatch], by: Sequence[str], chunk_rows: int = CHUNK_ROWS
+) -> Iterator[tuple[pa.Table, np.ndarray]]:
+    """Yields tables of whole groups, with where each group starts and where the last ends.
+
+    Args:
+        batches: Rows sorted by the group's columns.
+        by: The group's columns; nulls are equal to each other.
+        chunk_rows: How many rows make a chunk; a larger group is a chunk of its own.
+    """
+    held: list[pa.RecordBatch] = []
+    held_rows, wanted_rows = 0, chunk_rows
+    for batch in batches:
+        held.append(batch)
+        held_rows += batch.num_rows
+        if held_rows < wanted_rows:
+            continue
+        table = pa.Table.from_batches(held).combine_chunks()
+        starts = group_starts(table, by)
+        last = int(starts[-2])
+        if last == 0:  # one group so far; look again when there is twice as much
+            wanted_rows = 2 * held_rows
+            continue
+        yield table.slice(0, last), starts[:-1]
+        held = table.slice(last).to_batches()
+        held_rows, wanted_rows = table.num_rows - last, chunk_rows
+    if held_rows:
+        table = pa.Table.from_batches(held).combine_chunks()
+        yield table, group_starts(table, by)
+
+
+def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
+    """Where each run of equal group columns starts, and the number of rows at the end."""
+    differs = np.zeros(max(table.num_rows - 1, 0), np.bool_)
+    for name in by:
+        column = table.column(name).combine_chunks()
+        earlier, later = column.slice(0, len(column) - 1), column.slice(1)
+        one_null = np.not_equal(*(_array(pc.is_null(side)) for side in (earlier, later)))
+        unequal = pc.fill_null(pc.not_equal(earlier, later), False)
+        differs |= one_null | _array(unequal)
+    return np.concatenate(([0], np.flatnonzero(differs) + 1, [table.num_rows])).astype(np.int64)
+
+
+def _array(values: pa.Array) -> np.ndarray:
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)

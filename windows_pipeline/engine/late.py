@@ -1,0 +1,58 @@
+"""Records that no window counts, with the reason (rule A5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.sliding import is_late, is_uncovered
+from windows_pipeline.windows import SlidingWindows
+
+
+def late_records(
+    records: DataFrame, computed: DataFrame, spec: SlidingWindows, values: Sequence[str]
+) -> DataFrame:
+    """Lists the records that a target unit settled and that no window counts.
+
+    The reasons: `uncovered`, it lies below the first window; `late`, all its windows were
+    closed when it arrived; `uncounted`, it came in time for some window, but none was made
+    that holds it until they all were closed.
+
+    Args:
+        records: What `stream_time.records_to_read` gives.
+        computed: What `sliding.sliding_windows` gives for these records.
+        spec: The windows.
+        values: The value columns to keep.
+
+    Returns:
+        The columns of the table late_records, in no order.
+    """
+    uncounted = computed.where(F.col("uncounted_time_ms").isNotNull()).select(
+        "target",
+        "key",
+        F.col("uncounted_time_ms").alias("event_time_ms"),
+        F.col("uncounted_close_ms").alias("close_time_ms"),
+    )
+    reason = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
+    judged = records.withColumn("reason", reason)
+    on_arrival = judged.where(F.col("is_new") & F.col("reason").isNotNull())
+    on_settling = (
+        judged.where(F.col("reason").isNull())
+        .join(F.broadcast(uncounted), ["target", "key", "event_time_ms", "close_time_ms"], "semi")
+        .withColumn("reason", F.lit("uncounted"))
+    )
+    return on_arrival.unionByName(on_settling).select(
+        F.date_from_unix_date("target").alias("unit"),
+        F.col("unit").alias("arrived_unit"),
+        "source_partition",
+        "offset",
+        "key",
+        "event_time",
+        "reason",
+        F.timestamp_millis("stream_time_ms").alias("stream_time"),
+        F.timestamp_millis("close_time_ms").alias("close_time"),
+        (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
+        *values,
+    )

@@ -1,0 +1,147 @@
+"""Aggregates of many windows in one pass: each record enters once and leaves once.
+
+Every function takes the `Windows` of a chunk and a value of each record in the order of group
+and event time, with a mask of those that are not null, and returns a value of each window.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from windows_pipeline.engine import exact_sum
+from windows_pipeline.engine.sweep import Windows
+
+_LOW_MASK = (1 << 32) - 1
+
+
+def running_count(windows: Windows, valid: np.ndarray) -> np.ndarray:
+    """How many values of each window are not null."""
+    return _difference(windows, valid.astype(np.int64))
+
+
+def running_sum_of_integers(
+    windows: Windows, values: np.ndarray, valid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Exact sums as high * 2**32 + low, 0 <= low < 2**32 (rule G2).
+
+    The halves of the numbers are summed apart, so that nothing wraps on the way; a sum fits
+    64 bits where high fits 32.
+    """
+    kept = np.where(valid, values, 0)
+    low = _difference(windows, kept & _LOW_MASK)
+    high = _difference(windows, kept >> 32) + (low >> 32)
+    return high, low & _LOW_MASK
+
+
+def _difference(windows: Windows, values: np.ndarray) -> np.ndarray:
+    by_entry = np.concatenate(([0], np.cumsum(values[windows.enter_order])))
+    by_time = np.concatenate(([0], np.cumsum(values)))
+    return by_entry[windows.entered] - by_time[windows.left]
+
+
+def running_sum_of_doubles(windows: Windows, values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Correctly rounded sums (rule G2), NaN and infinities as IEEE 754 adds them."""
+    finite = valid & np.isfinite(values)
+    nans = running_count(windows, valid & np.isnan(values))
+    above = running_count(windows, valid & (values == np.inf))
+    below = running_count(windows, valid & (values == -np.inf))
+    sums = _finite_sums(
+        windows.group, windows.entered, windows.left, windows.enter_order, values, finite
+    )
+    sums[above > 0] = np.inf
+    sums[below > 0] = -np.inf
+    sums[(nans > 0) | ((above > 0) & (below > 0))] = np.nan
+    return sums
+
+
+@numba.njit(cache=True)
+def _finite_sums(
+    group: np.ndarray,
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    values: np.ndarray,
+    finite: np.ndarray,
+) -> np.ndarray:
+    sums = np.empty(len(group), np.float64)
+    digits = np.zeros(exact_sum.DIGITS, np.int64)
+    scratch = np.zeros(exact_sum.DIGITS, np.int64)
+    first, last = exact_sum.DIGITS, -1
+    p = q = 0
+    for w in range(len(group)):
+        while p < entered[w]:
+            r = enter_order[p]
+            if finite[r]:
+                lowest, highest = exact_sum.add(digits, values[r], 1)
+                first, last = min(first, lowest), max(last, highest)
+            p += 1
+        while q < left[w]:
+            if finite[q]:
+                exact_sum.add(digits, values[q], -1)
+            q += 1
+        sums[w] = exact_sum.rounded(digits, first, last, scratch)
+    return sums
+
+
+def order_codes(values: np.ndarray) -> np.ndarray:
+    """Integers in the order that Spark gives to numbers: NaN largest, -0.0 equal to 0.0."""
+    if values.dtype != np.float64:
+        return values.astype(np.int64)
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = plain.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+
+
+def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The record with each window's largest code, -1 where there is none.
+
+    Of the complement of the codes (`~codes`) it is the record with the smallest.
+    """
+    return _largest(
+        windows.group, windows.entered, windows.left, windows.enter_order, codes, valid
+    )
+
+
+@numba.njit(cache=True)
+def _largest(
+    group: np.ndarray,
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    codes: np.ndarray,
+    valid: np.ndarray,
+) -> np.ndarray:
+    # A queue in the order of leaving (records are numbered so) holds those that can still be
+    # the largest: of two, the one that leaves first stays only if it is larger.
+    largest = np.full(len(group), -1, np.int64)
+    queue = np.empty(len(codes), np.int64)
+    head = tail = p = 0
+    for w in range(len(group)):
+        while p < entered[w]:
+            record = enter_order[p]
+            p += 1
+            if valid[record]:
+                tail = _push(queue, head, tail, record, codes)
+        while head < tail and queue[head] < left[w]:
+            head += 1
+        if head < tail:
+            largest[w] = queue[head]
+    return largest
+
+
+@numba.njit(cache=True)
+def _push(queue: np.ndarray, head: int, tail: int, record: int, codes: np.ndarray) -> int:
+    """Puts a record in its place (a partly late one may go before others); the new tail."""
+    place = tail
+    while place > head and queue[place - 1] > record:
+        place -= 1
+    if place < tail and codes[queue[place]] >= codes[record]:
+        return tail  # one that leaves later is as large
+    keep = place
+    while keep > head and codes[queue[keep - 1]] <= codes[record]:
+        keep -= 1
+    later = queue[place:tail].copy()
+    queue[keep] = record
+    queue[keep + 1 : keep + 1 + len(later)] = later
+    return keep + 1 + len(later)

@@ -1,0 +1,73 @@
+"""Stream time and close time of each record, by the prefix scan (rules A2 to A4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline
+
+_EPOCH = date(1970, 1, 1)
+
+
+def target_of(day: date) -> int:
+    """The number of a unit: days since 1970."""
+    return (day - _EPOCH).days
+
+
+def records_to_read(
+    raw_events: DataFrame, timeline: Timeline, reads: Sequence[Read], grace_ms: int
+) -> DataFrame:
+    """The records that the target units' windows need, with the close time each met.
+
+    Args:
+        raw_events: `unit`, `source_partition`, `event_time`, `running_max`; other columns
+            are kept.
+        timeline: The units' stream times.
+        reads: Which units' records each target needs; a record is given once a target.
+        grace_ms: The windows' grace.
+
+    Returns:
+        The columns of raw_events, and `target` (int), `is_new` (boolean: of the target unit),
+        `event_time_ms`, `stream_time_ms`, `close_time_ms` (bigint). In no order.
+    """
+    spark = raw_events.sparkSession
+    plan = spark.createDataFrame(
+        [(read.unit, target_of(read.target), read.from_ms) for read in reads],
+        "unit date, target int, from_ms bigint",
+    )
+    days = {read.unit for read in reads}
+    units = [unit for unit in timeline.units if unit.day in days]
+    in_force = spark.createDataFrame(
+        [(unit.day, unit.in_force_before_ms) for unit in units],
+        "unit date, in_force_ms bigint",
+    )
+    before = spark.createDataFrame(
+        [
+            (unit.day, partition, stream_time_ms)
+            for unit in units
+            for partition, stream_time_ms in unit.stream_time_before_ms.items()
+        ],
+        "unit date, source_partition string, before_ms bigint",
+    )
+    never = F.lit(NEVER_MS)
+    stream_time_ms = F.greatest(F.unix_millis("running_max"), F.coalesce("before_ms", never))
+    return (
+        raw_events.where(F.col("unit").isin(sorted(days)))
+        .withColumn("event_time_ms", F.unix_millis("event_time"))
+        .join(F.broadcast(plan), "unit")
+        .withColumn("is_new", F.col("target") == F.unix_date("unit"))
+        # However late a record of the unit itself is, the unit has to say so.
+        .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
+        .join(F.broadcast(in_force), "unit")
+        .join(F.broadcast(before), ["unit", "source_partition"], "left")
+        .withColumn("stream_time_ms", stream_time_ms)
+        # A partition that wakes meets the close time that was in force (rule A4).
+        .withColumn(
+            "close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms)
+        )
+        .drop("from_ms", "in_force_ms", "before_ms")
+    )

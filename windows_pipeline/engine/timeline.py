@@ -1,0 +1,151 @@
+"""Stream time and close time of every arrival unit: a prefix scan over the arrival log.
+
+Nothing here knows Spark: the log has a row for each unit and source partition, so it is small
+whatever the records are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import accumulate
+
+NEVER_MS = -(2**62)
+"""Before every event time: nothing has arrived, nothing has closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A source partition's part of an arrival unit, as the log has it.
+
+    Attributes:
+        unit: The arrival day.
+        source_partition: None in the row of a unit without accepted records.
+        max_event_time_ms: The largest event time in it; None without records.
+    """
+
+    unit: date
+    source_partition: str | None
+    max_event_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An arrival unit in the contiguous prefix of the log.
+
+    Attributes:
+        day: The arrival day.
+        stream_time_before_ms: By source partition, stream time before the unit (rule A2).
+        in_force_before_ms: The stream time in force before it: the smallest over the active
+            source partitions, never falling (rule A4). Less grace it is the close time.
+        in_force_after_ms: The same after it.
+        max_event_time_ms: The largest event time in it, NEVER_MS without records.
+    """
+
+    day: date
+    stream_time_before_ms: dict[str, int]
+    in_force_before_ms: int
+    in_force_after_ms: int
+    max_event_time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The units up to the first one that is missing, in order."""
+
+    units: tuple[Unit, ...]
+
+    def unit(self, day: date) -> Unit | None:
+        """The unit of a day, None where it is past the prefix."""
+        if not self.units:
+            return None
+        place = (day - self.units[0].day).days
+        return self.units[place] if 0 <= place < len(self.units) else None
+
+
+def build_timeline(
+    log: Iterable[Arrival], first_day: date, idle_after_ms: int | None = None
+) -> Timeline:
+    """Scans the log from the first day to the first gap (rules A2, A4).
+
+    Args:
+        log: The arrival log's rows, in any order.
+        first_day: The pipeline's first unit.
+        idle_after_ms: How far a source partition may lag behind the furthest one and still
+            hold windows open; None for no limit.
+    """
+    by_day: dict[date, list[Arrival]] = {}
+    for row in log:
+        by_day.setdefault(row.unit, []).append(row)
+    units: list[Unit] = []
+    stream_time: dict[str, int] = {}
+    in_force = NEVER_MS
+    day = first_day
+    while day in by_day:
+        before, before_ms = dict(stream_time), in_force
+        unit_max = NEVER_MS
+        for row in by_day[day]:
+            if row.source_partition is None or row.max_event_time_ms is None:
+                continue
+            unit_max = max(unit_max, row.max_event_time_ms)
+            known = stream_time.get(row.source_partition, NEVER_MS)
+            stream_time[row.source_partition] = max(known, row.max_event_time_ms)
+        in_force = max(in_force, _slowest_active(stream_time, idle_after_ms))
+        units.append(Unit(day, before, before_ms, in_force, unit_max))
+        day += timedelta(days=1)
+    return Timeline(tuple(units))
+
+
+def _slowest_active(stream_time: dict[str, int], idle_after_ms: int | None) -> int:
+    if not stream_time:
+        return NEVER_MS
+    furthest = max(stream_time.values())
+    idle_below = NEVER_MS if idle_after_ms is None else furthest - idle_after_ms
+    return min(time for time in stream_time.values() if time >= idle_below)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the windows of one unit need from another's records.
+
+    Attributes:
+        target: The unit whose windows are computed.
+        unit: The unit whose records are read.
+        from_ms: Only records from this event time on can matter, but for the target's own,
+            which are all read.
+    """
+
+    target: date
+    unit: date
+    from_ms: int
+
+
+def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms: int) -> list[Read]:
+    """Which units' records the windows of the given days need.
+
+    A unit's windows end at or after the close time before it; what they hold lies at most
+    `reach_ms` before that.
+    """
+    # Before a unit whose prefix maximum is too early, every unit is.
+    reached_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
+    reads = []
+    for day in days:
+        target = timeline.unit(day)
+        if target is None:
+            continue
+        from_ms = max(close_ms(target.in_force_before_ms, grace_ms) - reach_ms, NEVER_MS)
+        place = (day - timeline.units[0].day).days
+        reads.append(Read(day, day, from_ms))
+        place -= 1
+        while place >= 0 and reached_ms[place] >= from_ms:
+            unit = timeline.units[place]
+            if unit.max_event_time_ms >= from_ms:
+                reads.append(Read(day, unit.day, from_ms))
+            place -= 1
+    return reads
+
+
+def close_ms(stream_time_ms: int, grace_ms: int) -> int:
+    """The close time of a stream time (rule A3); never stays never."""
+    return NEVER_MS if stream_time_ms == NEVER_MS else stream_time_ms - grace_ms

@@ -1,0 +1,149 @@
+"""Raises alerts on final windows and joins overlapping ones to episodes (rule E5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.engine.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.engine.sliding import reach_ms, sliding_windows
+from windows_pipeline.engine.sliding_kernel import Closing
+from windows_pipeline.engine.stream_time import records_to_read, target_of
+from windows_pipeline.engine.timeline import Read, close_ms
+from windows_pipeline.jobs.arrivals import Arrivals, read_arrivals
+from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.quality.invariants import alerts_checks
+from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.instants import with_instants
+
+_FIRST_LOOK_BACK_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class AlertsJob:
+    """Fills alerts of one named window definition from its final_windows."""
+
+    pipeline: Pipeline
+    windows_name: str
+    settings: Settings
+
+    @property
+    def windows(self) -> WindowsConfig:
+        """The definition."""
+        return self.pipeline.windows[self.windows_name]
+
+    @property
+    def tables(self) -> list[Table]:
+        """alerts."""
+        return [window_tables(self.pipeline, self.windows_name, self.settings.warehouse).alerts]
+
+    @property
+    def _final_windows(self) -> Table:
+        return window_tables(
+            self.pipeline, self.windows_name, self.settings.warehouse
+        ).final_windows
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks of alerts."""
+        columns = self.windows.result_columns(self.pipeline.source)
+        return alerts_checks(self.windows.alerts, columns)
+
+    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+        """Raises the days' alerts; an episode's beginning may lie before them."""
+        source = source_tables(self.pipeline, self.settings.warehouse)
+        arrivals = read_arrivals(spark, self.pipeline, source, self.windows.spec)
+        final = self._final_windows.read(spark).where(in_units(days))
+        (table,) = self.tables
+        if not self.windows.alerts:
+            empty = spark.createDataFrame([], table.schema)
+            return Stage([StagedTable(table, empty)], arrivals.facts(days))
+        raised = self._raise(final).persist()
+        raw = source.raw_events.read(spark)
+        joined = self._join_to_earlier(raised, raw, arrivals, days)
+        return Stage([StagedTable(table, joined)], arrivals.facts(days), [raised])
+
+    def _raise(self, final: DataFrame) -> DataFrame:
+        columns = self.windows.result_columns(self.pipeline.source)
+        rules = {
+            name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
+            for name, rule in self.windows.alerts.items()
+        }
+        return broken_rules(final, rules)
+
+    def _join_to_earlier(
+        self, raised: DataFrame, raw: DataFrame, arrivals: Arrivals, days: Sequence[date]
+    ) -> DataFrame:
+        """Gives each alert its episode, which windows that closed before may have begun.
+
+        These are computed again from the raw records, so that the answer does not hang on
+        whether the earlier days were materialized; further back until no episode reaches
+        beyond what was looked at.
+        """
+        joined = with_episodes(raised)
+        units = arrivals.units(days)
+        if not units:
+            return joined
+        boundary_ms = close_ms(units[0].in_force_before_ms, self.windows.grace)
+        hanging = joined.where(F.unix_millis("episode_start") < boundary_ms)
+        of_their_keys = raw.join(F.broadcast(hanging.select("key").distinct()), "key", "semi")
+        look_back_ms = _FIRST_LOOK_BACK_MS
+        while not hanging.isEmpty():
+            seen = Closing(boundary_ms - look_back_ms, boundary_ms)
+            earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, seen)
+            joined = with_episodes(raised.unionByName(earlier)).where(in_units(days))
+            hanging = joined.where(F.unix_millis("episode_start") < seen.before_ms)
+            look_back_ms *= 2
+        return joined
+
+    def _earlier_alerts(
+        self, raw: DataFrame, arrivals: Arrivals, day: date, closing: Closing
+    ) -> DataFrame:
+        """The alerts of windows that ended between two close times, before a day's unit."""
+        spec = self.windows.spec
+        from_ms = closing.before_ms - reach_ms(spec)
+        reads = [
+            Read(day, unit.day, from_ms)
+            for unit in arrivals.timeline.units
+            if unit.day < day and unit.max_event_time_ms >= from_ms
+        ]
+        records = records_to_read(raw, arrivals.timeline, reads, spec.grace_ms)
+        windows = sliding_windows(
+            records, spec, self.windows.aggregate_list, {target_of(day): closing}
+        ).where("closed")
+        columns = [field.name for field in self._final_windows.schema if field.name != "unit"]
+        final = with_instants(windows).select(
+            (F.col("unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("unit"), *columns
+        )
+        return self._raise(final)
+
+    def evidence(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> list[Batch]:
+        """The alerts, and whether each one's window is final as the alert has it."""
+        (alerts,) = rows
+        final = self._final_windows.read(spark).where(in_units(days))
+        same = reduce(
+            and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns]
+        )
+        is_final = final.withColumn("is_final", F.lit(True))
+        columns = [alerts[name] for name in alerts.columns]
+        judged = alerts.join(is_final, same, "left").select(
+            *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
+        )
+        return [Batch("alerts", judged, self.checks)]
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes alerts."""
+        return publish_in_order(days, stage)

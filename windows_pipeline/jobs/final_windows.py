@@ -1,0 +1,86 @@
+"""Publishes the windows that each unit closed: results that never change (rule E1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.suppression import until_window_closes
+from windows_pipeline.jobs.arrivals import read_arrivals, units_frame
+from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.quality.invariants import final_windows_checks
+from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.delta import Table, in_units
+
+
+@dataclass(frozen=True)
+class FinalWindowsJob:
+    """Fills final_windows of one named window definition from its keyed_windows."""
+
+    pipeline: Pipeline
+    windows_name: str
+    settings: Settings
+
+    @property
+    def tables(self) -> list[Table]:
+        """final_windows."""
+        return [window_tables(self.pipeline, self.windows_name, self.settings.warehouse).final_windows]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks of final windows."""
+        return final_windows_checks()
+
+    def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        tables = window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+        columns = [field.name for field in self.tables[0].schema]
+        keyed = tables.keyed_windows.read(spark).where(in_units(days))
+        return until_window_closes(keyed).select(*columns)
+
+    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+        """Takes the closed windows of the days."""
+        source = source_tables(self.pipeline, self.settings.warehouse)
+        spec = self.pipeline.windows[self.windows_name].spec
+        arrivals = read_arrivals(spark, self.pipeline, source, spec)
+        return Stage([StagedTable(self.tables[0], self._closed(spark, days))], arrivals.facts(days))
+
+    def evidence(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> list[Batch]:
+        """The windows beside their close times, and those that went, changed or came from nowhere."""
+        (final,) = rows
+        source = source_tables(self.pipeline, self.settings.warehouse)
+        spec = self.pipeline.windows[self.windows_name].spec
+        arrivals = read_arrivals(spark, self.pipeline, source, spec)
+        units = units_frame(spark, arrivals, source.arrival_log.read(spark), days)
+        published = self.tables[0].read(spark).where(in_units(days))
+        closed = self._closed(spark, days)
+        problems = (
+            (None, final),
+            ("published before, changed or gone now", published.exceptAll(final)),
+            ("not a closed keyed window", final.exceptAll(closed)),
+            ("not a closed keyed window", closed.exceptAll(final)),
+        )
+        judged = [
+            frame.withColumn("problem", F.lit(problem).cast("string"))
+            for problem, frame in problems
+        ]
+        batch = judged[0]
+        for frame in judged[1:]:
+            batch = batch.unionByName(frame)
+        closings = units.select("unit", "close_before_ms", "close_after_ms")
+        with_ends = batch.withColumn("window_end_ms", F.unix_millis("window_end"))
+        return [
+            Batch("final_windows", with_ends.join(F.broadcast(closings), "unit"), self.checks)
+        ]
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes final_windows."""
+        return publish_in_order(days, stage)

@@ -1,0 +1,140 @@
+"""What every job does: nothing reaches a table's readers before its checks have passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Protocol
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from windows_pipeline.quality.validation import Batch, Check, CheckResult, validate
+from windows_pipeline.tables.delta import Table, in_units
+
+
+class StagedTable:
+    """A table's new rows, not published yet."""
+
+    def __init__(self, table: Table, rows: DataFrame) -> None:
+        self.table = table
+        self.rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+@dataclass
+class Stage:
+    """What a job computed for some units.
+
+    Attributes:
+        tables: The new rows, in the order in which they are published.
+        facts: What to say of the run: close time, held-back days.
+        cached: Frames to let go of at the end.
+    """
+
+    tables: list[StagedTable]
+    facts: dict[str, object] = field(default_factory=dict)
+    cached: list[DataFrame] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What became of a job.
+
+    Attributes:
+        published: Whether the rows reached the tables.
+        rows: Rows by table name.
+        versions: Delta versions by table name; empty where nothing was published.
+        checks: What the checks found.
+        facts: What else is to be said.
+    """
+
+    published: bool
+    rows: dict[str, int]
+    versions: dict[str, int]
+    checks: list[CheckResult]
+    facts: dict[str, object]
+
+
+class Job(Protocol):
+    """A job that fills the tables of one step of the chain."""
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that it writes."""
+        ...
+
+    @property
+    def checks(self) -> list[Check]:
+        """All checks of its tables."""
+        ...
+
+    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+        """Computes the rows of some units."""
+        ...
+
+    def evidence(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> list[Batch]:
+        """The batches that its checks run on, for rows of its tables, in their order."""
+        ...
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes the rows; killed anywhere and run again, the tables are the same."""
+        ...
+
+
+def publish_in_order(days: Sequence[date], stage: Stage) -> dict[str, int]:
+    """Publishes each staged table in turn; returns the versions by table name."""
+    return {
+        staged.table.name: staged.table.publish(staged.rows, days) for staged in stage.tables
+    }
+
+
+def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
+    """Stages, checks and, where no blocking check fails, publishes some units.
+
+    Args:
+        job: The job.
+        spark: The session.
+        days: The units to compute anew.
+
+    Raises:
+        DefinitionChangedError: A table holds rows of another definition.
+        TableMissingError: A table that the job reads is not there.
+    """
+    for table in job.tables:
+        table.create_if_missing(spark)
+    stage = job.stage(spark, days)
+    try:
+        batches = job.evidence(spark, days, [staged.rows for staged in stage.tables])
+        checks = _validate_all(batches)
+        rows = {staged.table.name: staged.rows.count() for staged in stage.tables}
+        passed = all(result.passed or not result.check.blocking for result in checks)
+        versions = job.publish(spark, days, stage) if passed else {}
+        return JobResult(passed, rows, versions, checks, stage.facts)
+    finally:
+        for frame in [*(staged.rows for staged in stage.tables), *stage.cached]:
+            frame.unpersist()
+
+
+def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list[CheckResult]:
+    """Runs a job's checks on the rows that its tables hold for some units."""
+    rows = [table.read(spark).where(in_units(days)) for table in job.tables]
+    return _validate_all(job.evidence(spark, days, rows))
+
+
+def published_days(job: Job, spark: SparkSession) -> list[date]:
+    """The units that a job's last table holds rows of."""
+    units = job.tables[-1].read(spark).select("unit").distinct().collect()
+    return sorted(row.unit for row in units)
+
+
+def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
+    results: list[CheckResult] = []
+    for batch in batches:
+        # Each check of a batch is a query or two of its own; compute the evidence once.
+        batch.rows.persist(StorageLevel.MEMORY_AND_DISK)
+        results += validate(batch)
+        batch.rows.unpersist()
+    return results

@@ -1,0 +1,115 @@
+"""Computes the windows that each unit changed or closed, and lists its late records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.engine.late import late_records
+from windows_pipeline.engine.sliding import sliding_windows
+from windows_pipeline.jobs.arrivals import read_arrivals, units_frame
+from windows_pipeline.jobs.job import Stage, StagedTable
+from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
+from windows_pipeline.quality.invariants import accounting_checks, window_checks
+from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
+from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.instants import with_instants, with_milliseconds
+
+_EVIDENT = (
+    "target",
+    "key",
+    "window_start_ms",
+    "window_end_ms",
+    "first_event_time_ms",
+    "last_event_time_ms",
+    "record_count",
+    "closed",
+)
+
+
+@dataclass(frozen=True)
+class KeyedWindowsJob:
+    """Fills keyed_windows and late_records of one named window definition (rules A, B, E4)."""
+
+    pipeline: Pipeline
+    windows_name: str
+    settings: Settings
+
+    @property
+    def windows(self) -> WindowsConfig:
+        """The definition."""
+        return self.pipeline.windows[self.windows_name]
+
+    @property
+    def _source(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    @property
+    def _own(self) -> WindowTables:
+        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+
+    @property
+    def tables(self) -> list[Table]:
+        """late_records and keyed_windows."""
+        return [self._own.late_records, self._own.keyed_windows]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The windows' checks and the accounting."""
+        return [*window_checks(self.windows), *accounting_checks()]
+
+    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+        """Computes the days' windows from raw_events alone."""
+        spec = self.windows.spec
+        arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
+        raw = self._source.raw_events.read(spark)
+        records = arrivals.records(raw, days)
+        computed = sliding_windows(
+            records, spec, self.windows.aggregate_list, arrivals.closings(days)
+        ).persist(StorageLevel.MEMORY_AND_DISK)
+        windows = computed.where(F.col("window_end_ms").isNotNull())
+        late = late_records(records, computed, spec, list(self.pipeline.source.values))
+        staged = [
+            StagedTable(self._own.late_records, late),
+            StagedTable(self._own.keyed_windows, with_instants(windows)),
+        ]
+        return Stage(staged, arrivals.facts(days), [computed])
+
+    def evidence(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> list[Batch]:
+        """The windows beside what the raw records say of them, and where each record went."""
+        late, keyed = rows
+        spec = self.windows.spec
+        arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
+        records = arrivals.records(self._source.raw_events.read(spark), days)
+        beside = sliding_evidence(records, with_milliseconds(keyed).select(*_EVIDENT), spec).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
+        units = units_frame(spark, arrivals, self._source.arrival_log.read(spark), days)
+        rejected = self._source.rejected_records.read(spark).where(in_units(days))
+        accounts = account_for_records(beside, late, rejected, units)
+        return [
+            Batch(
+                "keyed_windows", beside.where(F.col("is_window")), window_checks(self.windows)
+            ),
+            Batch("accounting", accounts, accounting_checks()),
+        ]
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes late_records and keyed_windows; closed windows only if the pipeline says so."""
+        late, keyed = stage.tables
+        versions = {late.table.name: late.table.publish(late.rows, days)}
+        rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
+        versions[keyed.table.name] = keyed.table.publish(rows, days)
+        return versions
+

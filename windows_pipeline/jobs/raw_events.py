@@ -1,0 +1,109 @@
+"""Ingests landed files: accepted records, rejected ones, and the arrival log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.quality.invariants import raw_events_checks
+from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.validation import split_records
+from windows_pipeline.tables.catalog import source_tables
+from windows_pipeline.tables.delta import Table, in_units
+
+
+@dataclass(frozen=True)
+class RawEventsJob:
+    """Fills raw_events, rejected_records and arrival_log from landed files (rules A1, A2, A6)."""
+
+    pipeline: Pipeline
+    settings: Settings
+
+    @property
+    def tables(self) -> list[Table]:
+        """raw_events, rejected_records, arrival_log: the log is last, it commits the unit."""
+        tables = source_tables(self.pipeline, self.settings.warehouse)
+        return [tables.raw_events, tables.rejected_records, tables.arrival_log]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks of what was ingested."""
+        return raw_events_checks()
+
+    @property
+    def landing(self) -> str:
+        """Where the source's day folders lie."""
+        return resolve(self.pipeline.source.path, self.settings.landing)
+
+    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+        """Reads the landed files of the days.
+
+        Raises:
+            FileNotFoundError: A day has no folder.
+        """
+        source = self.pipeline.source
+        landed = read_landed(spark, source, self.landing, days)
+        accepted, rejected = split_records(landed, source)
+        ordered = in_arrival_order(accepted, source.arrival)
+        raw_table, rejected_table, log_table = self.tables
+        raw = StagedTable(
+            raw_table,
+            ordered.withColumn("event_time", F.timestamp_millis("event_time")).withColumn(
+                "running_max", F.timestamp_millis("running_max")
+            ),
+        )
+        refused = StagedTable(rejected_table, rejected)
+        log = arrival_log(
+            raw.rows.withColumn("event_time", F.unix_millis("event_time")), refused.rows, days
+        )
+        times = log.withColumn("max_event_time", F.timestamp_millis("max_event_time"))
+        return Stage([raw, refused, StagedTable(log_table, times)])
+
+    def evidence(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> list[Batch]:
+        """A row a unit and source partition: what was landed, logged, accepted and rejected."""
+        raw, rejected, log = rows
+        landed = read_landed(spark, self.pipeline.source, self.landing, days)
+        of_unit = landed.groupBy("unit").agg(F.count("*").alias("landed"))
+        in_order = Window.partitionBy("unit", "source_partition").orderBy("offset")
+        seen = raw.withColumn(
+            "so_far", F.max("event_time").over(in_order.rowsBetween(Window.unboundedPreceding, 0))
+        )
+        of_partition = seen.groupBy("unit", "source_partition").agg(
+            F.count_distinct("offset").alias("distinct_offsets"),
+            F.count_if(~F.col("so_far").eqNullSafe(F.col("running_max"))).alias(
+                "wrong_running_max"
+            ),
+        )
+        of_reject = rejected.groupBy("unit").agg(F.count("*").alias("rejected"))
+        total = F.sum("rows").over(Window.partitionBy("unit"))
+        judged = (
+            log.join(of_partition, ["unit", "source_partition"], "left")
+            .join(of_unit, "unit", "left")
+            .join(of_reject, "unit", "left")
+            .withColumn("unit_rows", total)
+            .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
+        )
+        return [Batch("raw_events", judged, self.checks)]
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes the records first and the log last; a unit is there when its log row is.
+
+        A unit that was there is withdrawn from the log before its records change, so that
+        stopping half-way leaves it missing, which holds everything later back.
+        """
+        log = stage.tables[-1].table
+        if not log.read(spark).where(in_units(days)).isEmpty():
+            log.withdraw(spark, days)
+        return publish_in_order(days, stage)
+

@@ -1,0 +1,65 @@
+"""Plots of results."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from datetime import date
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.tables.catalog import WindowTables
+from windows_pipeline.tables.delta import in_units
+
+_HOURLY_UP_TO_DAYS = 14
+
+
+def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[date]) -> bytes:
+    """Draws the largest record count by key, and the alerts by rule, over some units.
+
+    Args:
+        spark: The session.
+        tables: The tables of a window definition.
+        days: The units; up to two weeks are drawn by the hour, more by the day.
+
+    Returns:
+        A PNG image.
+    """
+    step = "hour" if len(days) <= _HOURLY_UP_TO_DAYS else "day"
+    final = tables.final_windows.read(spark).where(in_units(days))
+    raised = tables.alerts.read(spark).where(in_units(days))
+    counts = _by_time(final, step, "key", F.max("record_count"))
+    alerts = _by_time(raised, step, "rule", F.count("*"))
+    figure = Figure(figsize=(10, 5), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    _draw(above, counts, f"largest record_count of a window, by {step}")
+    _draw(below, alerts.fillna(0), f"alerts, by {step}")
+    above.set_title(tables.alerts.name)
+    below.set_xlabel("window end (UTC)")
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=80)
+    return image.getvalue()
+
+
+def _by_time(rows: DataFrame, step: str, series: str, value: Column) -> pd.DataFrame:
+    """A column a series, a row a step of time."""
+    grouped = rows.groupBy(F.date_trunc(step, "window_end").alias("time"), series).agg(
+        value.alias("value")
+    )
+    long = grouped.toPandas()
+    return long.pivot_table(index="time", columns=series, values="value").sort_index()
+
+
+def _draw(axes: Axes, table: pd.DataFrame, label: str) -> None:
+    for name in table.columns:
+        axes.plot(table.index, table[name], label=str(name), linewidth=1)
+    if len(table.columns):
+        axes.legend(loc="upper left", fontsize="small")
+    else:
+        axes.text(0.5, 0.5, "none", ha="center", transform=axes.transAxes)
+    axes.set_ylabel(label, fontsize="small")
+    axes.grid(alpha=0.3)

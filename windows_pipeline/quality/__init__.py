@@ -1,0 +1,1 @@
+"""Checks of the windows' invariants, by Great Expectations on Spark."""

@@ -1,0 +1,107 @@
+"""Runs checks with Great Expectations: rows that a query finds are the rows that fail."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+SAMPLE_ROWS = 10
+"""How many failing rows a result shows."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule that a table's rows must keep.
+
+    Attributes:
+        name: Its name; unique in its table.
+        description: What must hold, for people.
+        failing_rows: SQL over `{batch}` that finds the rows that break it.
+        blocking: Whether rows that break it are kept from the table's readers.
+    """
+
+    name: str
+    description: str
+    failing_rows: str
+    blocking: bool = True
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows with what is needed to judge them, and the checks to run on them."""
+
+    name: str
+    rows: DataFrame
+    checks: Sequence[Check]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found.
+
+    Attributes:
+        check: The check.
+        failing_rows: How many rows break it.
+        sample: The first of them, at most `SAMPLE_ROWS`, as text by column.
+    """
+
+    check: Check
+    failing_rows: int
+    sample: list[dict[str, str]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no row breaks it."""
+        return self.failing_rows == 0
+
+
+def validate(batch: Batch) -> list[CheckResult]:
+    """Runs the checks of a batch in one validation, in their order.
+
+    Raises:
+        RuntimeError: A check could not be run: its query is wrong.
+    """
+    # Great Expectations reads it when imported. The import takes seconds, so it waits until here.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    import great_expectations as gx
+
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    # By default the data source would cache the whole batch.
+    source = context.data_sources.add_spark("spark", persist=False)
+    asset = source.add_dataframe_asset(batch.name)
+    definition = asset.add_batch_definition_whole_dataframe(batch.name)
+    suite = context.suites.add(gx.ExpectationSuite(batch.name))
+    for check in batch.checks:
+        suite.add_expectation(
+            gx.expectations.UnexpectedRowsExpectation(
+                unexpected_rows_query=check.failing_rows,
+                description=check.description,
+                meta={"check": check.name},
+            )
+        )
+    validation = context.validation_definitions.add(
+        gx.ValidationDefinition(name=batch.name, data=definition, suite=suite)
+    )
+    # COMPLETE is bounded here: of failing rows this expectation fetches at most 200.
+    outcome = validation.run(
+        batch_parameters={"dataframe": batch.rows}, result_format={"result_format": "COMPLETE"}
+    )
+    found = {result.expectation_config.meta["check"]: result for result in outcome.results}
+    return [_check_result(check, found[check.name]) for check in batch.checks]
+
+
+def _check_result(check: Check, result: Any) -> CheckResult:
+    info = result.exception_info or {}
+    details = result.result.get("details") if result.result else None
+    if details is None:
+        raise RuntimeError(f"check {check.name}: it could not be run: {info}")
+    rows = details["unexpected_rows"][:SAMPLE_ROWS]
+    sample = [{name: str(value) for name, value in row.items()} for row in rows]
+    return CheckResult(check, int(result.result["observed_value"]), sample)

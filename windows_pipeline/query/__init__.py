@@ -1,0 +1,1 @@
+"""Questions to the tables, answered for people."""

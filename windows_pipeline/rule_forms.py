@@ -1,0 +1,361 @@
+"""What a rule may say: every allowed form, the kinds of value it takes and what it gives.
+
+The list fails closed. A kind of node that is not on it is refused, and so is an argument
+of a node that was not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Literal
+from zoneinfo import available_timezones
+
+from sqlglot import exp
+
+Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "null"]
+
+_FUNCTIONS = (
+    "abs, ceil, coalesce, date, day, dayofweek, floor, from_utc_timestamp, greatest, hour, if, "
+    "least, minute, month, round, to_date, unix_millis, unix_seconds, year"
+)
+_NUMBER_TEXT = re.compile(r"[0-9]{0,18}(\.[0-9]{0,18})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
+_TIME_TEXT = re.compile(
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
+_WHOLE_TEXT = re.compile(r"-?[0-9]{1,9}")
+_UNITS = {f"{unit}{s}" for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK") for s in ("", "S")}
+_TYPE_KINDS: dict[str, Kind] = {
+    "string": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "bigint": "number",
+    "int": "number",
+    "double": "number",
+    "float": "number",
+}
+_CASTS: dict[exp.DType, Kind] = {
+    exp.DType.BIGINT: "number",
+    exp.DType.INT: "number",
+    exp.DType.DOUBLE: "number",
+    exp.DType.DATE: "date",
+    exp.DType.TIMESTAMP: "timestamp",
+    exp.DType.TIMESTAMPTZ: "timestamp",
+}
+# What sqlglot notes for other dialects; it changes nothing in what is written for Spark.
+_SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Div: frozenset({"safe"}),
+    exp.TsOrDsToDate: frozenset({"safe"}),
+    exp.Least: frozenset({"ignore_nulls"}),
+    exp.Greatest: frozenset({"ignore_nulls"}),
+}
+_SPARK_NAMES: dict[type[exp.Expr], str] = {
+    exp.AtTimeZone: "from_utc_timestamp()",
+    exp.TsOrDsToDate: "to_date()",
+}
+
+
+class RuleError(ValueError):
+    """An expression that no rule may use; the message names it, what is wrong and the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a plain form gives, and the kinds that its arguments take."""
+
+    gives: Kind
+    takes: frozenset[Kind]
+    arguments: tuple[str, ...] = ("this",)
+
+
+_BOOLEAN: frozenset[Kind] = frozenset({"boolean"})
+_NUMBER: frozenset[Kind] = frozenset({"number"})
+_TIMESTAMP: frozenset[Kind] = frozenset({"timestamp"})
+_TIME: frozenset[Kind] = frozenset({"timestamp", "date"})
+_TWO = ("this", "expression")
+_FORMS: dict[type[exp.Expr], _Form] = {
+    exp.And: _Form("boolean", _BOOLEAN, _TWO),
+    exp.Or: _Form("boolean", _BOOLEAN, _TWO),
+    exp.Not: _Form("boolean", _BOOLEAN),
+    exp.Mul: _Form("number", _NUMBER, _TWO),
+    exp.Div: _Form("number", _NUMBER, _TWO),
+    exp.Mod: _Form("number", _NUMBER, _TWO),
+    exp.Neg: _Form("number", _NUMBER),
+    exp.Abs: _Form("number", _NUMBER),
+    exp.Round: _Form("number", _NUMBER, ("this", "decimals")),
+    exp.Floor: _Form("number", _NUMBER),
+    exp.Ceil: _Form("number", _NUMBER),
+    exp.Hour: _Form("number", _TIMESTAMP),
+    exp.Minute: _Form("number", _TIMESTAMP),
+    exp.Day: _Form("number", _TIME),
+    exp.DayOfWeek: _Form("number", _TIME),
+    exp.Month: _Form("number", _TIME),
+    exp.Year: _Form("number", _TIME),
+    exp.UnixMillis: _Form("number", _TIMESTAMP),
+    exp.UnixSeconds: _Form("number", _TIMESTAMP),
+    exp.TsOrDsToDate: _Form("date", _TIME),
+}
+COMPARISONS: tuple[type[exp.Expr], ...] = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+)
+
+
+class Check:
+    """Finds the kind of value that each node gives, and refuses what is not on the list."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        """Takes the columns that a rule may name, each with its Spark type."""
+        self._columns = columns
+        self._special: dict[type[exp.Expr], Callable[[exp.Expr], Kind]] = {
+            exp.Column: self._column,
+            exp.Literal: _literal,
+            exp.Boolean: lambda _: "boolean",
+            exp.Null: lambda _: "null",
+            exp.Paren: self._paren,
+            exp.Add: self._sum,
+            exp.Sub: self._sum,
+            exp.Interval: _interval,
+            exp.Between: self._between,
+            exp.In: self._in,
+            exp.Is: self._is,
+            exp.Case: self._case,
+            exp.If: self._if,
+            exp.Coalesce: self._alike,
+            exp.Least: self._alike,
+            exp.Greatest: self._alike,
+            exp.Cast: self._cast,
+            exp.TryCast: self._cast,
+            exp.AtTimeZone: self._local_time,
+            **dict.fromkeys(COMPARISONS, self._comparison),
+        }
+
+    def kind(self, node: exp.Expr) -> Kind:
+        """The kind of value that the node gives."""
+        form = _FORMS.get(type(node))
+        if form is not None:
+            _only(node, *form.arguments)
+            for name in _set_arguments(node, *form.arguments):
+                self._takes(node, node.args[name], form.takes)
+            return form.gives
+        special = self._special.get(type(node))
+        if special is None:
+            raise RuleError(f"uses {_named(node)}, which no rule may; {_cure()}")
+        return special(node)
+
+    def _takes(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
+        # sqlglot wraps what year() and its like take; Spark takes the column itself.
+        wrapped = isinstance(operand, exp.TsOrDsToDate) and not isinstance(node, exp.TsOrDsToDate)
+        inner = operand.this if wrapped else operand
+        found = self.kind(inner)
+        if found not in kinds:
+            wanted = " or ".join(sorted(kinds))
+            raise RuleError(
+                f"{_named(node)} takes a {wanted}, and {inner.sql('spark')} is a {found}; "
+                f"give it a {wanted}"
+            )
+
+    def _column(self, node: exp.Expr) -> Kind:
+        name = node.this.name if isinstance(node.this, exp.Identifier) else str(node.this)
+        if _set_arguments(node) != ["this"]:
+            raise RuleError(f"{node.sql('spark')!r} is qualified; write the column's name alone")
+        if name not in self._columns:
+            near = get_close_matches(name, self._columns, 1, 0.5)
+            hint = (
+                f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(self._columns)}"
+            )
+            raise RuleError(f"there is no column {name!r}; {hint}")
+        kind = _TYPE_KINDS.get(self._columns[name])
+        if kind is None:
+            raise RuleError(f"column {name!r} is of type {self._columns[name]}; use another")
+        return kind
+
+    def _paren(self, node: exp.Expr) -> Kind:
+        _only(node, "this")
+        return self.kind(node.this)
+
+    def _sum(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "expression")
+        left, right = self.kind(node.this), self.kind(node.expression)
+        if (left, right) == ("number", "number"):
+            return "number"
+        if (left, right) == ("timestamp", "interval"):
+            return "timestamp"
+        if isinstance(node, exp.Add) and (left, right) == ("interval", "timestamp"):
+            return "timestamp"
+        raise RuleError(
+            f"{node.sql('spark')} joins {left} and {right}; use two numbers, or a "
+            "timestamp and one interval of one unit, such as interval 90 minutes"
+        )
+
+    def _comparison(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "expression")
+        return self._comparable(node, node.this, node.expression)
+
+    def _between(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "low", "high")
+        return self._comparable(node, node.this, node.args["low"], node.args["high"])
+
+    def _in(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "expressions")
+        for item in node.expressions:
+            bare = item.this if isinstance(item, exp.Neg) else item
+            if not isinstance(bare, exp.Literal):
+                raise RuleError(f"{item.sql('spark')!r} within in (...) is no literal; write one")
+        if not node.expressions:
+            raise RuleError("in () holds nothing; write a literal in it")
+        return self._comparable(node, node.this, *node.expressions)
+
+    def _comparable(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
+        """Checks that values can be compared; booleans and nulls have words of their own."""
+        found = [self.kind(operand) for operand in operands]
+        kinds = set(found)
+        if "null" in kinds:
+            raise RuleError(f"{node.sql('spark')} compares with null; write 'is null'")
+        if kinds & _TIME and kinds <= {*_TIME, "string"}:
+            for operand, kind in zip(operands, found, strict=True):
+                if kind == "string":
+                    _time_literal(operand)
+        elif len(kinds) > 1 or kinds & {"boolean", "interval"}:
+            raise RuleError(
+                f"{node.sql('spark')} compares {' with '.join(sorted(kinds))}; compare "
+                "numbers, strings or times with their like, and join booleans by and, or, not"
+            )
+        return "boolean"
+
+    def _is(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "expression")
+        kind = self.kind(node.this)
+        null = isinstance(node.expression, exp.Null)
+        truth = isinstance(node.expression, exp.Boolean) and kind == "boolean"
+        if not null and not truth:
+            raise RuleError(f"{node.sql('spark')}: write 'is null' or 'is not null'")
+        return "boolean"
+
+    def _case(self, node: exp.Expr) -> Kind:
+        _only(node, "ifs", "default")
+        branches = [branch.args["true"] for branch in node.args["ifs"]]
+        for branch in node.args["ifs"]:
+            _only(branch, "this", "true")
+            self._takes(node, branch.this, _BOOLEAN)
+        default = node.args.get("default")
+        return self._one_kind(node, *branches, *([default] if default else []))
+
+    def _if(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "true", "false")
+        self._takes(node, node.this, _BOOLEAN)
+        other = node.args.get("false")
+        return self._one_kind(node, node.args["true"], *([other] if other else []))
+
+    def _alike(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "expressions")
+        if not node.expressions:
+            raise RuleError(f"{_named(node)} takes two values or more; give it another")
+        return self._one_kind(node, node.this, *node.expressions)
+
+    def _one_kind(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
+        kinds = {self.kind(operand) for operand in operands} - {"null"}
+        if len(kinds) != 1:
+            found = " and a ".join(sorted(kinds)) or "null"
+            raise RuleError(f"{_named(node)} gives a {found}; give values of one kind")
+        return kinds.pop()
+
+    def _cast(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "to")
+        found, gives = self.kind(node.this), _CASTS.get(node.args["to"].this)
+        if gives is None or node.args["to"].expressions:
+            cure = "cast to bigint, int, double, date or timestamp"
+            raise RuleError(f"{node.sql('spark')}: no rule casts to that type; {cure}")
+        if gives in ("date", "timestamp") and found == "string":
+            _time_literal(node.this)
+        elif found != gives and {found, gives} != {"date", "timestamp"}:
+            cure = "a number casts to a number, a time to a time"
+            raise RuleError(f"{node.sql('spark')} casts a {found} to a {gives}; {cure}")
+        return gives
+
+    def _local_time(self, node: exp.Expr) -> Kind:
+        _only(node, "this", "zone")
+        self._takes(node, node.this, _TIMESTAMP)
+        zone = node.args["zone"]
+        if not isinstance(zone, exp.Literal) or zone.this not in available_timezones():
+            near = get_close_matches(zone.name, available_timezones(), 1)
+            cure = f"did you mean {near[0]!r}?" if near else "write one such as 'America/New_York'"
+            raise RuleError(f"{zone.sql('spark')} is no known time zone; {cure}")
+        return "timestamp"
+
+
+def _literal(node: exp.Expr) -> Kind:
+    text = node.name
+    if not node.args["is_string"]:
+        if not _NUMBER_TEXT.fullmatch(text):
+            raise RuleError(f"{text} has too many digits; use at most 18")
+        return "number"
+    if not text.isprintable() or "\\" in text:
+        raise RuleError(f"{text!r} holds a backslash or an unprintable character; leave it out")
+    if "${" in text:
+        # Spark puts configuration and environment in its place, even within a literal.
+        raise RuleError(f"{text!r} holds '${{', which Spark would replace; leave it out")
+    return "string"
+
+
+def _time_literal(node: exp.Expr) -> None:
+    """Refuses a text that is not a time, which would stop the run instead of the load."""
+    cure = "write it as '2013-07-01' or '2013-07-01 12:30:00'"
+    if not isinstance(node, exp.Literal) or not _TIME_TEXT.fullmatch(node.name):
+        raise RuleError(f"{node.sql('spark')} is no time; {cure}")
+    try:
+        datetime.fromisoformat(node.name)
+    except ValueError:
+        raise RuleError(f"{node.sql('spark')} is no time; {cure}") from None
+
+
+def _interval(node: exp.Expr) -> Kind:
+    _only(node, "this", "unit")
+    amount, unit = node.this, node.args.get("unit")
+    whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
+    if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
+        raise RuleError(
+            f"{node.sql('spark')} is no plain interval; write a whole number and one unit, "
+            "such as interval 90 minutes"
+        )
+    return "interval"
+
+
+def _set_arguments(node: exp.Expr, *names: str) -> list[str]:
+    return [
+        name
+        for name, value in node.args.items()
+        if value not in (None, False, []) and (not names or name in names)
+    ]
+
+
+def _only(node: exp.Expr, *names: str) -> None:
+    """Refuses a node with an argument that is not named: what it means was not looked at."""
+    for name in _set_arguments(node):
+        if name not in names and name not in _SILENT_FLAGS.get(type(node), ()):
+            raise RuleError(
+                f"{node.sql('spark')}: {_named(node)} takes no {name!r} here; leave it out"
+            )
+
+
+def _named(node: exp.Expr) -> str:
+    if isinstance(node, exp.Anonymous):
+        return f"{node.name.lower()}()"
+    if type(node) in _SPARK_NAMES:
+        return _SPARK_NAMES[type(node)]
+    if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or, exp.Case)):
+        return f"{node.sql_name().lower()}()"
+    return f"{type(node).__name__.lower()!r}"
+
+
+def _cure() -> str:
+    return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"

@@ -1,0 +1,100 @@
+"""Alert rules: SQL expressions from a file, made safe to run.
+
+A rule is parsed, held against the list of what a rule may say, and written anew from its
+tree; the text itself never reaches Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+
+from windows_pipeline.rule_forms import COMPARISONS, Check, RuleError
+
+__all__ = ["RuleError", "compile_expression"]
+
+_SPARK = Dialect.get_or_raise("spark")
+_MAX_LENGTH = 2_000
+_OPERATORS: tuple[type[exp.Expr], ...] = (
+    *(exp.And, exp.Or, exp.Not, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Add, exp.Sub),
+    *(exp.Between, exp.In, exp.Is),
+    *COMPARISONS,
+)
+
+
+def compile_expression(
+    text: str, columns: Mapping[str, str], want: Literal["boolean", "number"]
+) -> str:
+    """Makes Spark SQL of a rule's expression, written anew from its tree.
+
+    The expression may use the columns, literals, comparisons, ``and``/``or``/``not``,
+    arithmetic, ``between``, ``in`` with literals, ``is null``, ``case when``, casts
+    between numbers and times, an interval added to a timestamp, and a list of functions.
+    None of them depends on anything but the row, so every run gives the same answer
+    (rule H1). A division by zero gives null, so that a window of no records breaks no run.
+
+    Args:
+        text: The expression, in Spark's SQL.
+        columns: The columns that it may name, unqualified, each with its Spark type.
+        want: The kind of value that it must give.
+
+    Returns:
+        SQL for Spark, all names quoted and every operand in parentheses; meant for a
+        session in UTC.
+
+    Raises:
+        RuleError: No single expression, something that is not on the list, an unknown
+            column, operands that do not go together, or another kind of value than wanted.
+    """
+    try:
+        tree = _parse(text)
+        found = Check(columns).kind(tree)
+        if found != want:
+            cure = {"boolean": "compare it, as in 'x > 3'", "number": "give a number, as in 'x'"}
+            raise RuleError(f"gives a {found}, not a {want}; {cure[want]}")
+        return _rewritten(tree).sql(dialect="spark", identify=True, comments=False)
+    except RuleError as error:
+        raise RuleError(f"{text!r}: {error}") from None
+    except RecursionError:
+        raise RuleError(f"{text!r}: is nested too deep; make it simpler") from None
+
+
+def _parse(text: str) -> exp.Expr:
+    if len(text) > _MAX_LENGTH:
+        raise RuleError(f"is longer than {_MAX_LENGTH} characters; make it shorter")
+    try:
+        tokens = _SPARK.tokenize(text)
+        trees = _SPARK.parse_into(exp.Condition, text)
+    except ParseError as error:
+        near = f" at {error.errors[0]['highlight']!r}" if error.errors else ""
+        raise RuleError(f"is no single SQL expression{near}; write one, as in 'x > 3'") from None
+    except SqlglotError:
+        raise RuleError("is no SQL; look for a quote that is not closed") from None
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise RuleError("holds a ';'; write one expression without it")
+    if not trees or trees[0] is None:
+        raise RuleError("holds no expression; write one, as in 'x > 3'")
+    return trees[0]
+
+
+def _rewritten(tree: exp.Expr) -> exp.Expr:
+    """The tree to write: operands in parentheses, and null for a division by zero.
+
+    With the parentheses the SQL means what was checked, whatever precedence Spark gives
+    to an operator.
+    """
+    return tree.transform(_rewritten_node)
+
+
+def _rewritten_node(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, (exp.Div, exp.Mod)):
+        zero = exp.Literal.number(0)
+        node.set("expression", exp.Nullif(this=node.expression, expression=zero))
+    for name, value in list(node.args.items()):
+        if isinstance(node, _OPERATORS) and isinstance(value, _OPERATORS):
+            node.set(name, exp.Paren(this=value))
+    return node

@@ -1,0 +1,95 @@
+"""Where things lie and how Spark runs: settings.yaml, never an edit of code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
+DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+# Spark ships all of these; Delta's POM names them again.
+_EXCLUDES = "org.*:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*"
+_IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
+
+
+class SettingsError(Exception):
+    """The settings file is missing or wrong; the message says where and the cure."""
+
+
+class Settings(BaseModel):
+    """The settings of one installation.
+
+    Attributes:
+        warehouse: The folder or object-store URI that holds every table.
+        pipelines: The folder of pipeline files.
+        landing: What a source's relative path is relative to.
+        spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
+            says where it runs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    warehouse: str
+    pipelines: Path
+    landing: str
+    spark: dict[str, str]
+
+    def spark_conf(self) -> dict[str, str]:
+        """Spark's configuration with what Delta and the engine need.
+
+        Over Spark Connect the server has its own; only the time zone is set by session.
+        """
+        needed = {"spark.sql.session.timeZone": "UTC"}
+        if "spark.remote" in self.spark:
+            return {**self.spark, **needed}
+        delta = {
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.jars.packages": DELTA_PACKAGE,
+            "spark.jars.excludes": _EXCLUDES,
+            "spark.jars.ivySettings": str(_IVY_SETTINGS),
+            "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
+            "spark.app.name": "windows-pipeline",
+        }
+        return {**delta, **self.spark, **needed}
+
+
+def load_settings(root: Path) -> Settings:
+    """Reads the settings named by WINDOWS_PIPELINE_SETTINGS, else `settings.yaml` in root.
+
+    Relative paths in it are relative to the file's folder.
+
+    Raises:
+        SettingsError: The file is missing, or has an unknown or wrong field.
+    """
+    path = Path(os.environ.get(SETTINGS_VARIABLE, root / "settings.yaml")).resolve()
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = Settings.model_validate(raw)
+    except FileNotFoundError:
+        cure = f"write one, or name it in {SETTINGS_VARIABLE}"
+        raise SettingsError(f"{path}: there is no settings file; {cure}") from None
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path}: no readable YAML: {error}") from None
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise SettingsError(f"{path}: {problems}") from None
+    return settings.model_copy(
+        update={
+            "warehouse": resolve(settings.warehouse, path.parent),
+            "landing": resolve(settings.landing, path.parent),
+            "pipelines": path.parent / settings.pipelines,
+        }
+    )
+
+
+def resolve(location: str, base: str | Path) -> str:
+    """A location under a base; a URI or an absolute path stays as it is."""
+    if "://" in location or Path(location).is_absolute():
+        return location
+    return f"{str(base).rstrip('/')}/{location}".removesuffix("/.")

@@ -1,0 +1,1 @@
+"""Where records come from: landed files, and which of them are accepted."""

@@ -1,0 +1,254 @@
+"""How landed files of each format become rows of text.
+
+Every reader gives the columns that `read_landed` promises. Text is the common ground: one
+set of rules then says which text is which type, whatever the format, and a column that one
+Parquet file holds as bigint and the next as double needs no care.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    FloatType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_HEAD_BYTES = 65_536
+_HEAD_THREADS = 16
+_UNIT = r"/(\d{4}-\d{2}-\d{2})/[^/]+$"
+_ROW_AS_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+_NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """A landed file: its day, its name, and its path for Arrow and for Spark."""
+
+    day: date
+    name: str
+    path: str
+    uri: str
+
+    def __str__(self) -> str:
+        return f"{self.day}/{self.name}"
+
+
+Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], list[str]], DataFrame]
+
+
+def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
+    """The frame of days without any file."""
+    fields = [
+        StructField("unit", DateType()),
+        StructField("file", StringType()),
+        StructField("original", StringType()),
+        StructField("malformed", BooleanType()),
+    ]
+    declared = [StructField(name, StringType()) for name in columns]
+    return spark.createDataFrame([], StructType(fields + declared))
+
+
+def read_jsonl(
+    spark: SparkSession,
+    _filesystem: fs.FileSystem,
+    files: Sequence[LandedFile],
+    columns: list[str],
+) -> DataFrame:
+    """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
+    record = StructType([StructField(name, StringType()) for name in columns])
+    # Spark reads the first value of a line and ignores what follows it. In an array, with a
+    # sentinel behind, a line has exactly one value or doesn't parse.
+    wrapped = F.concat(F.lit("["), "value", F.lit(",{}]"))
+    options = {"allowSingleQuotes": "false"}
+    parsed = _lines(spark, files).withColumn(
+        "parsed", F.from_json(wrapped, ArrayType(record), options)
+    )
+    first = F.get("parsed", F.lit(0))  # null beyond the end, where [0] fails
+    is_object = (F.size("parsed") == 2) & first.isNotNull()
+    return parsed.select(
+        "unit",
+        "file",
+        F.col("value").alias("original"),
+        (~F.coalesce(is_object, F.lit(False))).alias("malformed"),
+        *[_json_text(first[name]).alias(name) for name in columns],
+    )
+
+
+def read_csv(
+    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
+) -> DataFrame:
+    """Reads CSV with a header in each file; a line that repeats the header is none."""
+    by_header: dict[str, list[LandedFile]] = defaultdict(list)
+    for file, header in _headers(filesystem, files, columns):
+        by_header[header].append(file)
+    if not by_header:
+        return no_records(spark, columns)
+    return _union(
+        _csv_of_header(spark, header, same, columns) for header, same in by_header.items()
+    )
+
+
+def read_parquet(
+    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
+) -> DataFrame:
+    """Reads Parquet; a declared column that a file lacks is null."""
+    by_schema: dict[str, list[LandedFile]] = defaultdict(list)
+    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
+        schemas = threads.map(lambda file: _parquet_schema(filesystem, file), files)
+        for file, schema in zip(files, schemas, strict=True):
+            by_schema[schema].append(file)
+    return _union(_parquet_of_schema(spark, same, columns) for same in by_schema.values())
+
+
+READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
+
+
+def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
+    lines = spark.read.text(_literal_paths(files)).select("value", *_origin())
+    return lines.where(F.col("value").rlike(r"\S"))
+
+
+def _origin() -> tuple[Column, Column]:
+    unit = F.regexp_extract("_metadata.file_path", _UNIT, 1).cast("date")
+    # The name comes as in a URI, where a plus sign stands for itself.
+    encoded = F.col("_metadata.file_name")
+    name = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
+    return unit.alias("unit"), F.coalesce(name, encoded).alias("file")
+
+
+def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
+    """Paths as Spark takes them: it reads ``*?[]{}`` as patterns unless escaped."""
+    return [re.sub(r"([\\*?\[\]{}])", r"\\\1", file.uri) for file in files]
+
+
+def _json_text(value: Column) -> Column:
+    """Spark writes the bare NaN and Infinity of Python's json with quotes around."""
+    return F.when(value.isin(_NOT_NUMBERS), F.btrim(value, F.lit('"'))).otherwise(value)
+
+
+def _headers(
+    filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
+) -> list[tuple[LandedFile, str]]:
+    """Each file with its header line; a file without any line is left out."""
+    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
+        lines = list(threads.map(lambda file: _first_line(filesystem, file.path), files))
+    found = [(file, line) for file, line in zip(files, lines, strict=True) if line is not None]
+    first_of_day: dict[date, tuple[LandedFile, list[str]]] = {}
+    for file, line in found:
+        names = _names(line)
+        first, expected = first_of_day.setdefault(file.day, (file, names))
+        if names != expected:
+            raise ValueError(
+                f"{file}: its header {names} differs from {expected} of {first}; "
+                "files of one day need the same header"
+            )
+    for file, names in first_of_day.values():
+        _check_declared(file, names, columns)
+    return found
+
+
+def _check_declared(file: LandedFile, names: list[str], columns: list[str]) -> None:
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise ValueError(
+            f"{file}: its header {names} has no column {missing[0]!r}; "
+            "land files with every declared column, or take it from the source's columns"
+        )
+    twice = [name for name in columns if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{file}: its header has {twice[0]!r} twice; name each column once")
+
+
+def _first_line(filesystem: fs.FileSystem, path: str) -> str | None:
+    with filesystem.open_input_stream(path) as stream:  # decompresses by the file's ending
+        head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    return next((line for line in re.split(r"[\r\n]+", head) if line.strip()), None)
+
+
+def _names(header: str) -> list[str]:
+    return next(csv.reader([header]))
+
+
+def _csv_of_header(
+    spark: SparkSession, header: str, files: Sequence[LandedFile], columns: list[str]
+) -> DataFrame:
+    names = _names(header)
+    # By position: header names may differ in case only, which Spark can't tell apart.
+    fields = ", ".join(f"_{index} string" for index in range(len(names)))
+    record = f"{fields}, _wrong_fields string"
+    options = {"columnNameOfCorruptRecord": "_wrong_fields", "escape": '"'}
+    lines = _lines(spark, files).where(F.col("value") != header)
+    parsed = lines.withColumn("parsed", F.from_csv("value", record, options))
+    # An odd number of quotes: a field that goes on in the next line.
+    quotes = F.length("value") - F.length(F.translate("value", '"', ""))
+    malformed = F.col("parsed")["_wrong_fields"].isNotNull() | (quotes % 2 == 1)
+    return parsed.select(
+        "unit",
+        "file",
+        F.col("value").alias("original"),
+        malformed.alias("malformed"),
+        *[F.col("parsed")[f"_{names.index(name)}"].alias(name) for name in columns],
+    )
+
+
+def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
+    schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
+    for field in schema:
+        if "timestamp[ns" in str(field.type):
+            raise ValueError(
+                f"{file}: column {field.name!r} is {field.type}, which Spark can't read; "
+                "write it in microseconds (pandas: to_parquet(..., coerce_timestamps='us'))"
+            )
+    return str(schema)
+
+
+def _parquet_of_schema(
+    spark: SparkSession, files: Sequence[LandedFile], columns: list[str]
+) -> DataFrame:
+    rows = spark.read.parquet(*_literal_paths(files))
+    types = {field.name: field.dataType for field in rows.schema}
+    row = F.to_json(F.struct(*[F.col(f"`{name}`") for name in types]), _ROW_AS_JSON)
+    return rows.select(
+        *_origin(),
+        row.alias("original"),
+        F.lit(False).alias("malformed"),
+        *[_text(name, types.get(name)).alias(name) for name in columns],
+    )
+
+
+def _text(name: str, kind: DataType | None) -> Column:
+    if kind is None:
+        return F.lit(None).cast("string")
+    column = F.col(f"`{name}`")
+    if isinstance(kind, (ArrayType, MapType, StructType)):
+        return F.to_json(column)
+    if isinstance(kind, FloatType):
+        column = column.cast("double")  # its text has the digits of the exact value
+    return column.cast("string")
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)

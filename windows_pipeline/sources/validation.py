@@ -1,0 +1,141 @@
+"""Which landed records are accepted, and why the others are not (rules A6, A7)."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.config.model import Source
+
+_DAY_MS = 86_400_000
+_UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
+_FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
+_EXACT_DOUBLE = 2**53
+"""A double holds every integer up to it."""
+_MAX_EVENT_MS = (2**63 - 1) // 1_000
+"""What a Spark timestamp (microseconds) can hold; windows around it can't overflow."""
+
+
+def split_records(landed: DataFrame, source: Source) -> tuple[DataFrame, DataFrame]:
+    """Types the declared columns and parts the records into accepted and rejected ones.
+
+    Reasons, of which the first that applies is given: ``malformed``, ``null_key`` (also
+    empty text), ``null_event_time``, ``unreadable_event_time``, ``null_arrival`` and
+    ``unreadable_arrival`` (where the source declares an arrival column),
+    ``null_source_partition`` (likewise), ``wrong_type: <column>`` (the first in declared
+    order) and ``too_far_ahead``: the event time lies more than `max_ahead` after the
+    arrival time or, where the source has no arrival column of type timestamp, after the end
+    of the unit's day (UTC).
+
+    A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
+    ``+02:00``) or in UTC. A text is a bigint if it is a whole number (``5``, also ``5.0``).
+
+    Args:
+        landed: What `read_landed` returns; its session must be in time zone UTC.
+        source: The roles, types and `max_ahead`.
+
+    Returns:
+        The accepted records: `unit` (date), `source_partition` (text, ``'0'`` where none is
+        declared), `key`, `event_time` (bigint, ms, rounded down; a bigint column is
+        milliseconds since 1970), the arrival column by its own name and type if declared,
+        `file`, and the value columns, typed. The rejected ones: `unit`, `file`, `reason`,
+        `original`. Both unordered.
+
+    Raises:
+        ValueError: The session's time zone isn't UTC.
+    """
+    zone = landed.sparkSession.conf.get("spark.sql.session.timeZone")
+    if zone not in _UTC:
+        raise ValueError(
+            f"spark.sql.session.timeZone: {zone!r} must be 'UTC', for texts without zone"
+        )
+    typed = landed.select(
+        "unit",
+        "file",
+        "original",
+        "malformed",
+        F.struct(*[F.col(name) for name in source.columns]).alias("raw"),
+        F.struct(
+            *[_typed(F.col(name), source.columns[name]).alias(name) for name in source.columns]
+        ).alias("typed"),
+    ).withColumn("event_time", _event_ms(source))
+    judged = typed.withColumn("reason", _reason(source))
+    rejected = judged.where(F.col("reason").isNotNull())
+    accepted = judged.where(F.col("reason").isNull())
+    return (
+        accepted.select(*_accepted_columns(source)),
+        rejected.select("unit", "file", "reason", "original"),
+    )
+
+
+def _accepted_columns(source: Source) -> list[Column]:
+    typed = F.col("typed")
+    partition = F.lit("0")
+    if source.source_partition is not None:
+        partition = typed[source.source_partition].cast("string")
+    arrival = [] if source.arrival is None else [typed[source.arrival].alias(source.arrival)]
+    return [
+        F.col("unit"),
+        partition.alias("source_partition"),
+        typed[source.key].alias("key"),
+        F.col("event_time"),
+        *arrival,
+        F.col("file"),
+        *[typed[name].alias(name) for name in source.values],
+    ]
+
+
+def _typed(text: Column, kind: str) -> Column:
+    """The text's value, null where it is no value of the type."""
+    if kind == "string":
+        return text
+    if kind == "bigint":
+        # '5.0' or '1.0E7': how JSON and Parquet hold integers once a null was among them.
+        number = text.try_cast("double")
+        whole = (F.abs(number) <= _EXACT_DOUBLE) & (F.rint(number) == number)
+        return F.coalesce(text.try_cast("bigint"), F.when(whole, number.cast("bigint")))
+    if kind == "double":
+        # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
+        return text.try_cast("double") + F.lit(0.0)
+    if kind == "timestamp":
+        # Without a date Spark would take the day of the run.
+        return F.when(text.rlike(_FULL_DATE), text.try_cast("timestamp"))
+    if kind == "date":
+        # Spark's date cast ignores what follows the date, readable or not.
+        return F.when(_typed(text, "timestamp").isNotNull(), text.try_cast("date"))
+    return text.try_cast(kind)
+
+
+def _event_ms(source: Source) -> Column:
+    time = F.col("typed")[source.event_time]
+    if source.columns[source.event_time] == "bigint":
+        return F.when(time.between(-_MAX_EVENT_MS, _MAX_EVENT_MS), time)
+    return F.unix_millis(time.cast("timestamp"))
+
+
+def _reason(source: Source) -> Column:
+    raw, typed = F.col("raw"), F.col("typed")
+    key, time = raw[source.key], raw[source.event_time]
+    reason = (
+        F.when(F.col("malformed"), "malformed")
+        .when(key.isNull() | (key == ""), "null_key")
+        .when(time.isNull(), "null_event_time")
+        .when(F.col("event_time").isNull(), "unreadable_event_time")
+    )
+    if source.arrival is not None:
+        reason = reason.when(raw[source.arrival].isNull(), "null_arrival")
+        reason = reason.when(typed[source.arrival].isNull(), "unreadable_arrival")
+    if source.source_partition is not None:
+        reason = reason.when(raw[source.source_partition].isNull(), "null_source_partition")
+    for name in source.columns:
+        wrong = raw[name].isNotNull() & typed[name].isNull()
+        reason = reason.when(wrong, f"wrong_type: {name}")
+    return reason.when(
+        F.col("event_time") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
+    )
+
+
+def _arrival_ms(source: Source) -> Column:
+    if source.arrival is not None and source.columns[source.arrival] == "timestamp":
+        return F.unix_millis(F.col("typed")[source.arrival])
+    return (F.unix_date("unit").cast("bigint") + 1) * _DAY_MS

@@ -1,0 +1,1 @@
+"""The Delta tables of a pipeline: schemas, locations, idempotent writes."""

@@ -1,0 +1,74 @@
+"""Which tables a pipeline has, and where they lie: `<warehouse>/<pipeline>[/<windows>]/<table>`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import types as T
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config.definition import table_definition
+from windows_pipeline.tables import schemas
+from windows_pipeline.tables.delta import Table
+
+
+@dataclass(frozen=True)
+class SourceTables:
+    """The tables that every window definition of a pipeline shares."""
+
+    raw_events: Table
+    arrival_log: Table
+    rejected_records: Table
+
+
+@dataclass(frozen=True)
+class WindowTables:
+    """The tables of one named window definition."""
+
+    keyed_windows: Table
+    late_records: Table
+    final_windows: Table
+    alerts: Table
+
+
+def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
+    """The tables of a pipeline's source."""
+
+    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
+        return Table(
+            f"{pipeline.name}/{name}",
+            row,
+            f"{warehouse}/{pipeline.name}/{name}",
+            schema,
+            sorted_by,
+            table_definition(pipeline, None, name),
+        )
+
+    return SourceTables(
+        table("raw_events", "A record that was accepted.", schemas.raw_events(pipeline.source), "event_time"),
+        table("arrival_log", "A source partition's part of an arrival unit; its presence commits the unit.", schemas.arrival_log(), "source_partition"),
+        table("rejected_records", "A record that could not be read, with the reason and its text.", schemas.rejected_records(), "reason"),
+    )
+
+
+def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables:
+    """The tables of a named window definition of a pipeline."""
+    windows = pipeline.windows[windows_name]
+
+    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
+        return Table(
+            f"{pipeline.name}/{windows_name}/{name}",
+            row,
+            f"{warehouse}/{pipeline.name}/{windows_name}/{name}",
+            schema,
+            sorted_by,
+            table_definition(pipeline, windows_name, name),
+        )
+
+    source = pipeline.source
+    return WindowTables(
+        table("keyed_windows", "A window that the unit changed or closed, as it stood at the unit's end.", schemas.keyed_windows(source, windows), "window_end", "key"),
+        table("late_records", "A record that no window counts, with the reason.", schemas.late_records(source), "event_time"),
+        table("final_windows", "A window that the unit closed; it never changes.", schemas.final_windows(source, windows), "window_end", "key"),
+        table("alerts", "A rule that a final window broke, with its episode.", schemas.alerts(source, windows), "window_end", "rule", "key"),
+    )

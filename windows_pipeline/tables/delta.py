@@ -1,0 +1,149 @@
+"""Delta tables: made once, written a unit at a time, never mixed with another definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+_DEFINITION = "windows_pipeline.definition"
+"""The table property that holds the definition that its rows follow."""
+
+
+class DefinitionChangedError(Exception):
+    """A table holds rows of another definition; the message names the change and the cure."""
+
+
+class TableMissingError(Exception):
+    """A table that is to be read is not there yet; the message names it and the cure."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Delta table of a pipeline, partitioned by `unit`, the arrival day.
+
+    Attributes:
+        name: Its name for people: `flights/hourly/final_windows`.
+        description: What a row is.
+        location: Its folder or URI.
+        schema: Its columns; `unit` is one.
+        sorted_by: How rows are sorted in a file, for pruning by file statistics.
+        definition: The part of the pipeline's definition that its rows follow.
+    """
+
+    name: str
+    description: str
+    location: str
+    schema: T.StructType
+    sorted_by: tuple[str, ...]
+    definition: dict[str, str]
+
+    def exists(self, spark: SparkSession) -> bool:
+        """Whether the table is there."""
+        return DeltaTable.isDeltaTable(spark, self.location)
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """Its rows as they stand.
+
+        Raises:
+            TableMissingError: The table is not there.
+            DefinitionChangedError: It follows another definition.
+        """
+        if not self.exists(spark):
+            raise TableMissingError(f"{self.name}: there is no such table yet; materialize it first")
+        self.require_definition(spark)
+        return spark.read.format("delta").load(self.location)
+
+    def create_if_missing(self, spark: SparkSession) -> None:
+        """Makes the table if it is not there.
+
+        Raises:
+            DefinitionChangedError: It is there and follows another definition.
+        """
+        if self.exists(spark):
+            self.require_definition(spark)
+            return
+        (
+            DeltaTable.createIfNotExists(spark)
+            .location(self.location)
+            .addColumns(self.schema)
+            .partitionedBy("unit")
+            .comment(self.description)
+            .property(_DEFINITION, json.dumps(self.definition, sort_keys=True))
+            .execute()
+        )
+
+    def require_definition(self, spark: SparkSession) -> None:
+        """Refuses a table whose rows follow another definition.
+
+        Raises:
+            DefinitionChangedError: Names each change and the command that rebuilds.
+        """
+        stored = stored_definition(spark, self.location)
+        if stored == self.definition:
+            return
+        # Imported late: config knows pipelines, tables know only mappings.
+        from windows_pipeline.config.definition import definition_changes
+
+        changes = "; ".join(definition_changes(stored, self.definition))
+        pipeline = self.name.split("/", 1)[0]
+        raise DefinitionChangedError(
+            f"{self.name} holds rows of another definition: {changes}. Put the definition back, "
+            f"or rebuild what depends on it: windows-pipeline rebuild {pipeline}"
+        )
+
+    def publish(self, rows: DataFrame, days: Sequence[date]) -> int:
+        """Replaces the rows of the given units, in one transaction; returns the version.
+
+        Args:
+            rows: The table's columns; only rows of these units.
+            days: The units; those without a row become empty.
+        """
+        spark = rows.sparkSession
+        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
+        (
+            rows.select(*columns)
+            # One file a unit where units are small; split by size where they are not.
+            .hint("rebalance", "unit")
+            .sortWithinPartitions("unit", *self.sorted_by)
+            .write.format("delta")
+            .mode("overwrite")
+            .option("replaceWhere", _units_sql(days))
+            .save(self.location)
+        )
+        return self.version(spark)
+
+    def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
+        """Deletes the rows of the given units."""
+        DeltaTable.forPath(spark, self.location).delete(in_units(days))
+
+    def version(self, spark: SparkSession) -> int:
+        """The table's version."""
+        history = DeltaTable.forPath(spark, self.location).history(1)
+        return int(history.select("version").collect()[0][0])
+
+
+def stored_definition(spark: SparkSession, location: str) -> dict[str, str]:
+    """The definition that a table was made with; empty where it names none."""
+    detail = DeltaTable.forPath(spark, location).detail().select("properties").collect()
+    stored: dict[str, str] = json.loads(detail[0][0].get(_DEFINITION, "{}"))
+    return stored
+
+
+def in_units(days: Sequence[date]) -> Column:
+    """The condition that a row is of one of these units."""
+    return F.expr(_units_sql(days))
+
+
+def _units_sql(days: Sequence[date]) -> str:
+    first, last = min(days), max(days)
+    if len(set(days)) == (last - first) // timedelta(days=1) + 1:
+        return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"
+    listed = ", ".join(f"DATE'{day}'" for day in sorted(set(days)))
+    return f"unit IN ({listed})"

@@ -1,0 +1,158 @@
+"""The columns of every table. Times are instants, kept in UTC, whole milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pyspark.sql import types as T
+
+from windows_pipeline.config import Pipeline, Source, Windows
+
+
+_TYPES: dict[str, T.DataType] = {
+    "string": T.StringType(),
+    "bigint": T.LongType(),
+    "double": T.DoubleType(),
+    "boolean": T.BooleanType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampType(),
+}
+
+
+class _Column(NamedTuple):
+    name: str
+    type: str
+    comment: str
+
+
+_UNIT = _Column("unit", "date", "arrival day whose run wrote the row")
+_RECORD = (
+    _Column("source_partition", "string", "partition of the source; offsets order its records"),
+    _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
+)
+_BOUNDS = (
+    _Column("window_start", "timestamp", "first instant of the window; belongs to it"),
+    _Column("window_end", "timestamp", "last instant of the window; belongs to it"),
+    _Column("first_event_time", "timestamp", "earliest record in it; null when empty"),
+    _Column("last_event_time", "timestamp", "latest record in it; null when empty"),
+    _Column("record_count", "bigint", "records in the window"),
+)
+
+
+def raw_events(source: Source) -> T.StructType:
+    """An accepted record."""
+    return _schema(
+        [
+            _UNIT,
+            *_RECORD,
+            _key(source),
+            _Column("event_time", "timestamp", "when it happened"),
+            _Column("running_max", "timestamp", "latest event time in its unit up to it"),
+            *_arrival(source),
+            *_values(source),
+        ]
+    )
+
+
+def arrival_log() -> T.StructType:
+    """A source partition's part of an arrival unit; its presence commits the unit."""
+    return _schema(
+        [
+            _UNIT,
+            _Column("source_partition", "string", "null in the row of a unit without records"),
+            _Column("first_offset", "bigint", "offset of its first record"),
+            _Column("last_offset", "bigint", "offset of its last record"),
+            _Column("rows", "bigint", "records accepted"),
+            _Column("max_event_time", "timestamp", "latest event time in it"),
+            _Column("unit_rejected", "bigint", "records of the whole unit that were rejected"),
+        ]
+    )
+
+
+def rejected_records() -> T.StructType:
+    """A record that could not be read, as it came."""
+    return _schema(
+        [
+            _UNIT,
+            _Column("file", "string", "landed file that it stands in"),
+            _Column("reason", "string", "why it was rejected"),
+            _Column("original", "string", "the record's text"),
+        ]
+    )
+
+
+def late_records(source: Source) -> T.StructType:
+    """A record that no window counts, with the reason."""
+    return _schema(
+        [
+            _Column("unit", "date", "arrival day that settled it"),
+            _Column("arrived_unit", "date", "arrival day of the record"),
+            *_RECORD,
+            _key(source),
+            _Column("event_time", "timestamp", "when it happened"),
+            _Column("reason", "string", "late, uncounted or uncovered"),
+            _Column("stream_time", "timestamp", "latest event time of its source partition then"),
+            _Column("close_time", "timestamp", "windows that ended before it were closed then"),
+            _Column("late_by_ms", "bigint", "how far its event time lay behind the close time"),
+            *_values(source),
+        ]
+    )
+
+
+def keyed_windows(source: Source, windows: Windows) -> T.StructType:
+    """A window that the unit changed or closed, as it stood at the unit's end."""
+    closed = _Column("closed", "boolean", "whether it can still change")
+    return _schema([_UNIT, _key(source), *_BOUNDS, *_aggregates(source, windows), closed])
+
+
+def final_windows(source: Source, windows: Windows) -> T.StructType:
+    """A window that the unit closed."""
+    return _schema([_UNIT, _key(source), *_BOUNDS, *_aggregates(source, windows)])
+
+
+def alerts(source: Source, windows: Windows) -> T.StructType:
+    """A rule that a final window broke."""
+    return _schema(
+        [
+            _UNIT,
+            _Column("rule", "string", "name of the rule"),
+            _key(source),
+            *_BOUNDS,
+            *_aggregates(source, windows),
+            _Column("severity", "double", "how bad, by the rule's own measure"),
+            _Column("episode_start", "timestamp", "start of the first window of its episode"),
+        ]
+    )
+
+
+def value_columns(pipeline: Pipeline) -> list[str]:
+    """The names of the columns that raw_events and late_records copy from the source."""
+    return list(pipeline.source.values)
+
+
+def _key(source: Source) -> _Column:
+    return _Column("key", source.columns[source.key], f"the source's {source.key}")
+
+
+def _arrival(source: Source) -> Iterable[_Column]:
+    if source.arrival is not None:
+        kind = source.columns[source.arrival]
+        yield _Column(source.arrival, kind, "when it arrived; orders the unit's records")
+
+
+def _values(source: Source) -> Iterable[_Column]:
+    return (_Column(name, kind, "as the source has it") for name, kind in source.values.items())
+
+
+def _aggregates(source: Source, windows: Windows) -> Iterable[_Column]:
+    for aggregate in windows.aggregate_list:
+        kind = aggregate.result_type(source.columns[aggregate.column])
+        yield _Column(aggregate.name, kind, str(aggregate))
+
+
+def _schema(columns: Iterable[_Column]) -> T.StructType:
+    schema = T.StructType()
+    for column in columns:
+        schema.add(column.name, _TYPES[column.type], True, {"comment": column.comment})
+    return schema

@@ -1,0 +1,102 @@
+"""Sliding windows as KIP-450 accepted them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from windows_pipeline.durations import Duration, duration_ms, duration_text
+
+
+class TimeWindow(NamedTuple):
+    """A window's bounds in event time, milliseconds; both belong to it (rule B2)."""
+
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindows:
+    """One window for each distinct set of records at most a time difference apart.
+
+    Make one with `with_time_difference_and_grace`. Records a@3 b@7 c@12 d@19 with a
+    difference of 10 ms make these windows (the worked example of KIP-450):
+
+    | window   | records | made by         |
+    |----------|---------|-----------------|
+    | [-7, 3]  | a       | a, to its left  |
+    | [-3, 7]  | a b     | b, to its left  |
+    | [2, 12]  | a b c   | c, to its left  |
+    | [4, 14]  | b c     | a, to its right |
+    | [8, 18]  | c       | b, to its right |
+    | [9, 19]  | c d     | d, to its left  |
+    | [13, 23] | d       | c, to its right |
+
+    Attributes:
+        time_difference_ms: The most that two records of one window are apart (rule B2).
+        grace_ms: How long after its end a window still takes records (rule A3).
+        first_window_start_ms: No window starts before it (rule B6); None for no bound.
+        emit_empty: Whether a silence gives a window of count 0 (rule B8).
+    """
+
+    time_difference_ms: int
+    grace_ms: int
+    first_window_start_ms: int | None = None
+    emit_empty: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the arguments (rule B1)."""
+        for name, ms in (("time_difference", self.time_difference_ms), ("grace", self.grace_ms)):
+            if type(ms) is not int:
+                raise ValueError(f"{name}: {ms!r} is no whole number of milliseconds; use an int")
+        if self.time_difference_ms <= 0:
+            raise ValueError(
+                f"time_difference: {duration_text(self.time_difference_ms)!r} must be above zero"
+            )
+        if self.grace_ms < 0:
+            raise ValueError(f"grace: {duration_text(self.grace_ms)!r} must not be negative")
+
+    @classmethod
+    def with_time_difference_and_grace(
+        cls,
+        time_difference: Duration,
+        grace: Duration,
+        *,
+        first_window_start_ms: int | None = None,
+        emit_empty: bool = False,
+    ) -> SlidingWindows:
+        """Makes the windows of a time difference and a grace; both are required (rule B1).
+
+        Raises:
+            ValueError: A difference not above zero, a negative grace, or a part smaller
+                than a millisecond; the message names the argument and the value.
+        """
+        return cls(
+            duration_ms(time_difference, "time_difference"),
+            duration_ms(grace, "grace"),
+            first_window_start_ms,
+            emit_empty,
+        )
+
+    @property
+    def grace_period_ms(self) -> int:
+        """The grace, by the KIP's name."""
+        return self.grace_ms
+
+    def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, TimeWindow]:
+        """The left and the right window of a record at this time (rule B3).
+
+        Raises:
+            ValueError: The time lies before `first_window_start_ms`: no window covers it.
+        """
+        first = self.first_window_start_ms
+        left = timestamp_ms - self.time_difference_ms
+        if first is not None:
+            if timestamp_ms < first:
+                raise ValueError(f"timestamp_ms: {timestamp_ms} lies before {first}")
+            left = max(left, first)
+        right = timestamp_ms + 1
+        return (
+            TimeWindow(left, left + self.time_difference_ms),
+            TimeWindow(right, right + self.time_difference_ms),
+        )
