@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyspark.sql import types as T
@@ -17,14 +15,28 @@ Metadata = dict[str, dg.MetadataValue]
 
 
 def table_metadata(table: Table, result: JobResult) -> Metadata:
-    """Rows, schema, version and what the job says of the run."""
-    metadata: Metadata = {
-        "dagster/row_count": dg.MetadataValue.int(result.rows[table.name]),
+    """What all days of a run have in common: schema, place, version, rows of the run."""
+    return {
         "dagster/column_schema": _column_schema(table.schema),
         "dagster/uri": dg.MetadataValue.text(table.location),
         "delta_version": dg.MetadataValue.int(result.versions[table.name]),
+        "rows_of_run": dg.MetadataValue.int(sum(result.rows[table.name].values())),
     }
-    return metadata | _facts(result.facts)
+
+
+def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
+    """What is said of one day: its rows, late and rejected records, how far it closed."""
+    rows = result.rows[table.name].get(day, 0)
+    metadata: Metadata = {"dagster/partition_row_count": dg.MetadataValue.int(rows)}
+    for name, value in result.facts[day].items():
+        if name.endswith("_ms") and isinstance(value, int):
+            instant = datetime.fromtimestamp(value / 1000, UTC).timestamp()
+            metadata[name.removesuffix("_ms")] = dg.MetadataValue.timestamp(instant)
+        elif isinstance(value, int):
+            metadata[name] = dg.MetadataValue.int(value)
+        else:
+            metadata[name] = dg.MetadataValue.text(value)
+    return metadata
 
 
 def check_metadata(result: CheckResult) -> Metadata:
@@ -36,23 +48,6 @@ def check_metadata(result: CheckResult) -> Metadata:
             dg.TableSchema([dg.TableColumn(name) for name in result.sample[0]]),
         )
     return metadata
-
-
-def _facts(facts: Mapping[str, object]) -> Metadata:
-    shown: Metadata = {}
-    for name, value in facts.items():
-        if value is None:
-            continue
-        if name.endswith("_ms") and isinstance(value, int):
-            instant = datetime.fromtimestamp(value / 1000, UTC).timestamp()
-            shown[name.removesuffix("_ms")] = dg.MetadataValue.timestamp(instant)
-        elif isinstance(value, int):
-            shown[name] = dg.MetadataValue.int(value)
-        else:
-            shown[name] = dg.MetadataValue.text(
-                value if isinstance(value, str) else json.dumps(value)
-            )
-    return shown
 
 
 def _column_schema(schema: T.StructType) -> dg.MetadataValue:

@@ -22,7 +22,6 @@ def all_assets_job(pipeline: Pipeline) -> UnresolvedAssetJobDefinition:
     return dg.define_asset_job(
         f"{pipeline.name}_all",
         selection=dg.AssetSelection.groups(pipeline.name),
-        partitions_def=arrival_days(pipeline),
         description=f"All tables of {pipeline.name}, for some arrival days.",
     )
 

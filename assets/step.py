@@ -9,7 +9,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_metadata, table_metadata
+from assets.metadata import check_metadata, day_metadata, table_metadata
 from assets.partitions import arrival_days, days_of
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
@@ -84,12 +84,19 @@ def step(
             raise _not_published(job, result)
         _warn_of_held_back(context, result)
         for table in job.tables:
-            if asset_key(table) not in selected:
+            key = asset_key(table)
+            if key not in selected:
                 continue
-            metadata = table_metadata(table, result)
-            if extra_metadata and asset_key(table) == main:
-                metadata |= extra_metadata(session, days)
-            yield dg.MaterializeResult(asset_key(table), metadata=metadata)
+            for day in days:
+                context.add_asset_metadata(
+                    day_metadata(table, result, day), key, partition_key=day.isoformat()
+                )
+            if extra_metadata and key == main:
+                # With the last day only: Dagster keeps a copy with each day that it is given.
+                context.add_asset_metadata(
+                    extra_metadata(session, days), key, partition_key=days[-1].isoformat()
+                )
+            yield dg.MaterializeResult(key, metadata=table_metadata(table, result))
 
     return run
 
@@ -132,10 +139,10 @@ def _not_published(job: Job, result: JobResult) -> dg.Failure:
 
 
 def _warn_of_held_back(context: dg.AssetExecutionContext, result: JobResult) -> None:
-    held_back = result.facts.get("held_back_days")
+    held_back = [day for day, facts in result.facts.items() if "held_back_by" in facts]
     if held_back:
         context.log.warning(
             f"{len(held_back)} days are held back ({held_back[0]} ...): the raw day "
-            f"{result.facts['waits_for']} is missing; nothing closes past it. Materialize it, "
-            "then these days again."
+            f"{result.facts[held_back[0]]['held_back_by']} is missing; nothing closes past it. "
+            "Materialize it, then these days again."
         )

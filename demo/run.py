@@ -89,7 +89,7 @@ class _Progress:
             materialization = event.step_materialization_data.materialization
             if materialization.partition != self._last_partition():
                 return
-            rows = materialization.metadata["dagster/row_count"].value
+            rows = materialization.metadata["rows_of_run"].value
             seconds = time.monotonic() - self._since
             name = materialization.asset_key.to_user_string()
             self._console.print(f"[green]materialized[/] {name}: {rows:,} rows ({seconds:.0f} s)")

@@ -42,7 +42,7 @@ def print_summary(console: Console) -> None:
         "  make ui                                   the Dagster UI with this run, its checks "
         "and the alerts' plot\n"
         "  .venv/bin/windows-pipeline episodes flights --rule quiet\n"
-        "  .venv/bin/windows-pipeline trace flights disruption LGA 2013-03-08\n"
+        "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001'\n"
         "  pipelines/carriers.yaml                   a second pipeline on the same files: no "
         "Python to write"
     )

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pipeline_runs import DAYS, SHORT_GRACE, Project
 from pyspark.sql import SparkSession
+
+from demo.prepare_flights import prepare
+from windows_pipeline.session import start_session
+from windows_pipeline.settings import Settings, load_settings
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A real local session."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .getOrCreate()
-    )
+def settings() -> Settings:
+    """The project's settings, with less memory and parallelism."""
+    settings = load_settings(ROOT)
+    small = {
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+    }
+    return settings.model_copy(update={"spark": {**settings.spark, **small}})
+
+
+@pytest.fixture(scope="session")
+def spark(settings: Settings) -> Iterator[SparkSession]:
+    """A real local session with Delta."""
+    session = start_session(settings)
+    session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def landed_flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The year of flights, landed."""
+    folder = tmp_path_factory.mktemp("landing") / "flights"
+    prepare(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def full_run(
+    tmp_path_factory: pytest.TempPathFactory, settings: Settings, landed_flights: Path
+) -> Project:
+    """Everything materialized in one real Dagster run over the whole range."""
+    project = Project(tmp_path_factory.mktemp("full"), settings)
+    project.declare(grace=SHORT_GRACE)
+    project.land(landed_flights, DAYS)
+    assert project.run(1, DAYS).success
+    return project

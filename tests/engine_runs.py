@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Row, SparkSession
 
 from oracle import (
     Aggregates,
@@ -38,11 +39,22 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.windows import SlidingWindows
 
+T = TypeVar("T")
+
 FIRST_DAY = date(2013, 1, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 PROPERTY = settings(
     deadline=None, print_blob=True, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
+)
+
+# Alike at each run: what costs a Spark job is drawn once, not shrunk.
+_SAMPLE = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 
 EVERY_FUNCTION: Aggregates = {
@@ -185,7 +197,8 @@ def run_kernel(
     """
     timeline = timeline_of(case)
     wanted = range(case.units) if units is None else units
-    return answer_from(case, aggregates, records_met(case, timeline, reads_of(case, timeline, wanted)), cuts)
+    met = records_met(case, timeline, reads_of(case, timeline, wanted))
+    return answer_from(case, aggregates, met, cuts)
 
 
 def answer_from(
@@ -204,7 +217,7 @@ def answer_from(
     kernel = SlidingKernel(spec_of(definition), aggregates_of(aggregates), closings)
     rows = [row for batch in kernel(batches_of(kept, cuts)) for row in batch.to_pylist()]
     windows = [
-        window_row(row, aggregates, target_of(FIRST_DAY))
+        window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)
         for row in rows
         if row["window_end_ms"] is not None
     ]
@@ -245,10 +258,10 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
         yield whole.slice(start, end - start)
 
 
-def window_row(row: Mapping[str, Any], aggregates: Aggregates, first_target: int) -> WindowRow:
-    """A window of the engine as the oracle writes it; the first target is unit 0."""
+def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:
+    """A window of the engine as the oracle writes it."""
     return WindowRow(
-        row["target"] - first_target,
+        unit,
         row["key"],
         row["window_start_ms"],
         row["window_end_ms"],
@@ -280,64 +293,82 @@ class SparkRun:
     def __init__(self, spark: SparkSession, cases: Sequence[Arrivals]) -> None:
         definition = cases[0].definition
         self.spec = spec_of(definition)
-        self._first_unit = [0]
+        self._first_units = [sum(case.units for case in cases[:i]) for i in range(len(cases))]
         units: list[Unit] = []
         reads: list[Read] = []
         raw: list[tuple[object, ...]] = []
-        for case in cases:
+        for first, case in zip(self._first_units, cases, strict=True):
             assert spec_of(case.definition) == self.spec
-            first = self._first_unit[-1]
-            moved = Arrivals(
-                [_in_unit(record, record.unit + first) for record in case.records],
-                case.units,
-                case.definition,
-            )
-            log = [
-                Arrival(row.unit + timedelta(days=first), row.source_partition, row.max_event_time_ms)
-                for row in log_of(case.records, case.units)
-            ]
-            timeline = build_timeline(log, day_of(first), definition_idle(case))
-            days = range(first, first + case.units)
-            reads += reads_of(moved, timeline, days)
+            moved = [replace(record, unit=record.unit + first) for record in case.records]
+            own = set(range(first, first + case.units))
+            log = [row for row in log_of(moved, max(own) + 1) if row.unit >= day_of(first)]
+            timeline = build_timeline(log, day_of(first), case.definition.idle_after)
+            reads += reads_of(case, timeline, own)
             units += timeline.units
-            raw += _raw_rows(moved.records)
-            self._first_unit.append(first + case.units)
+            raw += _raw_rows(moved)
         self.closings = closings_of(units, definition.grace)
         raw_events = spark.createDataFrame(
             raw,
             "unit date, source_partition string, offset bigint, key string, "
             "event_time timestamp, running_max timestamp, whole bigint, real double",
         )
-        self.records = records_to_read(
-            raw_events, Timeline(tuple(units)), reads, definition.grace
-        )
+        self.records = records_to_read(raw_events, Timeline(tuple(units)), reads, definition.grace)
 
-    def windows(self, rows: Iterable[Mapping[str, Any]], aggregates: Aggregates) -> list[list[str]]:
-        """The windows of each case, as texts of the oracle's rows."""
-        by_case: list[list[WindowRow]] = [[] for _ in self._first_unit[1:]]
-        for row in rows:
-            case, first_target = self._case_of(row["target"])
-            by_case[case].append(window_row(row, aggregates, first_target))
-        return [texts(found) for found in by_case]
+    def place(self, target: int) -> tuple[int, int]:
+        """The case that a target is of, and its unit there."""
+        unit = target - target_of(FIRST_DAY)
+        case = bisect_right(self._first_units, unit) - 1
+        return case, unit - self._first_units[case]
 
-    def late(self, rows: Iterable[Mapping[str, Any]]) -> list[list[LateRow]]:
-        """The late records of each case, sorted."""
-        by_case: list[list[LateRow]] = [[] for _ in self._first_unit[1:]]
+    def windows(self, rows: Iterable[Row], aggregates: Aggregates) -> list[list[WindowRow]]:
+        """The windows of each case as the oracle writes them."""
+        by_case: list[list[WindowRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, first_target = self._case_of(target_of(row["unit"]))
-            name = self.record_id(row)
-            by_case[case].append(
-                LateRow(target_of(row["unit"]) - first_target, name, row["reason"])
-            )
+            case, unit = self.place(row["target"])
+            by_case[case].append(window_row(row.asDict(), unit, aggregates))
+        return by_case
+
+    def late(self, rows: Iterable[Row]) -> list[list[LateRow]]:
+        """The late records of each case as the oracle writes them, sorted."""
+        by_case: list[list[LateRow]] = [[] for _ in self._first_units]
+        for row in rows:
+            case, unit = self.place(target_of(row["unit"]))
+            _, arrived = self.place(target_of(row["arrived_unit"]))
+            name = RecordId(arrived, int(row["source_partition"]), row["offset"])
+            by_case[case].append(LateRow(unit, name, row["reason"]))
         return [sorted(found) for found in by_case]
 
-    def record_id(self, row: Mapping[str, Any]) -> RecordId:
-        """The oracle's name for a late record."""
-        _, first_target = self._case_of(target_of(row["arrived_unit"]))
-        unit = target_of(row["arrived_unit"]) - first_target
-        return RecordId(unit, int(row["source_partition"]), row["offset"])
 
-    def _case_of(self, target: int) -> tuple[int, int]:
-        unit = target - target_of(FIRST_DAY)
-        case = max(i for i, first in enumerate(self._first_unit[:-1]) if first <= unit)
-        return case, target_of(day_of(self._first_unit[case]))
+def _raw_rows(records: Sequence[Record]) -> list[tuple[object, ...]]:
+    maxima = running_maxima(records)
+    return [
+        (
+            day_of(record.unit),
+            str(record.source_partition),
+            record.offset,
+            record.key,
+            instant(record.event_time),
+            instant(maxima[record.id]),
+            record.values["whole"],
+            record.values["real"],
+        )
+        for record in records
+    ]
+
+
+def instant(time_ms: int) -> datetime:
+    """A moment from milliseconds since 1970."""
+    return EPOCH + timedelta(milliseconds=time_ms)
+
+
+def sample(strategy: SearchStrategy[T], number: int) -> list[T]:
+    """Examples of a strategy, the same at each call."""
+    found: list[T] = []
+
+    @settings(_SAMPLE, max_examples=number)
+    @given(strategy)
+    def keep(example: T) -> None:
+        found.append(example)
+
+    keep()
+    return found

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the machine must have: Python 3.11 with venv, Java 17 or newer.
-# Run, it only looks, and ends with status 2 and one line when something is missing. Sourced,
-# it gives its functions to install.sh.
+# What is missing is told in one line, with status 2. Run, it looks for Java; sourced, it gives
+# its functions to install.sh.
 set -euo pipefail
 
 fail() {
@@ -16,15 +16,15 @@ find_python() {
         version=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' \
             2>/dev/null) || continue
         if [ "$version" != 3.11 ]; then
-            seen="$seen, $candidate is $version"
+            seen="$seen${seen:+, }$candidate is $version"
         elif "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
             printf '%s\n' "$candidate"
             return
         else
-            seen="$seen, $candidate has no venv or ensurepip module (Debian: python3.11-venv)"
+            seen="$seen${seen:+, }$candidate has no venv or ensurepip module (Debian: python3.11-venv)"
         fi
     done
-    fail "Python 3.11 with venv is needed (found: ${seen:+${seen#, }}${seen:-nothing});" \
+    fail "Python 3.11 with venv is needed (found: ${seen:-none});" \
         "install it, or name one: make PYTHON=/path/to/python3.11"
 }
 
@@ -44,6 +44,5 @@ require_java() {
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    find_python >/dev/null
     require_java
 fi

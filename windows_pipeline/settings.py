@@ -50,7 +50,7 @@ class Settings(BaseModel):
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.jars.packages": DELTA_PACKAGE,
             "spark.jars.excludes": _EXCLUDES,
-            "spark.jars.ivySettings": str(_IVY_SETTINGS),
+            "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
             "spark.app.name": "windows-pipeline",
         }

@@ -64,7 +64,9 @@ def parse_aggregate(name: str, text: str) -> Aggregate:
     known = ", ".join(function.value for function in Function)
     call = _CALL.fullmatch(text)
     if call is None:
-        raise ValueError(f"{text!r} is no aggregate; write one as 'avg(column)', with one of {known}")
+        raise ValueError(
+            f"{text!r} is no aggregate; write one as 'avg(column)', with one of {known}"
+        )
     if call["function"].lower() not in set(Function):
         raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
     if call["column"] == "*":

@@ -1,0 +1,1 @@
+"""How windows are computed, on Spark."""

@@ -65,10 +65,8 @@ def episodes(alerts: DataFrame) -> DataFrame:
         the largest severity, the earliest of them, with all its columns.
     """
     columns = [name for name in alerts.columns if name not in ("rule", "key", "episode_start")]
-    # Struct order: the largest severity, then the earliest end.
-    rank = F.struct(
-        F.coalesce("severity", F.lit(float("-inf"))), -F.unix_millis("window_end")
-    )
+    # Struct order: the largest severity, null the least, then the earliest end.
+    rank = F.struct("severity", -F.unix_millis("window_end"))
     return alerts.groupBy("rule", "key", "episode_start").agg(
         F.max("window_end").alias("episode_end"),
         F.count("*").alias("alerts"),

@@ -47,7 +47,7 @@ def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
     differs = np.zeros(max(table.num_rows - 1, 0), np.bool_)
     for name in by:
         column = table.column(name).combine_chunks()
-        earlier, later = column.slice(0, len(column) - 1), column.slice(1)
+        earlier, later = column.slice(0, len(differs)), column.slice(1)
         one_null = np.not_equal(*(_array(pc.is_null(side)) for side in (earlier, later)))
         unequal = pc.fill_null(pc.not_equal(earlier, later), False)
         differs |= one_null | _array(unequal)

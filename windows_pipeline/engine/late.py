@@ -38,9 +38,15 @@ def late_records(
     reason = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
     judged = records.withColumn("reason", reason)
     on_arrival = judged.where(F.col("is_new") & F.col("reason").isNotNull())
+    same = [
+        # A null key is a key (rule A6).
+        F.col(f"record.{name}").eqNullSafe(F.col(f"settled.{name}"))
+        for name in ("target", "key", "event_time_ms", "close_time_ms")
+    ]
     on_settling = (
         judged.where(F.col("reason").isNull())
-        .join(F.broadcast(uncounted), ["target", "key", "event_time_ms", "close_time_ms"], "semi")
+        .alias("record")
+        .join(F.broadcast(uncounted).alias("settled"), same, "semi")
         .withColumn("reason", F.lit("uncounted"))
     )
     return on_arrival.unionByName(on_settling).select(

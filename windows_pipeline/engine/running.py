@@ -37,7 +37,8 @@ def running_sum_of_integers(
 def _difference(windows: Windows, values: np.ndarray) -> np.ndarray:
     by_entry = np.concatenate(([0], np.cumsum(values[windows.enter_order])))
     by_time = np.concatenate(([0], np.cumsum(values)))
-    return by_entry[windows.entered] - by_time[windows.left]
+    inside: np.ndarray = by_entry[windows.entered] - by_time[windows.left]
+    return inside
 
 
 def running_sum_of_doubles(windows: Windows, values: np.ndarray, valid: np.ndarray) -> np.ndarray:
@@ -98,9 +99,7 @@ def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> n
 
     Of the complement of the codes (`~codes`) it is the record with the smallest.
     """
-    return _largest(
-        windows.group, windows.entered, windows.left, windows.enter_order, codes, valid
-    )
+    return _largest(windows.group, windows.entered, windows.left, windows.enter_order, codes, valid)
 
 
 @numba.njit(cache=True)

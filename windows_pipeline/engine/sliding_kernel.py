@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.groups import whole_groups
@@ -43,6 +44,7 @@ class SlidingKernel:
         self._closings = dict(closings)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Gives the windows of a partition, whose records come sorted."""
         for table, starts in whole_groups(batches, ["target", "key"]):
             chunk = _Chunk(table, starts, self._spec, self._closings)
             yield from chunk.result(self._aggregates)
@@ -121,10 +123,11 @@ class _Chunk:
         return pa.RecordBatch.from_pydict(rows)
 
     def _aggregate(self, aggregate: Aggregate) -> pa.Array:
+        if aggregate.function is Function.COUNT:  # of a column of any type
+            valid = _is_valid(self.table.column(aggregate.column))
+            return pa.array(running_count(self.windows, valid))
         values = _numbers(self.table, aggregate.column, 0)
         match aggregate.function:
-            case Function.COUNT:
-                return pa.array(running_count(self.windows, values.valid))
             case Function.MIN:
                 return self._extreme(
                     _Values(~order_codes(values.numbers), values.valid), values.numbers
@@ -168,10 +171,13 @@ class _Chunk:
         count = running_count(self.windows, values.valid)
         if values.numbers.dtype == np.float64:
             sums = running_sum_of_doubles(self.windows, values.numbers, values.valid)
-        else:
-            high, low = running_sum_of_integers(self.windows, values.numbers, values.valid)
-            sums = high * 2.0**32 + low  # two exact numbers, rounded once
-        return pa.array(sums / np.maximum(count, 1), mask=count == 0)
+            return pa.array(sums / np.maximum(count, 1), mask=count == 0)
+        high, low = running_sum_of_integers(self.windows, values.numbers, values.valid)
+        means = (high * 2.0**32 + low) / np.maximum(count, 1)
+        # From 2**53 on the sum itself is rounded; Python divides whole numbers exactly.
+        for window in np.flatnonzero((high < -(2**21)) | (high >= 2**21)):
+            means[window] = (int(high[window]) << 32 | int(low[window])) / int(count[window])
+        return pa.array(means, mask=count == 0)
 
 
 def _all(codes: np.ndarray) -> _Values:
@@ -181,7 +187,10 @@ def _all(codes: np.ndarray) -> _Values:
 def _numbers(table: pa.Table, name: str, null: int) -> _Values:
     """A column as 64-bit numbers, with `null` in the place of nulls."""
     column = table.column(name).combine_chunks()
-    valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     dense = column.fill_null(null).to_numpy(zero_copy_only=False)
     kind = np.float64 if dense.dtype.kind == "f" else np.int64
-    return _Values(dense.astype(kind), valid)
+    return _Values(dense.astype(kind), _is_valid(column))
+
+
+def _is_valid(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    return np.asarray(pc.is_valid(column), np.bool_)

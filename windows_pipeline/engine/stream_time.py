@@ -66,8 +66,6 @@ def records_to_read(
         .join(F.broadcast(before), ["unit", "source_partition"], "left")
         .withColumn("stream_time_ms", stream_time_ms)
         # A partition that wakes meets the close time that was in force (rule A4).
-        .withColumn(
-            "close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms)
-        )
+        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms))
         .drop("from_ms", "in_force_ms", "before_ms")
     )

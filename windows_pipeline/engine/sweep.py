@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+
 class Windows(NamedTuple):
     """The windows of a chunk of groups, by group and end, and how to fill them.
 
@@ -40,7 +41,7 @@ def sweep(
     close_after_ms: np.ndarray,
     difference_ms: int,
     first_start_ms: int,
-    emit_empty: bool,
+    emit_empty: bool,  # noqa: FBT001  compiled code takes its arguments by place
 ) -> tuple[np.ndarray, ...]:
     """Finds each group's windows that its new records changed or its close time closed.
 

@@ -18,12 +18,12 @@ from windows_pipeline.engine.sliding import reach_ms, sliding_windows
 from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
-from windows_pipeline.jobs.arrivals import Arrivals, read_arrivals
-from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
 from windows_pipeline.quality.invariants import alerts_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants
 
@@ -44,15 +44,23 @@ class AlertsJob:
         return self.pipeline.windows[self.windows_name]
 
     @property
-    def tables(self) -> list[Table]:
-        """alerts."""
-        return [window_tables(self.pipeline, self.windows_name, self.settings.warehouse).alerts]
+    def _own(self) -> WindowTables:
+        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
-    def _final_windows(self) -> Table:
-        return window_tables(
-            self.pipeline, self.windows_name, self.settings.warehouse
-        ).final_windows
+    def _source(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    @property
+    def inputs(self) -> list[Table]:
+        """final_windows; raw_events and the log for episodes that began earlier."""
+        source = self._source
+        return [source.raw_events, source.arrival_log, self._own.late_records, self._own.final_windows]
+
+    @property
+    def tables(self) -> list[Table]:
+        """alerts."""
+        return [self._own.alerts]
 
     @property
     def checks(self) -> list[Check]:
@@ -62,17 +70,16 @@ class AlertsJob:
 
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Raises the days' alerts; an episode's beginning may lie before them."""
-        source = source_tables(self.pipeline, self.settings.warehouse)
-        arrivals = read_arrivals(spark, self.pipeline, source, self.windows.spec)
-        final = self._final_windows.read(spark).where(in_units(days))
+        final = self._own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
             empty = spark.createDataFrame([], table.schema)
-            return Stage([StagedTable(table, empty)], arrivals.facts(days))
+            return Stage([StagedTable(table, empty)])
         raised = self._raise(final).persist()
-        raw = source.raw_events.read(spark)
+        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
+        raw = self._source.raw_events.read(spark)
         joined = self._join_to_earlier(raised, raw, arrivals, days)
-        return Stage([StagedTable(table, joined)], arrivals.facts(days), [raised])
+        return Stage([StagedTable(table, joined)], [raised])
 
     def _raise(self, final: DataFrame) -> DataFrame:
         columns = self.windows.result_columns(self.pipeline.source)
@@ -122,7 +129,7 @@ class AlertsJob:
         windows = sliding_windows(
             records, spec, self.windows.aggregate_list, {target_of(day): closing}
         ).where("closed")
-        columns = [field.name for field in self._final_windows.schema if field.name != "unit"]
+        columns = [field.name for field in self._own.final_windows.schema if field.name != "unit"]
         final = with_instants(windows).select(
             (F.col("unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("unit"), *columns
         )
@@ -133,7 +140,7 @@ class AlertsJob:
     ) -> list[Batch]:
         """The alerts, and whether each one's window is final as the alert has it."""
         (alerts,) = rows
-        final = self._final_windows.read(spark).where(in_units(days))
+        final = self._own.final_windows.read(spark).where(in_units(days))
         same = reduce(
             and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns]
         )
@@ -142,8 +149,13 @@ class AlertsJob:
         judged = alerts.join(is_final, same, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
-        return [Batch("alerts", judged, self.checks)]
+        return [Batch("alerts", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""
         return publish_in_order(days, stage)
+
+    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+        """Late and rejected records, and how far each day closed."""
+        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
+        return late_facts(spark, self._own, arrivals, days)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,6 +15,7 @@ from windows_pipeline.engine.sliding import reach_ms
 from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
+    NEVER_MS,
     Arrival,
     Timeline,
     Unit,
@@ -21,14 +23,27 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     look_back,
 )
-from windows_pipeline.tables.catalog import SourceTables
+from windows_pipeline.jobs.job import Facts
+from windows_pipeline.tables.catalog import SourceTables, WindowTables
+from windows_pipeline.tables.delta import in_units
 from windows_pipeline.windows import SlidingWindows
+
+
+class LogRow(NamedTuple):
+    """A row of the arrival log: a source partition's part of a unit."""
+
+    unit: date
+    source_partition: str | None
+    max_event_time_ms: int | None
+    rows: int
+    unit_rejected: int
 
 
 @dataclass(frozen=True)
 class Arrivals:
     """What has arrived, as the windows of one definition see it."""
 
+    log: tuple[LogRow, ...]
     timeline: Timeline
     spec: SlidingWindows
     first_day: date
@@ -52,6 +67,11 @@ class Arrivals:
         """The days past the first missing unit: nothing of them closes (rule A2)."""
         return [day for day in days if self.timeline.unit(day) is None]
 
+    def rejected(self, days: Sequence[date]) -> dict[date, int]:
+        """How many records of each ingested day were rejected."""
+        wanted = set(days)
+        return {row.unit: row.unit_rejected for row in self.log if row.unit in wanted}
+
     @property
     def next_day(self) -> date:
         """The first day that is not there: what later days wait for."""
@@ -61,16 +81,6 @@ class Arrivals:
         """The records that the windows of these days need; see `records_to_read`."""
         reads = look_back(self.timeline, days, reach_ms(self.spec), self.spec.grace_ms)
         return records_to_read(raw_events, self.timeline, reads, self.spec.grace_ms)
-
-    def facts(self, days: Sequence[date]) -> dict[str, object]:
-        """What a run of these days says: how far it is closed, and what it waits for."""
-        units = self.units(days)
-        closed_through = self._closing(units[-1]).after_ms if units else None
-        return {
-            "closed_through_ms": closed_through,
-            "held_back_days": [day.isoformat() for day in self.held_back(days)],
-            "waits_for": self.next_day.isoformat() if self.held_back(days) else None,
-        }
 
 
 def read_arrivals(
@@ -83,45 +93,72 @@ def read_arrivals(
         DefinitionChangedError: The log follows another definition.
     """
     rows = tables.arrival_log.read(spark).select(
-        "unit", "source_partition", F.unix_millis("max_event_time")
+        "unit",
+        "source_partition",
+        F.unix_millis("max_event_time"),
+        "rows",
+        "unit_rejected",
     )
-    log = [Arrival(*row) for row in rows.collect()]
+    log = tuple(LogRow(*row) for row in rows.collect())
     first_day = pipeline.partitions.start
-    timeline = build_timeline(log, first_day, pipeline.source.idle_after)
-    return Arrivals(timeline, spec, first_day)
+    timeline = build_timeline(
+        (Arrival(row.unit, row.source_partition, row.max_event_time_ms) for row in log),
+        first_day,
+        pipeline.source.idle_after,
+    )
+    return Arrivals(log, timeline, spec, first_day)
 
 
-def units_frame(
-    spark: SparkSession, arrivals: Arrivals, log: DataFrame, days: Sequence[date]
-) -> DataFrame:
-    """A row a day: `unit`, `target`, `ingested`, close times, `held_back_by`.
-
-    Args:
-        spark: The session.
-        arrivals: What has arrived.
-        log: The arrival log.
-        days: The days.
+def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
+    """A row a day: what was landed, and the close times around it.
 
     Returns:
-        Also `close_before_ms`, `close_after_ms` (bigint, null where held back) and
-        `time_difference_ms`. `ingested` is what was landed: accepted and rejected.
+        `unit`, `target`, `ingested` (bigint: accepted and rejected), `close_before_ms` and
+        `close_after_ms` (bigint, null where held back), `held_back_by` (date: the missing
+        unit, null where none is) and `time_difference_ms` (bigint).
     """
     closings = arrivals.closings(days)
+    ingested = dict.fromkeys(days, 0) | arrivals.rejected(days)
+    for row in arrivals.log:
+        if row.unit in ingested:
+            ingested[row.unit] += row.rows
     rows = []
     for day in days:
         closing = closings.get(target_of(day))
         before_ms, after_ms = closing or (None, None)
         waits_for = None if closing else arrivals.next_day
-        rows.append((day, target_of(day), before_ms, after_ms, waits_for))
-    frame = spark.createDataFrame(
+        rows.append((day, target_of(day), ingested[day], before_ms, after_ms, waits_for))
+    return spark.createDataFrame(
         rows,
-        "unit date, target int, close_before_ms bigint, close_after_ms bigint, held_back_by date",
-    )
-    ingested = log.groupBy("unit").agg(
-        (F.sum("rows") + F.max("unit_rejected")).alias("ingested")
-    )
-    return (
-        frame.join(ingested, "unit", "left")
-        .fillna(0, ["ingested"])
-        .withColumn("time_difference_ms", F.lit(arrivals.spec.time_difference_ms))
-    )
+        "unit date, target int, ingested bigint, close_before_ms bigint, "
+        "close_after_ms bigint, held_back_by date",
+    ).withColumn("time_difference_ms", F.lit(arrivals.spec.time_difference_ms).cast("bigint"))
+
+
+def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:
+    """What is to be said of each day: rejected records, how far it closed, what it waits for."""
+    facts: dict[date, Facts] = {
+        day: {"rejected": rejected} for day, rejected in arrivals.rejected(days).items()
+    }
+    closings = arrivals.closings(days)
+    for day in days:
+        closing = closings.get(target_of(day))
+        of_day = facts.setdefault(day, {})
+        if closing is None:
+            of_day["held_back_by"] = arrivals.next_day.isoformat()
+        elif closing.after_ms != NEVER_MS:
+            of_day["closed_through_ms"] = closing.after_ms
+    return facts
+
+
+def late_facts(
+    spark: SparkSession, tables: WindowTables, arrivals: Arrivals, days: Sequence[date]
+) -> dict[date, Facts]:
+    """The facts of each day with the late records that it lists."""
+    facts = day_facts(arrivals, days)
+    late = tables.late_records.read(spark).where(in_units(days)).groupBy("unit").count().collect()
+    for day in days:
+        facts[day]["late"] = 0
+    for row in late:
+        facts[row["unit"]]["late"] = row["count"]
+    return facts

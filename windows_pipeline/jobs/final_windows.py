@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.suppression import until_window_closes
-from windows_pipeline.jobs.arrivals import read_arrivals, units_frame
-from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals, units_frame
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
 from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
 
 
@@ -29,38 +30,46 @@ class FinalWindowsJob:
     settings: Settings
 
     @property
+    def _own(self) -> WindowTables:
+        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+
+    @property
+    def inputs(self) -> list[Table]:
+        """keyed_windows, late_records and arrival_log."""
+        source = source_tables(self.pipeline, self.settings.warehouse)
+        return [source.arrival_log, self._own.keyed_windows, self._own.late_records]
+
+    @property
     def tables(self) -> list[Table]:
         """final_windows."""
-        return [window_tables(self.pipeline, self.windows_name, self.settings.warehouse).final_windows]
+        return [self._own.final_windows]
 
     @property
     def checks(self) -> list[Check]:
         """The checks of final windows."""
         return final_windows_checks()
 
+    def _arrivals(self, spark: SparkSession) -> Arrivals:
+        source = source_tables(self.pipeline, self.settings.warehouse)
+        spec = self.pipeline.windows[self.windows_name].spec
+        return read_arrivals(spark, self.pipeline, source, spec)
+
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        tables = window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
-        columns = [field.name for field in self.tables[0].schema]
-        keyed = tables.keyed_windows.read(spark).where(in_units(days))
+        keyed = self._own.keyed_windows.read(spark).where(in_units(days))
+        columns = [field.name for field in self._own.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Takes the closed windows of the days."""
-        source = source_tables(self.pipeline, self.settings.warehouse)
-        spec = self.pipeline.windows[self.windows_name].spec
-        arrivals = read_arrivals(spark, self.pipeline, source, spec)
-        return Stage([StagedTable(self.tables[0], self._closed(spark, days))], arrivals.facts(days))
+        return Stage([StagedTable(self._own.final_windows, self._closed(spark, days))])
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
     ) -> list[Batch]:
-        """The windows beside their close times, and those that went, changed or came from nowhere."""
+        """The windows beside their close times, and those that went, changed or came anew."""
         (final,) = rows
-        source = source_tables(self.pipeline, self.settings.warehouse)
-        spec = self.pipeline.windows[self.windows_name].spec
-        arrivals = read_arrivals(spark, self.pipeline, source, spec)
-        units = units_frame(spark, arrivals, source.arrival_log.read(spark), days)
-        published = self.tables[0].read(spark).where(in_units(days))
+        units = units_frame(spark, self._arrivals(spark), days)
+        published = self._own.final_windows.read(spark).where(in_units(days))
         closed = self._closed(spark, days)
         problems = (
             (None, final),
@@ -72,15 +81,16 @@ class FinalWindowsJob:
             frame.withColumn("problem", F.lit(problem).cast("string"))
             for problem, frame in problems
         ]
-        batch = judged[0]
-        for frame in judged[1:]:
-            batch = batch.unionByName(frame)
+        batch = reduce(DataFrame.unionByName, judged)
         closings = units.select("unit", "close_before_ms", "close_after_ms")
         with_ends = batch.withColumn("window_end_ms", F.unix_millis("window_end"))
-        return [
-            Batch("final_windows", with_ends.join(F.broadcast(closings), "unit"), self.checks)
-        ]
+        judged_rows = with_ends.join(F.broadcast(closings), "unit")
+        return [Batch("final_windows", judged_rows, judged_rows, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows."""
         return publish_in_order(days, stage)
+
+    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+        """Late and rejected records, and how far each day closed."""
+        return late_facts(spark, self._own, self._arrivals(spark), days)

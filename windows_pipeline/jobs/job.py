@@ -14,6 +14,10 @@ from windows_pipeline.quality.validation import Batch, Check, CheckResult, valid
 from windows_pipeline.tables.delta import Table, in_units
 
 
+Facts = dict[str, int | str]
+"""What is to be said of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
+
+
 class StagedTable:
     """A table's new rows, not published yet."""
 
@@ -28,12 +32,10 @@ class Stage:
 
     Attributes:
         tables: The new rows, in the order in which they are published.
-        facts: What to say of the run: close time, held-back days.
         cached: Frames to let go of at the end.
     """
 
     tables: list[StagedTable]
-    facts: dict[str, object] = field(default_factory=dict)
     cached: list[DataFrame] = field(default_factory=list)
 
 
@@ -43,21 +45,26 @@ class JobResult:
 
     Attributes:
         published: Whether the rows reached the tables.
-        rows: Rows by table name.
+        rows: Rows by table name and unit; units without rows are left out.
         versions: Delta versions by table name; empty where nothing was published.
         checks: What the checks found.
-        facts: What else is to be said.
+        facts: What is to be said of each unit; empty where nothing was published.
     """
 
     published: bool
-    rows: dict[str, int]
+    rows: dict[str, dict[date, int]]
     versions: dict[str, int]
     checks: list[CheckResult]
-    facts: dict[str, object]
+    facts: dict[date, Facts]
 
 
 class Job(Protocol):
     """A job that fills the tables of one step of the chain."""
+
+    @property
+    def inputs(self) -> list[Table]:
+        """The tables that it reads."""
+        ...
 
     @property
     def tables(self) -> list[Table]:
@@ -83,6 +90,10 @@ class Job(Protocol):
         """Writes the rows; killed anywhere and run again, the tables are the same."""
         ...
 
+    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+        """What is to be said of each unit, once it is published."""
+        ...
+
 
 def publish_in_order(days: Sequence[date], stage: Stage) -> dict[str, int]:
     """Publishes each staged table in turn; returns the versions by table name."""
@@ -103,16 +114,19 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         DefinitionChangedError: A table holds rows of another definition.
         TableMissingError: A table that the job reads is not there.
     """
+    for table in job.inputs:
+        table.require(spark)
     for table in job.tables:
         table.create_if_missing(spark)
     stage = job.stage(spark, days)
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables])
         checks = _validate_all(batches)
-        rows = {staged.table.name: staged.rows.count() for staged in stage.tables}
+        rows = {staged.table.name: _rows_by_unit(staged.rows) for staged in stage.tables}
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
-        return JobResult(passed, rows, versions, checks, stage.facts)
+        facts = job.facts(spark, days) if passed else {}
+        return JobResult(passed, rows, versions, checks, facts)
     finally:
         for frame in [*(staged.rows for staged in stage.tables), *stage.cached]:
             frame.unpersist()
@@ -120,8 +134,14 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
 
 def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list[CheckResult]:
     """Runs a job's checks on the rows that its tables hold for some units."""
+    for table in [*job.inputs, *job.tables]:
+        table.require(spark)
     rows = [table.read(spark).where(in_units(days)) for table in job.tables]
     return _validate_all(job.evidence(spark, days, rows))
+
+
+def _rows_by_unit(rows: DataFrame) -> dict[date, int]:
+    return {row["unit"]: row["count"] for row in rows.groupBy("unit").count().collect()}
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
@@ -131,10 +151,12 @@ def published_days(job: Job, spark: SparkSession) -> list[date]:
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    results: list[CheckResult] = []
-    for batch in batches:
-        # Each check of a batch is a query or two of its own; compute the evidence once.
-        batch.rows.persist(StorageLevel.MEMORY_AND_DISK)
-        results += validate(batch)
-        batch.rows.unpersist()
-    return results
+    # Each check of a batch is a query or two of its own; compute the evidence once.
+    evidence = [batch.evidence for batch in batches]
+    for frame in evidence:
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        return [result for batch in batches for result in validate(batch)]
+    finally:
+        for frame in evidence:
+            frame.unpersist()

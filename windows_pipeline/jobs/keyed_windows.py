@@ -14,8 +14,8 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import sliding_windows
-from windows_pipeline.jobs.arrivals import read_arrivals, units_frame
-from windows_pipeline.jobs.job import Stage, StagedTable
+from windows_pipeline.jobs.arrivals import late_facts, read_arrivals, units_frame
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable
 from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
 from windows_pipeline.quality.invariants import accounting_checks, window_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -58,6 +58,11 @@ class KeyedWindowsJob:
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
+    def inputs(self) -> list[Table]:
+        """raw_events, arrival_log and rejected_records."""
+        return list(vars(self._source).values())
+
+    @property
     def tables(self) -> list[Table]:
         """late_records and keyed_windows."""
         return [self._own.late_records, self._own.keyed_windows]
@@ -82,7 +87,7 @@ class KeyedWindowsJob:
             StagedTable(self._own.late_records, late),
             StagedTable(self._own.keyed_windows, with_instants(windows)),
         ]
-        return Stage(staged, arrivals.facts(days), [computed])
+        return Stage(staged, [computed])
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -92,17 +97,18 @@ class KeyedWindowsJob:
         spec = self.windows.spec
         arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
         records = arrivals.records(self._source.raw_events.read(spark), days)
-        beside = sliding_evidence(records, with_milliseconds(keyed).select(*_EVIDENT), spec).persist(
-            StorageLevel.MEMORY_AND_DISK
-        )
-        units = units_frame(spark, arrivals, self._source.arrival_log.read(spark), days)
+        beside = sliding_evidence(records, with_milliseconds(keyed).select(*_EVIDENT), spec)
+        units = units_frame(spark, arrivals, days)
         rejected = self._source.rejected_records.read(spark).where(in_units(days))
         accounts = account_for_records(beside, late, rejected, units)
         return [
             Batch(
-                "keyed_windows", beside.where(F.col("is_window")), window_checks(self.windows)
+                "keyed_windows",
+                beside,
+                beside.where(F.col("is_window")),
+                window_checks(self.windows),
             ),
-            Batch("accounting", accounts, accounting_checks()),
+            Batch("accounting", accounts, accounts, accounting_checks()),
         ]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -113,3 +119,7 @@ class KeyedWindowsJob:
         versions[keyed.table.name] = keyed.table.publish(rows, days)
         return versions
 
+    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+        """Late and rejected records, and how far each day closed."""
+        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
+        return late_facts(spark, self._own, arrivals, days)

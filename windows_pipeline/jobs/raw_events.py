@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
-from windows_pipeline.jobs.job import Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.arrivals import day_facts, read_arrivals
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
@@ -27,6 +28,11 @@ class RawEventsJob:
 
     pipeline: Pipeline
     settings: Settings
+
+    @property
+    def inputs(self) -> list[Table]:
+        """None: it reads landed files."""
+        return []
 
     @property
     def tables(self) -> list[Table]:
@@ -94,7 +100,7 @@ class RawEventsJob:
             .withColumn("unit_rows", total)
             .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
         )
-        return [Batch("raw_events", judged, self.checks)]
+        return [Batch("raw_events", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the records first and the log last; a unit is there when its log row is.
@@ -107,3 +113,15 @@ class RawEventsJob:
             log.withdraw(spark, days)
         return publish_in_order(days, stage)
 
+    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+        """Rejected records, and how far each definition's windows can close by each day."""
+        tables = source_tables(self.pipeline, self.settings.warehouse)
+        facts: dict[date, Facts] = {day: {} for day in days}
+        for name, windows in self.pipeline.windows.items():
+            arrivals = read_arrivals(spark, self.pipeline, tables, windows.spec)
+            for day, of_day in day_facts(arrivals, days).items():
+                closed = of_day.pop("closed_through_ms", None)
+                facts[day] |= of_day
+                if closed is not None:
+                    facts[day][f"{name}_closed_through_ms"] = closed
+        return facts

@@ -6,7 +6,7 @@ entered by a window's end less what had left. The two agree or a check fails.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.sliding import is_late, is_uncovered
@@ -29,49 +29,61 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
         And a row a new record (not `is_window`): `target`, `key`, `event_time_ms`,
         `close_time_ms`, `held`, whether a window holds it.
     """
+    in_order = windows.withColumn("at_ms", F.col("window_end_ms")).withColumn(
+        "is_window", F.lit(True)
+    )
+    return _beside(_steps(records, spec).unionByName(in_order, allowMissingColumns=True), spec)
+
+
+def _steps(records: DataFrame, spec: SlidingWindows) -> DataFrame:
+    """What each record does to the count as window ends go on: enter, leave, come near."""
     reach = F.lit(spec.time_difference_ms)
-    clamp = spec.first_window_start_ms
-    left_end = F.col("event_time_ms")
-    if clamp is not None:
-        left_end = F.greatest(left_end, F.lit(clamp) + reach)
-    kept = (
+    time_ms, close_ms = F.col("event_time_ms"), F.col("close_time_ms")
+    left_end_ms = time_ms
+    if spec.first_window_start_ms is not None:
+        left_end_ms = F.greatest(time_ms, F.lit(spec.first_window_start_ms) + reach)
+    leaves_ms = time_ms + reach + 1
+    enter = _step(F.greatest(left_end_ms, close_ms), inside=1, entered_ms=time_ms)
+    leave = _step(leaves_ms, inside=-1, left_ms=leaves_ms)
+    # A partly late record touches the windows that end while it could be in one, and the next.
+    near = _step(left_end_ms, near=1)
+    far = _step(leaves_ms + 1, near=-1)
+    in_time = F.array(enter, leave)
+    return (
         records.where(~is_late(spec) & ~is_uncovered(spec))
-        .select("target", "key", "event_time_ms", "close_time_ms", "is_new")
-        .withColumn("left_end_ms", left_end)
-        .withColumn("leaves_ms", F.col("event_time_ms") + reach + 1)
-    )
-    partly_late = kept.where(F.col("close_time_ms") > F.col("left_end_ms"))
-    steps = (
-        kept.withColumn("at_ms", F.greatest("left_end_ms", "close_time_ms"))
-        .withColumn("inside", F.lit(1))
-        .withColumn("entered_ms", F.col("event_time_ms"))
-        .unionByName(
-            kept.select(
-                "target",
-                "key",
-                F.col("leaves_ms").alias("at_ms"),
-                F.lit(-1).alias("inside"),
-                F.col("leaves_ms").alias("left_ms"),
+        .withColumn(
+            "step",
+            F.explode(
+                F.when(close_ms > left_end_ms, F.array(enter, leave, near, far)).otherwise(in_time)
             ),
-            allowMissingColumns=True,
         )
-        .unionByName(_near(partly_late, "event_time_ms", 1), allowMissingColumns=True)
-        .unionByName(_near(partly_late, "leaves_ms", -1), allowMissingColumns=True)
-        .withColumn("is_window", F.lit(False))
-        .unionByName(
-            windows.withColumn("at_ms", F.col("window_end_ms")).withColumn(
-                "is_window", F.lit(True)
-            ),
-            allowMissingColumns=True,
+        .select(
+            "target",
+            "key",
+            "step.*",
+            F.when(F.col("step.entered_ms").isNotNull(), F.col("is_new")).alias("is_new"),
+            "event_time_ms",
+            "close_time_ms",
+            F.lit(False).alias("is_window"),
         )
     )
-    return _beside(steps, spec)
 
 
-def _near(partly_late: DataFrame, at: str, step: int) -> DataFrame:
-    """A partly late record touches the windows that end while it could be in one, and the next."""
-    at_ms = F.col(at) if step > 0 else F.col(at) + 1
-    return partly_late.select("target", "key", at_ms.alias("at_ms"), F.lit(step).alias("near"))
+def _step(
+    at_ms: Column,
+    inside: int = 0,
+    near: int = 0,
+    entered_ms: Column | None = None,
+    left_ms: Column | None = None,
+) -> Column:
+    none = F.lit(None).cast("bigint")
+    return F.struct(
+        at_ms.alias("at_ms"),
+        F.lit(inside).alias("inside"),
+        F.lit(near).alias("near"),
+        (none if entered_ms is None else entered_ms).alias("entered_ms"),
+        (none if left_ms is None else left_ms).alias("left_ms"),
+    )
 
 
 def _beside(steps: DataFrame, spec: SlidingWindows) -> DataFrame:
@@ -92,7 +104,7 @@ def _beside(steps: DataFrame, spec: SlidingWindows) -> DataFrame:
         .withColumn("recount_first_ms", next_leave - F.lit(spec.time_difference_ms) - 1)
         .withColumn("held", F.coalesce(next_window <= last_end, F.lit(False)))
         .where(F.col("is_window") | F.col("is_new"))
-        .drop("inside", "entered_ms", "left_ms", "near", "at_ms", "left_end_ms", "leaves_ms")
+        .drop("inside", "entered_ms", "left_ms", "near", "at_ms")
     )
 
 

@@ -33,9 +33,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows with what is needed to judge them, and the checks to run on them."""
+    """Rows with what is needed to judge them, and the checks to run on them.
+
+    Attributes:
+        name: What the rows are.
+        evidence: The frame that costs the most, to be kept while the checks run.
+        rows: What the checks see: the evidence, or what is made of it.
+        checks: The checks.
+    """
 
     name: str
+    evidence: DataFrame
     rows: DataFrame
     checks: Sequence[Check]
 

@@ -1,1 +1,1 @@
-"""Questions to the tables, answered for people."""
+"""Questions to published tables."""

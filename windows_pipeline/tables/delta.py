@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from delta.tables import DeltaTable
+from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.config.definition import definition_changes
+
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
+
+_REBUILDING = "windows_pipeline.rebuilding"
+"""The table property of a table that was emptied and is not filled again yet."""
 
 
 class DefinitionChangedError(Exception):
@@ -49,7 +54,11 @@ class Table:
         return DeltaTable.isDeltaTable(spark, self.location)
 
     def read(self, spark: SparkSession) -> DataFrame:
-        """Its rows as they stand.
+        """Its rows as they stand; `require` says first whether they can be read."""
+        return spark.read.format("delta").load(self.location)
+
+    def require(self, spark: SparkSession) -> None:
+        """Refuses a table that is not there, or follows another definition.
 
         Raises:
             TableMissingError: The table is not there.
@@ -57,8 +66,7 @@ class Table:
         """
         if not self.exists(spark):
             raise TableMissingError(f"{self.name}: there is no such table yet; materialize it first")
-        self.require_definition(spark)
-        return spark.read.format("delta").load(self.location)
+        self._require_definition(spark)
 
     def create_if_missing(self, spark: SparkSession) -> None:
         """Makes the table if it is not there.
@@ -67,30 +75,39 @@ class Table:
             DefinitionChangedError: It is there and follows another definition.
         """
         if self.exists(spark):
-            self.require_definition(spark)
-            return
-        (
-            DeltaTable.createIfNotExists(spark)
-            .location(self.location)
+            self._require_definition(spark)
+        else:
+            self._build(DeltaTable.createIfNotExists(spark)).execute()
+
+    def replace_by_empty(self, spark: SparkSession) -> None:
+        """Empties the table and gives it this definition; old versions stay for time travel."""
+        self._build(DeltaTable.createOrReplace(spark)).property(_REBUILDING, "true").execute()
+
+    def mark_rebuilt(self, spark: SparkSession) -> None:
+        """Says that an emptied table was filled again."""
+        path = self.location.replace("`", "``")
+        spark.sql(f"ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES IF EXISTS ('{_REBUILDING}')")
+
+    def is_stale(self, spark: SparkSession) -> bool:
+        """Whether it is there and follows another definition, or was emptied and not filled."""
+        if not self.exists(spark):
+            return False
+        properties = _properties(spark, self.location)
+        return _definition(properties) != self.definition or _REBUILDING in properties
+
+    def _build(self, builder: DeltaTableBuilder) -> DeltaTableBuilder:
+        return (
+            builder.location(self.location)
             .addColumns(self.schema)
             .partitionedBy("unit")
             .comment(self.description)
             .property(_DEFINITION, json.dumps(self.definition, sort_keys=True))
-            .execute()
         )
 
-    def require_definition(self, spark: SparkSession) -> None:
-        """Refuses a table whose rows follow another definition.
-
-        Raises:
-            DefinitionChangedError: Names each change and the command that rebuilds.
-        """
-        stored = stored_definition(spark, self.location)
+    def _require_definition(self, spark: SparkSession) -> None:
+        stored = _definition(_properties(spark, self.location))
         if stored == self.definition:
             return
-        # Imported late: config knows pipelines, tables know only mappings.
-        from windows_pipeline.config.definition import definition_changes
-
         changes = "; ".join(definition_changes(stored, self.definition))
         pipeline = self.name.split("/", 1)[0]
         raise DefinitionChangedError(
@@ -129,10 +146,15 @@ class Table:
         return int(history.select("version").collect()[0][0])
 
 
-def stored_definition(spark: SparkSession, location: str) -> dict[str, str]:
-    """The definition that a table was made with; empty where it names none."""
+def _properties(spark: SparkSession, location: str) -> dict[str, str]:
     detail = DeltaTable.forPath(spark, location).detail().select("properties").collect()
-    stored: dict[str, str] = json.loads(detail[0][0].get(_DEFINITION, "{}"))
+    properties: dict[str, str] = detail[0][0]
+    return properties
+
+
+def _definition(properties: dict[str, str]) -> dict[str, str]:
+    """The definition that a table was made with; empty where it names none."""
+    stored: dict[str, str] = json.loads(properties.get(_DEFINITION, "{}"))
     return stored
 
 

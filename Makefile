@@ -1,0 +1,67 @@
+# What one can do here; `make` alone lists it. Paths are relative, so the folder's own may hold
+# spaces.
+PORT ?= 3000
+PYTHON ?=
+ARGS ?=
+
+VENV := .venv/bin/python
+STAMP := .venv/installed
+DAGSTER_FILE := .dagster_home/dagster.yaml
+
+# Another project's modules or another Spark would stand in for the locked ones.
+unexport PYTHONPATH PYTHONHOME SPARK_HOME
+export GX_ANALYTICS_ENABLED := false
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo ui test check format lock clean distclean java
+
+help: ## List what one can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+install: java $(STAMP) ## Install every locked package into .venv
+
+demo: java $(STAMP) $(DAGSTER_FILE) ## Run the whole chain on a year of real flights
+	@DAGSTER_HOME="$(CURDIR)/.dagster_home" $(VENV) -m demo
+
+ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port PORT (3000)
+	@DAGSTER_HOME="$(CURDIR)/.dagster_home" \
+		$(VENV) -W 'ignore:Function `dev_command`' -m dagster dev \
+		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+
+test: java $(STAMP) ## Run the tests; ARGS go to pytest
+	@$(VENV) -m pytest $(ARGS)
+
+check: $(STAMP) ## Lint, format and types, changing nothing
+	@$(VENV) -m ruff check .
+	@$(VENV) -m ruff format --check .
+	@$(VENV) -m mypy
+
+format: $(STAMP) ## Format the code and mend what the linter can
+	@$(VENV) -m ruff check --fix-only --quiet .
+	@$(VENV) -m ruff format .
+
+lock: $(STAMP) ## Write requirements.lock anew from pyproject.toml
+	@$(VENV) -m venv .cache/uv
+	@.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.cache/uv/bin/uv pip compile pyproject.toml --quiet --upgrade \
+		--extra dagster --extra demo --group dev \
+		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
+		--no-header --strip-extras --output-file requirements.lock
+
+clean: ## Remove the demo's data, tables, run history and caches; .venv stays
+	@rm -rf data warehouse .dagster_home .cache spark-warehouse metastore_db derby.log \
+		dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## The same, and .venv
+	@rm -rf .venv
+
+java:
+	@tools/require.sh
+
+$(STAMP): requirements.lock pyproject.toml
+	@PYTHON='$(PYTHON)' tools/install.sh
+
+$(DAGSTER_FILE): dagster.yaml
+	@mkdir -p .dagster_home
+	@cp dagster.yaml $@

@@ -1,0 +1,128 @@
+"""Runs pipelines through real Dagster runs, for tests."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import dagster as dg
+import yaml
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from pyspark.sql import SparkSession
+
+from definitions import build_definitions
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
+
+ROOT = Path(__file__).parent.parent
+FIRST_DAY = date(2013, 1, 1)
+DAYS = 4
+SHORT_GRACE = "75 minutes"
+"""Makes windows close and records come late within a few days."""
+DERIVED = ("keyed_windows", "late_records", "final_windows", "alerts")
+
+
+def day(number: int) -> date:
+    """The day of a number, from 1."""
+    return FIRST_DAY + timedelta(days=number - 1)
+
+
+@dataclass
+class Project:
+    """A project folder of its own: landed files, pipeline files, a warehouse."""
+
+    folder: Path
+    base: Settings
+
+    @property
+    def settings(self) -> Settings:
+        return self.base.model_copy(
+            update={
+                "warehouse": str(self.folder / "warehouse"),
+                "landing": str(self.folder),
+                "pipelines": self.folder / "pipelines",
+            }
+        )
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return load_pipeline(self.folder / "pipelines" / "flights.yaml")
+
+    @property
+    def source(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    @property
+    def windows(self) -> WindowTables:
+        return window_tables(self.pipeline, "hourly", self.settings.warehouse)
+
+    def land(self, flights: Path, days: int) -> None:
+        """Takes the first days of the landed year."""
+        for number in range(1, days + 1):
+            name = day(number).isoformat()
+            shutil.copytree(flights / name, self.folder / "data" / "flights" / name)
+
+    def declare(self, **changes: object) -> None:
+        """Writes pipelines/flights.yaml with fields of its windows changed."""
+        declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
+        declared["windows"]["hourly"].update(changes)
+        file = self.folder / "pipelines" / "flights.yaml"
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(yaml.safe_dump(declared))
+
+    def run(self, first: int, last: int, *tables: str) -> dg.ExecuteInProcessResult:
+        """Materializes the tables' assets (all if none is named) for a range of days."""
+        defs = build_definitions(self.settings)
+        names = {
+            "raw_events": self.source.raw_events,
+            **{name: getattr(self.windows, name) for name in DERIVED},
+        }
+        keys = [dg.AssetKey(names[name].name.split("/")) for name in tables or names]
+        if "raw_events" in (tables or names):
+            keys += [
+                dg.AssetKey(table.name.split("/"))
+                for table in (self.source.arrival_log, self.source.rejected_records)
+            ]
+        with dg.DagsterInstance.ephemeral() as instance:
+            return defs.resolve_job_def("flights_all").execute_in_process(
+                instance=instance,
+                asset_selection=keys,
+                tags={
+                    ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
+                    ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
+                },
+                raise_on_error=False,
+            )
+
+    def rows(self, spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+        """All rows of a derived table, sorted; the text of each value tells bits apart."""
+        found = getattr(self.windows, table).read(spark).collect()
+        return sorted(tuple(repr(value) for value in row) for row in found)
+
+    def all_rows(self, spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of every derived table."""
+        return {table: self.rows(spark, table) for table in DERIVED}
+
+    def with_raw_of(self, other: Project, folder: Path) -> Project:
+        """A project with the same landed files, definition and raw tables, nothing derived."""
+        shutil.copytree(other.folder / "pipelines", folder / "pipelines")
+        shutil.copytree(other.folder / "data", folder / "data")
+        for table in vars(other.source).values():
+            place = Path(table.location).relative_to(other.folder)
+            shutil.copytree(other.folder / place, folder / place)
+        return Project(folder, self.base)
+
+
+def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:
+    """The names of the checks that failed in a run."""
+    return {
+        evaluation.check_name
+        for evaluation in result.get_asset_check_evaluations()
+        if not evaluation.passed
+    }

@@ -1,0 +1,92 @@
+"""Days in any order, again or in ranges, give the tables of one full run (rules E4, H1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
+from pyspark.sql import SparkSession
+
+@pytest.fixture
+def raw_only(full_run: Project, tmp_path: Path) -> Project:
+    """The same raw tables, nothing derived."""
+    return full_run.with_raw_of(full_run, tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def expected(full_run: Project, spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
+    rows = full_run.all_rows(spark)
+    # The comparison must be of something: each table has rows of several days.
+    for table in DERIVED:
+        assert len({row[0] for row in rows[table]}) > 1, table
+    return rows
+
+
+def test_day_by_day(raw_only: Project, spark: SparkSession, expected: object) -> None:
+    for number in range(1, DAYS + 1):
+        assert raw_only.run(number, number, *DERIVED).success
+    assert raw_only.all_rows(spark) == expected
+
+
+def test_backwards(raw_only: Project, spark: SparkSession, expected: object) -> None:
+    for number in range(DAYS, 0, -1):
+        assert raw_only.run(number, number, *DERIVED).success
+    assert raw_only.all_rows(spark) == expected
+
+
+def test_overlapping_ranges_twice(
+    raw_only: Project, spark: SparkSession, expected: object
+) -> None:
+    for first, last in ((2, 3), (1, 2), (2, 4), (2, 3)):
+        assert raw_only.run(first, last, *DERIVED).success
+    assert raw_only.all_rows(spark) == expected
+
+
+def test_a_raw_day_ingested_again_and_what_follows(
+    full_run: Project, spark: SparkSession, expected: object
+) -> None:
+    raw = full_run.source.raw_events.read(spark).collect()
+    assert full_run.run(2, 2).success
+    assert full_run.run(3, DAYS, *DERIVED).success
+    again = full_run.source.raw_events.read(spark).collect()
+    assert sorted(map(repr, raw)) == sorted(map(repr, again))
+    assert full_run.all_rows(spark) == expected
+
+
+def test_a_missing_raw_day_holds_later_days_back(
+    full_run: Project, tmp_path: Path, spark: SparkSession, expected: object
+) -> None:
+    project = full_run.with_raw_of(full_run, tmp_path / "gap")
+    project.source.arrival_log.withdraw(spark, [day(3)])
+    result = project.run(1, DAYS, *DERIVED)
+    # It says so, and does not fail: the days before the gap are there.
+    assert result.success
+    assert failed_checks(result) == {"no_arrival_missing"}
+    closed = project.windows.final_windows.read(spark)
+    assert {row.unit for row in closed.select("unit").distinct().collect()} <= {day(1), day(2)}
+    held_back = {
+        event.partition: event.step_materialization_data.materialization.metadata[
+            "held_back_by"
+        ].value
+        for event in result.all_events
+        if event.is_step_materialization
+        and "held_back_by" in event.step_materialization_data.materialization.metadata
+    }
+    assert held_back == dict.fromkeys((day(3).isoformat(), day(4).isoformat()), "2013-01-03")
+
+    assert project.run(3, 3).success
+    assert project.run(3, DAYS, *DERIVED).success
+    assert project.all_rows(spark) == expected
+
+
+def test_a_day_without_folder_says_what_to_do(full_run: Project, tmp_path: Path) -> None:
+    project = Project(tmp_path / "empty", full_run.base)
+    project.declare()
+    (project.folder / "data" / "flights").mkdir(parents=True)
+    result = project.run(1, 1, "raw_events")
+    assert not result.success
+    failure = json.dumps([str(event) for event in result.all_events if event.is_failure])
+    assert "2013-01-01" in failure
+    assert "land the day's files, or an empty folder for a day without events" in failure

@@ -1,0 +1,252 @@
+"""The sliding kernel, without Spark, against the oracle and against itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine_runs import (
+    EVERY_FUNCTION,
+    PROPERTY,
+    aggregates_of,
+    batches_of,
+    run_kernel,
+    texts,
+)
+from oracle import Record, SlidingDefinition, keyed_windows, late_records
+from strategies import Arrivals, arrivals
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.groups import CHUNK_ROWS
+from windows_pipeline.engine.sliding_kernel import Closing, SlidingKernel
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.windows import SlidingWindows
+
+CONTRACT = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "golden" / "sliding_contract.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+CUTS = st.lists(st.integers(0, 200), max_size=6)
+
+
+def arriving(*times: int, unit: int = 0, first: int = 0) -> list[Record]:
+    """Records of key k in arrival order, each with its time as its values."""
+    return [
+        Record(unit, 0, first + i, "k", time, {"whole": time, "real": float(time)})
+        for i, time in enumerate(times)
+    ]
+
+
+def case_of(records: Sequence[Record], definition: SlidingDefinition) -> Arrivals:
+    units = max((record.unit for record in records), default=0) + 1
+    return Arrivals(list(records), units, definition)
+
+
+@pytest.mark.parametrize("case", CONTRACT, ids=lambda case: case["id"])
+def test_contract_case(case: dict[str, Any]) -> None:
+    """Every golden case of the contract, with the sum of the offsets to tell record sets apart."""
+    window = case["window"]
+    definition = SlidingDefinition(
+        window["time_difference_ms"], window["grace_ms"], window.get("first_window_start_ms")
+    )
+    records = [
+        Record(
+            0,
+            each["partition"],
+            each["offset"],
+            each["key"],
+            each["timestamp"],
+            # No two sets of at most 53 records have one sum of these.
+            {"whole": 2 ** each["offset"], "real": each["value"]},
+        )
+        for each in case["input"]
+    ]
+    answer = run_kernel(case_of(records, definition), {"set": ("sum", "whole")})
+    found = sorted((r.key, r.start, r.end, r.values["set"], r.closed) for r in answer.windows)
+    wanted = sorted(
+        (each["key"], each["start"], each["end"], sum(2**o for o in each["offsets"]), closed)
+        for name, closed in (("final", True), ("open", False))
+        for each in case[name]
+    )
+    assert found == wanted
+    late = sorted(row.record.offset for row in answer.late if row.reason == "late")
+    assert late == case["dropped"]
+
+
+def test_worked_example_of_kip_450() -> None:
+    """Rule B4: a@3 b@7 c@12 d@19 with a difference of 10 make seven windows."""
+    answer = run_kernel(
+        case_of(arriving(3, 7, 12, 19), SlidingDefinition(10, 50)), {"times": ("sum", "whole")}
+    )
+    assert sorted((row.start, row.end, row.values["times"]) for row in answer.windows) == [
+        (-7, 3, 3),  # a
+        (-3, 7, 3 + 7),  # a b
+        (2, 12, 3 + 7 + 12),  # a b c
+        (4, 14, 7 + 12),  # b c
+        (8, 18, 12),  # c
+        (9, 19, 12 + 19),  # c d
+        (13, 23, 19),  # d
+    ]
+
+
+@PROPERTY
+@given(arrivals(), CUTS, st.randoms(use_true_random=False))
+def test_windows_and_late_records_are_those_of_the_oracle(
+    case: Arrivals, cuts: list[int], random: Random
+) -> None:
+    """Rules A2 to A6, B2 to B8, E1, E4, G1 and G2, all units at once, to the bit."""
+    shuffled = case._replace(records=random.sample(case.records, len(case.records)))
+    answer = run_kernel(shuffled, EVERY_FUNCTION, cuts=cuts)
+    assert texts(answer.windows) == texts(keyed_windows(*case, EVERY_FUNCTION))
+    assert sorted(answer.late) == late_records(*case)
+
+
+@PROPERTY
+@given(arrivals(), st.data())
+def test_any_units_alone_give_their_rows_of_the_whole_run(
+    case: Arrivals, data: st.DataObject
+) -> None:
+    """Rule E4: a unit's rows are a function of the units up to it."""
+    units = data.draw(st.sets(st.integers(0, case.units - 1), min_size=1), label="units")
+    whole = run_kernel(case, EVERY_FUNCTION)
+    part = run_kernel(case, EVERY_FUNCTION, units)
+    assert texts(part.windows) == texts(row for row in whole.windows if row.unit in units)
+    assert sorted(part.late) == sorted(row for row in whole.late if row.unit in units)
+
+
+@PROPERTY
+@given(arrivals(source_partitions=1), st.data())
+def test_cutting_the_arrivals_otherwise_gives_the_same_finals_and_late_records(
+    case: Arrivals, data: st.DataObject
+) -> None:
+    """Rules A1 and H1: of one source partition, units are only the moment of listing."""
+    steps = data.draw(
+        st.lists(st.integers(0, 2), min_size=len(case.records), max_size=len(case.records)),
+        label="steps",
+    )
+    recut = [
+        Record(sum(steps[: i + 1]), r.source_partition, r.offset, r.key, r.event_time, r.values)
+        for i, r in enumerate(case.records)
+    ]
+
+    def outcome(cut: Arrivals) -> tuple[list[str], list[tuple[int, str]]]:
+        answer = run_kernel(cut, EVERY_FUNCTION)
+        late = sorted((row.record.offset, row.reason) for row in answer.late)
+        return texts(row[1:] for row in answer.windows if row.closed), late
+
+    assert outcome(case_of(recut, case.definition)) == outcome(case)
+
+
+def read_table(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.Table:
+    order = np.lexsort((times, keys))
+    return pa.table(
+        {
+            "target": pa.array(np.zeros(len(times), np.int32)),
+            "key": pa.array(keys[order]),
+            "event_time_ms": pa.array(times[order]),
+            "close_time_ms": pa.array(times[order] - 1000),
+            "is_new": pa.array(np.ones(len(times), np.bool_)),
+            "real": pa.array(values[order]),
+        }
+    )
+
+
+def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> None:
+    """Rule G2: chunks, and batches that cut a key, leave no trace; key 0 is a chunk of its own."""
+    random = np.random.default_rng(450)
+    rows = 2 * CHUNK_ROWS
+    keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
+    values = random.normal(size=rows) * 10.0 ** random.integers(-9, 16, rows)
+    table = read_table(random.integers(0, 10**7, rows), keys, values)
+    aggregates = [Aggregate(f.value, f, "real") for f in Function]
+    kernel = SlidingKernel(SlidingWindows(600, 1000), aggregates, {0: Closing(NEVER_MS, 10**6)})
+
+    def answer(part: pa.Table) -> pa.Table:
+        return pa.Table.from_batches(kernel(iter(part.to_batches(max_chunksize=10_007))))
+
+    together = answer(table)
+    apart = [answer(table.filter(pc.equal(table["key"], key))) for key in range(40)]
+    assert together.num_rows > rows
+    assert together.equals(pa.concat_tables(apart))
+
+
+def test_a_sum_forgets_what_has_left() -> None:
+    """Rule G2: 1e16, 1, 1, 1 with the first gone is 3."""
+    records = [
+        Record(0, 0, i, "k", i, {"real": value}) for i, value in enumerate((1e16, 1.0, 1.0, 1.0))
+    ]
+    answer = run_kernel(case_of(records, SlidingDefinition(3, 50)), {"total": ("sum", "real")})
+    sums = {row.start: row.values["total"] for row in answer.windows}
+    # 1e16 + 3 lies halfway between two doubles: the even one is 1e16 + 4.
+    assert (sums[0], sums[1]) == (1e16 + 4, 3.0)
+
+
+@settings(PROPERTY, max_examples=100)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=7))
+@example([2**53 + 1, 2**53 + 2, 2**53 + 3])
+@example([2**62, 1, 2])
+def test_the_mean_of_large_integers_is_rounded_once(values: list[int]) -> None:
+    """Rule G2: Python divides whole numbers exactly, then rounds."""
+    records = [Record(0, 0, i, "k", 0, {"whole": v, "real": None}) for i, v in enumerate(values)]
+    answer = run_kernel(case_of(records, SlidingDefinition(3, 50)), {"mean": ("avg", "whole")})
+    assert [row.values["mean"] for row in answer.windows] == [sum(values) / len(values)]
+
+
+def test_an_overflowing_sum_names_aggregate_key_and_window() -> None:
+    """Rule G2: overflow is an error, never a wrapped number; 2**63 is one too many."""
+    records = [
+        Record(0, 0, i, "key of the sum", 100 + i, {"whole": value, "real": None})
+        for i, value in enumerate([2**62, 2**62 - 1, 1])
+    ]
+    case = case_of(records, SlidingDefinition(10, 50))
+    message = r"sum\(whole\) overflows bigint .* key 'key of the sum' from 92 to 102 \(ms\)"
+    with pytest.raises(ArithmeticError, match=message):
+        run_kernel(case, {"total": ("sum", "whole")})
+
+
+def test_the_smallest_and_the_largest_sum_are_no_overflow() -> None:
+    """Rule G2: -2**63 and 2**63 - 1 fit, also where a sum passes through larger ones."""
+    for values in ([-(2**62), -(2**62)], [2**62, 2**62, -1], [2**63 - 1]):
+        records = [Record(0, 0, i, "k", 0, {"whole": v}) for i, v in enumerate(values)]
+        answer = run_kernel(case_of(records, SlidingDefinition(3, 50)), {"t": ("sum", "whole")})
+        assert [row.values["t"] for row in answer.windows] == [sum(values)]
+
+
+def test_count_takes_a_column_of_any_type() -> None:
+    """Rule G1: a count looks only for nulls."""
+    table = pa.table(
+        {
+            "target": pa.array([0, 0, 0], pa.int32()),
+            "key": ["k", "k", "k"],
+            "event_time_ms": [1, 1, 2],
+            "close_time_ms": pa.array([None, -9, -9], pa.int64()),
+            "is_new": [True, True, True],
+            "carrier": ["UA", None, "AA"],
+        }
+    )
+    count = [Aggregate("carriers", Function.COUNT, "carrier")]
+    kernel = SlidingKernel(SlidingWindows(10, 50), count, {0: Closing(NEVER_MS, -48)})
+    (batch,) = kernel(iter(table.to_batches()))
+    assert batch.select(["window_end_ms", "carriers"]).to_pylist() == [
+        {"window_end_ms": 1, "carriers": 1},
+        {"window_end_ms": 2, "carriers": 2},
+        {"window_end_ms": 12, "carriers": 1},
+    ]
+
+
+def test_a_partition_without_records_gives_no_windows() -> None:
+    """What Spark's empty partitions look like."""
+    kernel = SlidingKernel(SlidingWindows(10, 50), aggregates_of(EVERY_FUNCTION), {})
+    assert list(kernel(iter([]))) == []
+    assert list(kernel(batches_of([], [0]))) == []

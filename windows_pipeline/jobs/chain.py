@@ -1,0 +1,90 @@
+"""A pipeline's jobs in order, and rebuilding what follows an old definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.final_windows import FinalWindowsJob
+from windows_pipeline.jobs.job import Job, JobResult, run_job
+from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.jobs.raw_events import RawEventsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.landed_files import landed_days
+from windows_pipeline.tables.catalog import source_tables
+
+STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts")
+
+
+def window_jobs(pipeline: Pipeline, windows_name: str, settings: Settings) -> list[Job]:
+    """The jobs of one window definition, in order."""
+    return [
+        KeyedWindowsJob(pipeline, windows_name, settings),
+        FinalWindowsJob(pipeline, windows_name, settings),
+        AlertsJob(pipeline, windows_name, settings),
+    ]
+
+
+def rebuild(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    from_step: str | None = None,
+    said: Callable[[str], None] = lambda text: None,
+) -> Iterator[tuple[str, JobResult]]:
+    """Empties the tables that follow an old definition and computes them anew.
+
+    What is downstream of an emptied table is emptied with it. Old versions stay for time
+    travel. Stopped half-way and run again, it ends in the same tables.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline as it is now.
+        settings: Where the tables and landed files lie.
+        from_step: Rebuild from this one of `STEPS` on, changed or not.
+        said: Is told what is about to happen.
+
+    Yields:
+        The name of each job's last table and what became of it.
+    """
+    raw = RawEventsJob(pipeline, settings)
+    from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
+    if from_raw:
+        days = _within(pipeline, landed_days(raw.landing))
+        yield from _anew(spark, raw, days, said)
+    log = source_tables(pipeline, settings.warehouse).arrival_log
+    log.require(spark)
+    days = sorted(row.unit for row in log.read(spark).select("unit").distinct().collect())
+    for name in pipeline.windows:
+        stale = from_raw
+        for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=True):
+            stale = stale or step == from_step or _follows_other_definition(job, spark)
+            if stale:
+                yield from _anew(spark, job, days, said)
+
+
+def _within(pipeline: Pipeline, days: list[date]) -> list[date]:
+    end = pipeline.partitions.end or date.max
+    return [day for day in days if pipeline.partitions.start <= day <= end]
+
+
+def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
+    return any(table.is_stale(spark) for table in job.tables)
+
+
+def _anew(
+    spark: SparkSession, job: Job, days: list[date], said: Callable[[str], None]
+) -> Iterator[tuple[str, JobResult]]:
+    name = job.tables[-1].name
+    said(f"{name}: emptied; computing {len(days)} days anew")
+    for table in job.tables:
+        table.replace_by_empty(spark)
+    result = run_job(job, spark, days)
+    if result.published:
+        for table in job.tables:
+            table.mark_rebuilt(spark)
+    yield name, result

@@ -1,0 +1,67 @@
+"""Traces an alert to its records (rule E5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.arrivals import read_arrivals
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import source_tables, window_tables
+
+
+def records_of_alert(
+    spark: SparkSession,
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    key: object,
+    window_end: datetime,
+) -> DataFrame:
+    """The records that count in a final window, hence in each alert that it raised.
+
+    Args:
+        spark: The session.
+        settings: Where the tables lie.
+        pipeline: The pipeline.
+        windows_name: The window definition.
+        key: The window's key.
+        window_end: The window's end, an instant with a zone.
+
+    Returns:
+        The columns of raw_events, and `stream_time` and `close_time` that the record met,
+        by event time.
+
+    Raises:
+        ValueError: No final window of this key ends then.
+        TableMissingError: A table is not there.
+    """
+    source = source_tables(pipeline, settings.warehouse)
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    for table in (source.raw_events, source.arrival_log, tables.final_windows):
+        table.require(spark)
+    end_ms = round(window_end.timestamp() * 1000)
+    is_it = (F.col("key") == F.lit(key)) & (F.unix_millis("window_end") == end_ms)
+    found = tables.final_windows.read(spark).where(is_it).select("unit").collect()
+    if not found:
+        raise ValueError(
+            f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
+            "take key and window_end from a row of alerts"
+        )
+    spec = pipeline.windows[windows_name].spec
+    arrivals = read_arrivals(spark, pipeline, source, spec)
+    records = arrivals.records(source.raw_events.read(spark), [found[0].unit])
+    start_ms = end_ms - spec.time_difference_ms
+    # In time for the window: not closed when the record came (rule B5).
+    counts = F.col("event_time_ms").between(start_ms, end_ms) & (F.col("close_time_ms") <= end_ms)
+    columns = [field.name for field in source.raw_events.schema]
+    return (
+        records.where((F.col("key") == F.lit(key)) & counts)
+        .withColumn("stream_time", F.timestamp_millis("stream_time_ms"))
+        .withColumn("close_time", F.timestamp_millis("close_time_ms"))
+        .select(*columns, "stream_time", "close_time")
+        .orderBy("event_time", "unit", "source_partition", "offset")
+    )
