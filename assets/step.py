@@ -128,9 +128,7 @@ def _check_results(
 
 def _not_published(job: Job, result: JobResult) -> dg.Failure:
     failed = [
-        check.check.name
-        for check in result.checks
-        if not check.passed and check.check.blocking
+        check.check.name for check in result.checks if not check.passed and check.check.blocking
     ]
     return dg.Failure(
         f"{job.tables[-1].name}: {', '.join(failed)} failed; nothing was published, the tables "

@@ -17,6 +17,7 @@ from definitions import defs
 
 _JOB = "flights_all"
 _POLL_SECONDS = 0.5
+_TAG = "windows_pipeline/demo"
 
 
 def materialize_year(console: Console) -> bool:
@@ -25,18 +26,21 @@ def materialize_year(console: Console) -> bool:
     partitions = job.partitions_def
     if partitions is None:
         raise RuntimeError(f"{_JOB} has no partitions; its assets must share one definition")
-    first, last = partitions.get_first_partition_key(), partitions.get_last_partition_key()
+    first = str(partitions.get_first_partition_key())
+    last = str(partitions.get_last_partition_key())
     run_id = str(uuid.uuid4())
     with dg.DagsterInstance.get() as instance:
-        progress = _Progress(console, instance, run_id)
+        _end_killed_runs(instance)
+        progress = _Progress(console, instance, run_id, last)
         progress.start()
         try:
             result = job.execute_in_process(
                 instance=instance,
                 run_id=run_id,
                 tags={
-                    ASSET_PARTITION_RANGE_START_TAG: str(first),
-                    ASSET_PARTITION_RANGE_END_TAG: str(last),
+                    ASSET_PARTITION_RANGE_START_TAG: first,
+                    ASSET_PARTITION_RANGE_END_TAG: last,
+                    _TAG: "true",
                 },
                 raise_on_error=False,
             )
@@ -45,13 +49,23 @@ def materialize_year(console: Console) -> bool:
     return result.success
 
 
+def _end_killed_runs(instance: dg.DagsterInstance) -> None:
+    """A demo that was killed stays started for ever, and no other run could start."""
+    of_demo = dg.RunsFilter(tags={_TAG: "true"}, statuses=[dg.DagsterRunStatus.STARTED])
+    for run in instance.get_runs(of_demo):
+        instance.report_run_failed(run, "the demo was stopped")
+
+
 class _Progress:
     """Follows a run's events: which step works, what it materialized, which checks held."""
 
-    def __init__(self, console: Console, instance: dg.DagsterInstance, run_id: str) -> None:
+    def __init__(
+        self, console: Console, instance: dg.DagsterInstance, run_id: str, last: str
+    ) -> None:
         self._console = console
         self._instance = instance
         self._run_id = run_id
+        self._last = last
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
@@ -87,7 +101,7 @@ class _Progress:
             self._status.update(f"{name} ... (a run of 366 arrival days)")
         elif event.is_step_materialization:
             materialization = event.step_materialization_data.materialization
-            if materialization.partition != self._last_partition():
+            if materialization.partition != self._last:
                 return
             rows = materialization.metadata["rows_of_run"].value
             seconds = time.monotonic() - self._since
@@ -97,6 +111,3 @@ class _Progress:
             evaluation = event.asset_check_evaluation_data
             mark = "[green]passed[/]" if evaluation.passed else "[red]FAILED[/]"
             self._console.print(f"  check {evaluation.check_name}: {mark}")
-
-    def _last_partition(self) -> str:
-        return str(defs.resolve_job_def(_JOB).partitions_def.get_last_partition_key())

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipeline_runs import DAYS, SHORT_GRACE, Project
 from pyspark.sql import SparkSession
 
 from demo.prepare_flights import prepare
+from pipeline_runs import DAYS, SHORT_GRACE, Project
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
 

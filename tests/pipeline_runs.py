@@ -22,7 +22,7 @@ from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_t
 
 ROOT = Path(__file__).parent.parent
 FIRST_DAY = date(2013, 1, 1)
-DAYS = 4
+DAYS = 3
 SHORT_GRACE = "75 minutes"
 """Makes windows close and records come late within a few days."""
 DERIVED = ("keyed_windows", "late_records", "final_windows", "alerts")

@@ -7,19 +7,13 @@ from typing import NamedTuple
 
 import pytest
 from delta.tables import DeltaTable
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.jobs import (
-    AlertsJob,
-    FinalWindowsJob,
-    Job,
-    KeyedWindowsJob,
-    RawEventsJob,
-    check_published,
-)
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.quality.invariants import window_checks
 from windows_pipeline.quality.validation import Batch, validate
 
@@ -57,7 +51,7 @@ BREAKS = [
     ),
     Break(
         "keyed", "keyed_windows", "record_count > 2",
-        {"first_event_time": "first_event_time + INTERVAL 1 MILLISECOND"}, "holds_its_records",
+        {"first_event_time": "first_event_time - INTERVAL 1 MILLISECOND"}, "holds_its_records",
     ),
     Break("keyed", "keyed_windows", "closed", "twice", "one_window_per_record_set"),
     Break(
@@ -88,8 +82,8 @@ BREAKS = [
 def job_of(project: Project, step: str) -> Job:
     if step == "raw":
         return RawEventsJob(project.pipeline, project.settings)
-    made = {"keyed": KeyedWindowsJob, "final": FinalWindowsJob, "alerts": AlertsJob}[step]
-    return made(project.pipeline, "hourly", project.settings)
+    keyed, final, alerts = window_jobs(project.pipeline, "hourly", project.settings)
+    return {"keyed": keyed, "final": final, "alerts": alerts}[step]
 
 
 def break_one_row(spark: SparkSession, location: str, how: Break) -> None:
@@ -120,9 +114,7 @@ def _literal(one_value: DataFrame) -> str:
 
 
 @pytest.mark.parametrize("how", BREAKS, ids=lambda how: f"{how.fails}-{how.do!s:.25}")
-def test_each_check_finds_a_broken_row(
-    full_run: Project, spark: SparkSession, how: Break
-) -> None:
+def test_each_check_finds_a_broken_row(full_run: Project, spark: SparkSession, how: Break) -> None:
     tables = {**vars(full_run.source), **vars(full_run.windows)}
     table = tables[how.table]
     version = table.version(spark)
@@ -161,9 +153,7 @@ def test_changed_history_is_not_published(
     assert project.run(1, 2, *DERIVED).success
     final, alerts = project.rows(spark, "final_windows"), project.rows(spark, "alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
-    raw.update(
-        f"unit = DATE'{day(2)}' AND offset = 100", {"dep_delay": F.expr("dep_delay + 500")}
-    )
+    raw.update(f"unit = DATE'{day(2)}' AND offset = 100", {"dep_delay": F.expr("dep_delay + 500")})
     result = project.run(1, 2, *DERIVED)
     assert not result.success
     assert failed_checks(result) == {"final_never_changed"}

@@ -287,7 +287,7 @@ def test_an_unknown_field_is_told_with_the_nearest_known(
 def test_a_name_that_is_there_twice_is_told_with_both_lines(
     tmp_path: Path, first: str, again: str, field: str
 ) -> None:
-    name = first.split(":")[0]
+    name = first.split(":", maxsplit=1)[0]
     rest = again.split(":", 1)[1]
     text = changed(again, f"{name}:{rest}")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(name)]
@@ -353,7 +353,7 @@ def test_a_key_that_yaml_reads_as_something_else_is_told(tmp_path: Path) -> None
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nothing.yaml: can't be read"):
+    with pytest.raises(ConfigError, match=r"nothing\.yaml: can't be read"):
         load_pipeline(tmp_path / "nothing.yaml")
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"name: x\n# caf\xe9\n")

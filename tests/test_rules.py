@@ -45,8 +45,10 @@ def refusal(text: str) -> str:
         ),
         (
             "hour(from_utc_timestamp(window_start, 'America/New_York')) between 9 and 20",
-            "HOUR(FROM_UTC_TIMESTAMP(CAST(`window_start` AS TIMESTAMP), 'America/New_York')) "
-            "BETWEEN 9 AND 20",
+            (
+                "HOUR(FROM_UTC_TIMESTAMP(CAST(`window_start` AS TIMESTAMP), 'America/New_York')) "
+                "BETWEEN 9 AND 20"
+            ),
         ),
         ("key in ('EWR', 'JFK')", "`key` IN ('EWR', 'JFK')"),
         ("opened_on is not null", "NOT (`opened_on` IS NULL)"),

@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 from windows_pipeline.config import ConfigError, Pipeline, load_pipeline, load_pipelines
 from windows_pipeline.engine.alerts import episodes
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.chain import STEPS, rebuild, window_jobs
+from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
@@ -34,7 +34,16 @@ app = typer.Typer(
 )
 _console = Console()
 
-Step = StrEnum("Step", {step: step for step in STEPS})
+
+class Step(StrEnum):
+    """A step of the chain, by its main table."""
+
+    RAW_EVENTS = "raw_events"
+    KEYED_WINDOWS = "keyed_windows"
+    FINAL_WINDOWS = "final_windows"
+    ALERTS = "alerts"
+
+
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]
 WindowsName = Annotated[
     str | None, typer.Option("--windows", help="A window definition; the only one if left out.")
@@ -93,7 +102,9 @@ def rebuild_command(
         failed = failed or not result.published
         _print_checks((name, found) for found in result.checks if not found.passed)
     if not count:
-        _console.print(f"{pipeline}: every table follows {declared.name}'s definition; nothing to do")
+        _console.print(
+            f"{pipeline}: every table follows {declared.name}'s definition; nothing to do"
+        )
     if failed:
         raise typer.Exit(1)
 
@@ -146,7 +157,9 @@ def trace(
     name = _windows(declared, windows)
     records = records_of_alert(spark, settings, declared, name, key, instant)
     arrival = [declared.source.arrival] if declared.source.arrival else []
-    _print_rows(records.select("unit", "offset", "event_time", *arrival, *declared.source.values), limit)
+    _print_rows(
+        records.select("unit", "offset", "event_time", *arrival, *declared.source.values), limit
+    )
 
 
 def main() -> None:
@@ -173,8 +186,9 @@ def _open(name: str) -> tuple[Settings, Pipeline, SparkSession]:
     settings = _settings()
     declared = {pipeline.name: pipeline for pipeline in load_pipelines(settings.pipelines)}
     if name not in declared:
-        raise ValueError(f"PIPELINE: {name!r} is not in {settings.pipelines}; use one of "
-                         f"{', '.join(declared)}")
+        raise ValueError(
+            f"PIPELINE: {name!r} is not in {settings.pipelines}; use one of {', '.join(declared)}"
+        )
     return settings, declared[name], start_session(settings)
 
 

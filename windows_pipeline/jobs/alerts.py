@@ -55,11 +55,16 @@ class AlertsJob:
     def inputs(self) -> list[Table]:
         """final_windows; raw_events and the log for episodes that began earlier."""
         source = self._source
-        return [source.raw_events, source.arrival_log, self._own.late_records, self._own.final_windows]
+        return [
+            source.raw_events,
+            source.arrival_log,
+            self._own.late_records,
+            self._own.final_windows,
+        ]
 
     @property
     def tables(self) -> list[Table]:
-        """alerts."""
+        """Alerts."""
         return [self._own.alerts]
 
     @property
@@ -141,9 +146,7 @@ class AlertsJob:
         """The alerts, and whether each one's window is final as the alert has it."""
         (alerts,) = rows
         final = self._own.final_windows.read(spark).where(in_units(days))
-        same = reduce(
-            and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns]
-        )
+        same = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
         judged = alerts.join(is_final, same, "left").select(

@@ -34,7 +34,7 @@ def rebuild(
     pipeline: Pipeline,
     settings: Settings,
     from_step: str | None = None,
-    said: Callable[[str], None] = lambda text: None,
+    said: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
     """Empties the tables that follow an old definition and computes them anew.
 

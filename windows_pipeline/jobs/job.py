@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, validate
 from windows_pipeline.tables.delta import Table, in_units
 
-
 Facts = dict[str, int | str]
 """What is to be said of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
@@ -97,9 +96,7 @@ class Job(Protocol):
 
 def publish_in_order(days: Sequence[date], stage: Stage) -> dict[str, int]:
     """Publishes each staged table in turn; returns the versions by table name."""
-    return {
-        staged.table.name: staged.table.publish(staged.rows, days) for staged in stage.tables
-    }
+    return {staged.table.name: staged.table.publish(staged.rows, days) for staged in stage.tables}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:

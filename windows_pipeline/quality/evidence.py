@@ -139,7 +139,5 @@ def account_for_records(
         .join(own_late.groupBy("unit").agg(F.count("*").alias("late")), "unit", "left")
         .join(rejected.groupBy("unit").agg(F.count("*").alias("rejected")), "unit", "left")
         .fillna(0, ["counted", "pending", "late", "rejected"])
-        .select(
-            "unit", "ingested", "counted", "pending", "late", "rejected", "held_back_by"
-        )
+        .select("unit", "ingested", "counted", "pending", "late", "rejected", "held_back_by")
     )

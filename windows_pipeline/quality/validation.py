@@ -77,10 +77,11 @@ def validate(batch: Batch) -> list[CheckResult]:
     # Great Expectations reads it when imported. The import takes seconds, so it waits until here.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False}
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
     # By default the data source would cache the whole batch.
     source = context.data_sources.add_spark("spark", persist=False)
     asset = source.add_dataframe_asset(batch.name)
@@ -101,8 +102,13 @@ def validate(batch: Batch) -> list[CheckResult]:
     outcome = validation.run(
         batch_parameters={"dataframe": batch.rows}, result_format={"result_format": "COMPLETE"}
     )
-    found = {result.expectation_config.meta["check"]: result for result in outcome.results}
+    found = {_checked(result): result for result in outcome.results}
     return [_check_result(check, found[check.name]) for check in batch.checks]
+
+
+def _checked(result: Any) -> str:
+    name: str = result.expectation_config.meta["check"]
+    return name
 
 
 def _check_result(check: Check, result: Any) -> CheckResult:

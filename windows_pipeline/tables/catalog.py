@@ -45,9 +45,24 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
         )
 
     return SourceTables(
-        table("raw_events", "A record that was accepted.", schemas.raw_events(pipeline.source), "event_time"),
-        table("arrival_log", "A source partition's part of an arrival unit; its presence commits the unit.", schemas.arrival_log(), "source_partition"),
-        table("rejected_records", "A record that could not be read, with the reason and its text.", schemas.rejected_records(), "reason"),
+        table(
+            "raw_events",
+            "A record that was accepted.",
+            schemas.raw_events(pipeline.source),
+            "event_time",
+        ),
+        table(
+            "arrival_log",
+            "A source partition's part of an arrival unit; its presence commits the unit.",
+            schemas.arrival_log(),
+            "source_partition",
+        ),
+        table(
+            "rejected_records",
+            "A record that could not be read, with the reason and its text.",
+            schemas.rejected_records(),
+            "reason",
+        ),
     )
 
 
@@ -67,8 +82,32 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
 
     source = pipeline.source
     return WindowTables(
-        table("keyed_windows", "A window that the unit changed or closed, as it stood at the unit's end.", schemas.keyed_windows(source, windows), "window_end", "key"),
-        table("late_records", "A record that no window counts, with the reason.", schemas.late_records(source), "event_time"),
-        table("final_windows", "A window that the unit closed; it never changes.", schemas.final_windows(source, windows), "window_end", "key"),
-        table("alerts", "A rule that a final window broke, with its episode.", schemas.alerts(source, windows), "window_end", "rule", "key"),
+        table(
+            "keyed_windows",
+            "A window that the unit changed or closed, as it stood at the unit's end.",
+            schemas.keyed_windows(source, windows),
+            "window_end",
+            "key",
+        ),
+        table(
+            "late_records",
+            "A record that no window counts, with the reason.",
+            schemas.late_records(source),
+            "event_time",
+        ),
+        table(
+            "final_windows",
+            "A window that the unit closed; it never changes.",
+            schemas.final_windows(source, windows),
+            "window_end",
+            "key",
+        ),
+        table(
+            "alerts",
+            "A rule that a final window broke, with its episode.",
+            schemas.alerts(source, windows),
+            "window_end",
+            "rule",
+            "key",
+        ),
     )

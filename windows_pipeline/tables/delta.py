@@ -65,7 +65,9 @@ class Table:
             DefinitionChangedError: It follows another definition.
         """
         if not self.exists(spark):
-            raise TableMissingError(f"{self.name}: there is no such table yet; materialize it first")
+            raise TableMissingError(
+                f"{self.name}: there is no such table yet; materialize it first"
+            )
         self._require_definition(spark)
 
     def create_if_missing(self, spark: SparkSession) -> None:

@@ -9,7 +9,6 @@ from pyspark.sql import types as T
 
 from windows_pipeline.config import Pipeline, Source, Windows
 
-
 _TYPES: dict[str, T.DataType] = {
     "string": T.StringType(),
     "bigint": T.LongType(),

@@ -1,0 +1,100 @@
+"""The command line, as a user calls it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from pipeline_runs import Project
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline import cli
+from windows_pipeline.query.trace import records_of_alert
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The working directory is the project's, with a settings file."""
+    settings = full_run.base.model_dump(mode="json")
+    settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+    (full_run.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+    monkeypatch.chdir(full_run.folder)
+    return full_run
+
+
+def call(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
+) -> tuple[int, str]:
+    monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    out, err = capfd.readouterr()
+    return int(stopped.value.code or 0), re.sub(r"\s+", " ", out + err)
+
+
+def test_validate(
+    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(capfd, monkeypatch, "validate") == (0, "flights: valid; windows: hourly ")
+    wrong = in_project.folder / "wrong.yaml"
+    text = (ROOT / "pipelines" / "flights.yaml").read_text()
+    wrong.write_text(text.replace("avg(dep_delay)", "avg(dep_dely)"))
+    status, said = call(capfd, monkeypatch, "validate", str(wrong))
+    assert status == 2
+    assert "wrong.yaml:34: windows.hourly.aggregates.avg_dep_delay: 'avg(dep_dely)'" in said
+    assert "Traceback" not in said
+
+
+def test_an_unknown_pipeline_is_one_line(
+    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = call(capfd, monkeypatch, "episodes", "fights")
+    assert status == 2
+    assert "'fights' is not in" in said
+    assert "use one of flights" in said
+
+
+def test_episodes_lists_the_worst_first(
+    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = call(capfd, monkeypatch, "episodes", "flights", "--rule", "quiet")
+    assert status == 0
+    assert "quiet" in said
+    assert "disruption" not in said
+
+
+def test_trace_gives_the_records_of_the_window(
+    in_project: Project, spark: SparkSession
+) -> None:
+    alerts = in_project.windows.alerts.read(spark).where("record_count > 0")
+    alert = alerts.orderBy(F.desc("record_count"), "window_end", "key", "rule").first()
+    assert alert is not None
+    end = alert.window_end.astimezone(UTC)
+    records = records_of_alert(
+        spark, in_project.settings, in_project.pipeline, "hourly", alert.key, end
+    ).collect()
+    assert len(records) == alert.record_count
+    assert {record.key for record in records} == {alert.key}
+    assert records[0].event_time == alert.first_event_time
+    assert records[-1].event_time == alert.last_event_time
+    assert end - records[0].event_time.astimezone(UTC) <= timedelta(hours=1)
+    delays = [record.dep_delay for record in records]
+    assert max(delays) == alert.max_dep_delay
+
+
+def test_a_window_that_is_not_there_is_told(in_project: Project, spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="no window of key 'EWR' ends at 1999"):
+        records_of_alert(
+            spark,
+            in_project.settings,
+            in_project.pipeline,
+            "hourly",
+            "EWR",
+            datetime(1999, 1, 1, tzinfo=UTC),
+        )

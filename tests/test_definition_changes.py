@@ -1,0 +1,59 @@
+"""Rows of two definitions are never mixed; rebuilding follows the new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline_runs import DAYS, DERIVED, Project
+from pyspark.sql import SparkSession
+
+from windows_pipeline.jobs.chain import rebuild
+
+
+def test_a_changed_definition_is_refused_then_rebuilt(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    # Its tables follow the grace that full_run has.
+    changed = full_run.with_raw_of(full_run, tmp_path / "changed")
+    assert changed.run(1, DAYS, *DERIVED).success
+    before = changed.all_rows(spark)
+    changed.declare(grace="2 hours")
+
+    refused = changed.run(1, 1, *DERIVED)
+    assert not refused.success
+    (failure,) = [event for event in refused.all_events if event.is_step_failure]
+    said = str(failure.step_failure_data.error)
+    assert "windows.hourly.grace: was '1 hour 15 minutes', is '2 hours'" in said
+    assert "windows-pipeline rebuild flights" in said
+
+    rebuilt = list(rebuild(spark, changed.pipeline, changed.settings))
+    assert [name.rsplit("/", 1)[1] for name, _ in rebuilt] == [
+        "keyed_windows",
+        "final_windows",
+        "alerts",
+    ]
+    assert all(result.published for _, result in rebuilt)
+    after = changed.all_rows(spark)
+    assert after != before
+
+    # What one run by the new definition gives where there was no table before.
+    anew = full_run.with_raw_of(full_run, tmp_path / "anew")
+    anew.declare(grace="2 hours")
+    assert anew.run(1, DAYS, *DERIVED).success
+    assert anew.all_rows(spark) == after
+    # Nothing is left to do.
+    assert list(rebuild(spark, changed.pipeline, changed.settings)) == []
+
+
+def test_a_changed_rule_touches_alerts_only(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.with_raw_of(full_run, tmp_path / "rule")
+    assert project.run(1, DAYS, *DERIVED).success
+    version = project.windows.final_windows.version(spark)
+    project.declare(alerts={"busy": {"when": "record_count > 20", "severity": "record_count"}})
+    rebuilt = list(rebuild(spark, project.pipeline, project.settings))
+    assert [name for name, _ in rebuilt] == ["flights/hourly/alerts"]
+    assert project.windows.final_windows.version(spark) == version
+    rules = project.windows.alerts.read(spark).select("rule").distinct().collect()
+    assert [row.rule for row in rules] == ["busy"]

@@ -1,0 +1,40 @@
+"""What the README says is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.quality.invariants import (
+    accounting_checks,
+    alerts_checks,
+    final_windows_checks,
+    raw_events_checks,
+    window_checks,
+)
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_its_pipeline_is_valid(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(name: .*?)```", README.read_text(), re.DOTALL)
+    file = tmp_path / "flights.yaml"
+    file.write_text(block)
+    assert list(load_pipeline(file).windows) == ["hourly"]
+
+
+def test_it_names_every_check() -> None:
+    text = README.read_text()
+    pipeline = load_pipeline(README.parent / "pipelines" / "flights.yaml")
+    silent = pipeline.windows["hourly"]
+    plain = silent.model_copy(update={"emit_empty": False})
+    checks = [
+        *raw_events_checks(),
+        *window_checks(silent),
+        *window_checks(plain),
+        *accounting_checks(),
+        *final_windows_checks(),
+        *alerts_checks({}, {}),
+    ]
+    assert [check.name for check in checks if check.name not in text] == []
