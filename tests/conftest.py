@@ -24,6 +24,10 @@ def settings() -> Settings:
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
+        # Small plans take longer to compile and re-plan than to run.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
     }
     return settings.model_copy(update={"spark": {**settings.spark, **small}})
 

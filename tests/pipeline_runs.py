@@ -109,13 +109,16 @@ class Project:
         """The rows of every derived table."""
         return {table: self.rows(spark, table) for table in DERIVED}
 
-    def with_raw_of(self, other: Project, folder: Path) -> Project:
-        """A project with the same landed files, definition and raw tables, nothing derived."""
-        shutil.copytree(other.folder / "pipelines", folder / "pipelines")
-        shutil.copytree(other.folder / "data", folder / "data")
-        for table in vars(other.source).values():
-            place = Path(table.location).relative_to(other.folder)
-            shutil.copytree(other.folder / place, folder / place)
+    def copy(self, folder: Path, *, derived: bool) -> Project:
+        """A project of the same files, definition and tables, with or without derived ones."""
+        for name in ("pipelines", "data"):
+            shutil.copytree(self.folder / name, folder / name)
+        tables = list(vars(self.source).values())
+        if derived:
+            tables += vars(self.windows).values()
+        for table in tables:
+            place = Path(table.location).relative_to(self.folder)
+            shutil.copytree(self.folder / place, folder / place)
         return Project(folder, self.base)
 
 

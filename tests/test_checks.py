@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
@@ -15,8 +17,10 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.quality.invariants import window_checks
-from windows_pipeline.quality.validation import Batch, validate
+from windows_pipeline.quality.validation import SAMPLE_ROWS, Batch, validate
+from windows_pipeline.tables.delta import Table
 
+IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 
 
@@ -55,7 +59,7 @@ BREAKS = [
     ),
     Break("keyed", "keyed_windows", "closed", "twice", "one_window_per_record_set"),
     Break(
-        "keyed", "keyed_windows", "record_count > 2",
+        "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
         {"record_count": "0"}, "empty_windows_are_silences",
     ),
     Break("keyed", "late_records", "unit = arrived_unit", "delete", "every_record_accounted_for"),
@@ -86,47 +90,63 @@ def job_of(project: Project, step: str) -> Job:
     return {"keyed": keyed, "final": final, "alerts": alerts}[step]
 
 
-def break_one_row(spark: SparkSession, location: str, how: Break) -> None:
-    """Breaks the first row, in the order of all columns, of those that the condition finds."""
-    table = DeltaTable.forPath(spark, location)
-    rows = table.toDF()
-    one = rows.where(how.where).orderBy(*rows.columns).limit(1)
+def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> list[Row]:
+    """A row of its own for each break, far apart, so that each is the only fault around."""
+    found = []
+    rows = table.read(spark)
+    for place, how in enumerate(breaks):
+        fitting = rows.where(how.where).orderBy(*rows.columns).collect()
+        found.append(fitting[(place * len(fitting)) // len(breaks)])
+    return found
+
+
+def break_row(spark: SparkSession, table: Table, row: Row, how: Break) -> None:
+    names = [name for name in IDENTITY if name in row]
+    same = reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in names))
+    delta = DeltaTable.forPath(spark, table.location)
     if how.do == "twice":
-        one.write.format("delta").mode("append").save(location)
-        return
-    (found,) = one.collect()
-    same = " AND ".join(
-        f"`{name}` <=> {_literal(one.select(name))}" for name in rows.columns if name in found
-    )
-    if how.do == "delete":
-        table.delete(same)
+        delta.toDF().where(same).write.format("delta").mode("append").save(table.location)
+    elif how.do == "delete":
+        delta.delete(same)
     else:
         assert isinstance(how.do, dict)
-        table.update(same, {name: F.expr(sql) for name, sql in how.do.items()})
+        delta.update(same, {name: F.expr(sql) for name, sql in how.do.items()})
 
 
-def _literal(one_value: DataFrame) -> str:
-    (name,) = one_value.columns
-    kind = one_value.schema[name].dataType.simpleString()
-    value = one_value.select(F.col(name).cast("string")).collect()[0][0]
-    quoted = "NULL" if value is None else "'" + value.replace("'", r"\'") + "'"
-    return f"CAST({quoted} AS {kind})"
+def shows(sample: list[dict[str, str]], row: Row) -> bool:
+    """Whether a failing row is the broken one, or of its unit where the check is of units."""
+    if "window_start" not in row or not any("window_start_ms" in shown for shown in sample):
+        return any(shown["unit"] == str(row["unit"]) for shown in sample)
+    start_ms = round(row["window_start"].timestamp() * 1000)
+    return any(
+        shown["key"] == row["key"] and abs(int(shown["window_start_ms"]) - start_ms) <= 1
+        for shown in sample
+    )
 
 
-@pytest.mark.parametrize("how", BREAKS, ids=lambda how: f"{how.fails}-{how.do!s:.25}")
-def test_each_check_finds_a_broken_row(full_run: Project, spark: SparkSession, how: Break) -> None:
+@pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
+def test_each_check_finds_its_broken_row(full_run: Project, spark: SparkSession, step: str) -> None:
     tables = {**vars(full_run.source), **vars(full_run.windows)}
-    table = tables[how.table]
-    version = table.version(spark)
-    break_one_row(spark, table.location, how)
+    breaks = [how for how in BREAKS if how.step == step]
+    broken = {how.table: tables[how.table] for how in breaks}
+    versions = {name: table.version(spark) for name, table in broken.items()}
+    rows = {}
+    for name, table in broken.items():
+        of_table = [how for how in breaks if how.table == name]
+        rows |= dict(zip(map(id, of_table), rows_to_break(spark, table, of_table), strict=True))
     try:
-        results = check_published(job_of(full_run, how.step), spark, ALL_DAYS)
+        for how in breaks:
+            break_row(spark, broken[how.table], rows[id(how)], how)
+        results = check_published(job_of(full_run, step), spark, ALL_DAYS)
     finally:
-        DeltaTable.forPath(spark, table.location).restoreToVersion(version)
-    failed = {result.check.name: result for result in results if not result.passed}
-    assert how.fails in failed
-    # The sample is bounded and shows rows.
-    assert 1 <= len(failed[how.fails].sample) <= 10
+        for name, version in versions.items():
+            DeltaTable.forPath(spark, broken[name].location).restoreToVersion(version)
+    found = {result.check.name: result for result in results}
+    for how in breaks:
+        result = found[how.fails]
+        assert not result.passed, how
+        assert len(result.sample) <= SAMPLE_ROWS
+        assert shows(result.sample, rows[id(how)]), (how, result.sample)
 
 
 @pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
@@ -149,8 +169,7 @@ def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSess
 def test_changed_history_is_not_published(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    project = full_run.with_raw_of(full_run, tmp_path / "changed")
-    assert project.run(1, 2, *DERIVED).success
+    project = full_run.copy(tmp_path / "changed", derived=True)
     final, alerts = project.rows(spark, "final_windows"), project.rows(spark, "alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
     raw.update(f"unit = DATE'{day(2)}' AND offset = 100", {"dep_delay": F.expr("dep_delay + 500")})
@@ -164,7 +183,7 @@ def test_changed_history_is_not_published(
 def test_what_fails_a_blocking_check_is_not_published(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    project = full_run.with_raw_of(full_run, tmp_path / "broken")
+    project = full_run.copy(tmp_path / "broken", derived=False)
     rejected = DeltaTable.forPath(spark, project.source.rejected_records.location)
     rejected.delete(f"unit = DATE'{day(1)}'")
     result = project.run(1, 1, *DERIVED)

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pipeline_runs import Project
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pipeline_runs import Project
 from windows_pipeline import cli
 from windows_pipeline.query.trace import records_of_alert
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The working directory is the project's, with a settings file."""
     settings = full_run.base.model_dump(mode="json")
@@ -52,7 +52,7 @@ def test_validate(
 
 
 def test_an_unknown_pipeline_is_one_line(
-    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, said = call(capfd, monkeypatch, "episodes", "fights")
     assert status == 2
@@ -61,7 +61,7 @@ def test_an_unknown_pipeline_is_one_line(
 
 
 def test_episodes_lists_the_worst_first(
-    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, said = call(capfd, monkeypatch, "episodes", "flights", "--rule", "quiet")
     assert status == 0
@@ -69,9 +69,7 @@ def test_episodes_lists_the_worst_first(
     assert "disruption" not in said
 
 
-def test_trace_gives_the_records_of_the_window(
-    in_project: Project, spark: SparkSession
-) -> None:
+def test_trace_gives_the_records_of_the_window(in_project: Project, spark: SparkSession) -> None:
     alerts = in_project.windows.alerts.read(spark).where("record_count > 0")
     alert = alerts.orderBy(F.desc("record_count"), "window_end", "key", "rule").first()
     assert alert is not None

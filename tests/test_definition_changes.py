@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline_runs import DAYS, DERIVED, Project
 from pyspark.sql import SparkSession
 
+from pipeline_runs import DAYS, DERIVED, Project
 from windows_pipeline.jobs.chain import rebuild
 
 
 def test_a_changed_definition_is_refused_then_rebuilt(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    # Its tables follow the grace that full_run has.
-    changed = full_run.with_raw_of(full_run, tmp_path / "changed")
-    assert changed.run(1, DAYS, *DERIVED).success
+    changed = full_run.copy(tmp_path / "changed", derived=True)
     before = changed.all_rows(spark)
     changed.declare(grace="2 hours")
 
@@ -37,7 +35,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
     assert after != before
 
     # What one run by the new definition gives where there was no table before.
-    anew = full_run.with_raw_of(full_run, tmp_path / "anew")
+    anew = full_run.copy(tmp_path / "anew", derived=False)
     anew.declare(grace="2 hours")
     assert anew.run(1, DAYS, *DERIVED).success
     assert anew.all_rows(spark) == after
@@ -48,8 +46,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
 def test_a_changed_rule_touches_alerts_only(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    project = full_run.with_raw_of(full_run, tmp_path / "rule")
-    assert project.run(1, DAYS, *DERIVED).success
+    project = full_run.copy(tmp_path / "rule", derived=True)
     version = project.windows.final_windows.version(spark)
     project.declare(alerts={"busy": {"when": "record_count > 20", "severity": "record_count"}})
     rebuilt = list(rebuild(spark, project.pipeline, project.settings))

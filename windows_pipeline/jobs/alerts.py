@@ -25,7 +25,7 @@ from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
-from windows_pipeline.tables.instants import with_instants
+from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -152,7 +152,8 @@ class AlertsJob:
         judged = alerts.join(is_final, same, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
-        return [Batch("alerts", judged, judged, self.checks)]
+        rows_in_ms = with_milliseconds(judged)
+        return [Batch("alerts", rows_in_ms, rows_in_ms, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""

@@ -19,6 +19,7 @@ from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.instants import with_milliseconds
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,7 @@ class FinalWindowsJob:
         ]
         batch = reduce(DataFrame.unionByName, judged)
         closings = units.select("unit", "close_before_ms", "close_after_ms")
-        with_ends = batch.withColumn("window_end_ms", F.unix_millis("window_end"))
-        judged_rows = with_ends.join(F.broadcast(closings), "unit")
+        judged_rows = with_milliseconds(batch).join(F.broadcast(closings), "unit")
         return [Batch("final_windows", judged_rows, judged_rows, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:

@@ -99,7 +99,7 @@ def _beside(steps: DataFrame, spec: SlidingWindows) -> DataFrame:
     return (
         steps.withColumn("recount", F.sum("inside").over(so_far))
         .withColumn("recount_last_ms", F.max("entered_ms").over(so_far))
-        .withColumn("departed_on_bound", F.max("left_ms").over(so_far) == F.col("at_ms"))
+        .withColumn("departed_on_bound", F.max("left_ms").over(so_far).eqNullSafe(F.col("at_ms")))
         .withColumn("near_partly_late", F.coalesce(F.sum("near").over(so_far), F.lit(0)))
         .withColumn("recount_first_ms", next_leave - F.lit(spec.time_difference_ms) - 1)
         .withColumn("held", F.coalesce(next_window <= last_end, F.lit(False)))

@@ -39,7 +39,7 @@ def window_checks(windows: Windows) -> list[Check]:
         else f"window_start_ms = {spec.first_window_start_ms}"
     )
     # Asked for, an empty window must follow a record's leaving and be closed (rule B8).
-    empty = "record_count = 0 AND NOT (closed AND departed_on_bound)"
+    empty = "record_count = 0 AND NOT coalesce(closed AND departed_on_bound, FALSE)"
     return [
         Check(
             "bounds_inclusive",
@@ -50,7 +50,7 @@ def window_checks(windows: Windows) -> list[Check]:
             "OR first_event_time_ms < window_start_ms OR last_event_time_ms > window_end_ms "
             "OR first_event_time_ms > last_event_time_ms OR NOT ("
             "coalesce(last_event_time_ms = window_end_ms, FALSE) "
-            f"OR coalesce(departed_on_bound, FALSE) OR {clamped})",
+            f"OR departed_on_bound OR {clamped})",
         ),
         Check(
             "holds_its_records",
@@ -119,7 +119,8 @@ def final_windows_checks() -> list[Check]:
         Check(
             "final_once",
             "A key's window is final once",
-            "SELECT key, window_end_ms, count(*) AS windows FROM {batch} WHERE problem IS NULL "
+            "SELECT key, min(window_start_ms) AS window_start_ms, window_end_ms, "
+            "count(*) AS windows FROM {batch} WHERE problem IS NULL "
             "GROUP BY key, window_end_ms HAVING count(*) > 1",
         ),
         Check(
