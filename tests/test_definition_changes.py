@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DAYS, DERIVED, Project
+from pipeline_runs import DAYS, DERIVED, SHORT_GRACE, Project
 from windows_pipeline.jobs.chain import rebuild
 
 
@@ -48,7 +48,8 @@ def test_a_changed_rule_touches_alerts_only(
 ) -> None:
     project = full_run.copy(tmp_path / "rule", derived=True)
     version = project.windows.final_windows.version(spark)
-    project.declare(alerts={"busy": {"when": "record_count > 20", "severity": "record_count"}})
+    busy = {"when": "record_count > 20", "severity": "record_count"}
+    project.declare(grace=SHORT_GRACE, alerts={"busy": busy})
     rebuilt = list(rebuild(spark, project.pipeline, project.settings))
     assert [name for name, _ in rebuilt] == ["flights/hourly/alerts"]
     assert project.windows.final_windows.version(spark) == version

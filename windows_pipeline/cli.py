@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -32,7 +33,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_console = Console()
+# A pipe has no width; rows must not be cut for it.
+_console = Console(width=None if sys.stdout.isatty() else 240)
 
 
 class Step(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from delta.tables import DeltaTable, DeltaTableBuilder
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -79,16 +79,42 @@ class Table:
         if self.exists(spark):
             self._require_definition(spark)
         else:
-            self._build(DeltaTable.createIfNotExists(spark)).execute()
+            (
+                DeltaTable.createIfNotExists(spark)
+                .location(self.location)
+                .addColumns(self.schema)
+                .partitionedBy("unit")
+                .comment(self.description)
+                .property(_DEFINITION, self._definition_text())
+                .execute()
+            )
 
     def replace_by_empty(self, spark: SparkSession) -> None:
-        """Empties the table and gives it this definition; old versions stay for time travel."""
-        self._build(DeltaTable.createOrReplace(spark)).property(_REBUILDING, "true").execute()
+        """Empties the table and gives it this definition; old versions stay for time travel.
+
+        Until `mark_rebuilt` it is stale, so stopping half-way is seen.
+        """
+        if not self.exists(spark):
+            self.create_if_missing(spark)
+            return
+        path = _sql_path(self.location)
+        spark.sql(f"ALTER TABLE {path} SET TBLPROPERTIES ('{_REBUILDING}' = 'true')")
+        (
+            spark.createDataFrame([], self.schema)
+            .write.format("delta")
+            .mode("overwrite")
+            .option("overwriteSchema", "true")
+            .partitionBy("unit")
+            .save(self.location)
+        )
+        # Names and durations of a validated pipeline; quotes are escaped all the same.
+        text = self._definition_text().replace("\\", "\\\\").replace("'", "\\'")
+        spark.sql(f"ALTER TABLE {path} SET TBLPROPERTIES ('{_DEFINITION}' = '{text}')")
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Says that an emptied table was filled again."""
-        path = self.location.replace("`", "``")
-        spark.sql(f"ALTER TABLE delta.`{path}` UNSET TBLPROPERTIES IF EXISTS ('{_REBUILDING}')")
+        path = _sql_path(self.location)
+        spark.sql(f"ALTER TABLE {path} UNSET TBLPROPERTIES IF EXISTS ('{_REBUILDING}')")
 
     def is_stale(self, spark: SparkSession) -> bool:
         """Whether it is there and follows another definition, or was emptied and not filled."""
@@ -97,14 +123,8 @@ class Table:
         properties = _properties(spark, self.location)
         return _definition(properties) != self.definition or _REBUILDING in properties
 
-    def _build(self, builder: DeltaTableBuilder) -> DeltaTableBuilder:
-        return (
-            builder.location(self.location)
-            .addColumns(self.schema)
-            .partitionedBy("unit")
-            .comment(self.description)
-            .property(_DEFINITION, json.dumps(self.definition, sort_keys=True))
-        )
+    def _definition_text(self) -> str:
+        return json.dumps(self.definition, sort_keys=True)
 
     def _require_definition(self, spark: SparkSession) -> None:
         stored = _definition(_properties(spark, self.location))
@@ -146,6 +166,11 @@ class Table:
         """The table's version."""
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
+
+
+def _sql_path(location: str) -> str:
+    escaped = location.replace("`", "``")
+    return f"delta.`{escaped}`"
 
 
 def _properties(spark: SparkSession, location: str) -> dict[str, str]:
