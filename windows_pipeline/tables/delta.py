@@ -12,11 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.config.definition import definition_changes
+from windows_pipeline.config.definition import definition_changes, definition_digest
 
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
 
+_DIGEST = "windows_pipeline.digest"
+"""The table property that holds the definition's digest: what is compared."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -86,6 +88,7 @@ class Table:
                 .partitionedBy("unit")
                 .comment(self.description)
                 .property(_DEFINITION, self._definition_text())
+                .property(_DIGEST, definition_digest(self.definition))
                 .execute()
             )
 
@@ -107,9 +110,12 @@ class Table:
             .partitionBy("unit")
             .save(self.location)
         )
-        # Names and durations of a validated pipeline; quotes are escaped all the same.
+        # A definition holds rules' text: its quotes are escaped.
         text = self._definition_text().replace("\\", "\\\\").replace("'", "\\'")
-        spark.sql(f"ALTER TABLE {path} SET TBLPROPERTIES ('{_DEFINITION}' = '{text}')")
+        spark.sql(
+            f"ALTER TABLE {path} SET TBLPROPERTIES ('{_DEFINITION}' = '{text}', "
+            f"'{_DIGEST}' = '{definition_digest(self.definition)}')"
+        )
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Says that an emptied table was filled again."""
@@ -121,15 +127,16 @@ class Table:
         if not self.exists(spark):
             return False
         properties = _properties(spark, self.location)
-        return _definition(properties) != self.definition or _REBUILDING in properties
+        other = properties.get(_DIGEST) != definition_digest(self.definition)
+        return other or _REBUILDING in properties
 
     def _definition_text(self) -> str:
         return json.dumps(self.definition, sort_keys=True)
 
     def _require_definition(self, spark: SparkSession) -> None:
-        stored = _definition(_properties(spark, self.location))
-        if stored == self.definition:
+        if _properties(spark, self.location).get(_DIGEST) == definition_digest(self.definition):
             return
+        stored = _stored_definition(spark, self.location)
         changes = "; ".join(definition_changes(stored, self.definition))
         pipeline = self.name.split("/", 1)[0]
         raise DefinitionChangedError(
@@ -174,14 +181,18 @@ def _sql_path(location: str) -> str:
 
 
 def _properties(spark: SparkSession, location: str) -> dict[str, str]:
-    detail = DeltaTable.forPath(spark, location).detail().select("properties").collect()
-    properties: dict[str, str] = detail[0][0]
-    return properties
+    """The table's properties; quick, but Spark blanks out values that look like secrets.
+
+    (It takes a pipeline's `hourly` for a URL, so the definition cannot be read this way.)
+    """
+    rows = spark.sql(f"SHOW TBLPROPERTIES {_sql_path(location)}").collect()
+    return {row["key"]: row["value"] for row in rows}
 
 
-def _definition(properties: dict[str, str]) -> dict[str, str]:
+def _stored_definition(spark: SparkSession, location: str) -> dict[str, str]:
     """The definition that a table was made with; empty where it names none."""
-    stored: dict[str, str] = json.loads(properties.get(_DEFINITION, "{}"))
+    detail = DeltaTable.forPath(spark, location).detail().select("properties").collect()
+    stored: dict[str, str] = json.loads(detail[0][0].get(_DEFINITION, "{}"))
     return stored
 
 
