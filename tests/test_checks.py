@@ -130,7 +130,7 @@ def test_each_check_finds_its_broken_row(full_run: Project, spark: SparkSession,
     breaks = [how for how in BREAKS if how.step == step]
     broken = {how.table: tables[how.table] for how in breaks}
     versions = {name: table.version(spark) for name, table in broken.items()}
-    rows = {}
+    rows: dict[int, Row] = {}
     for name, table in broken.items():
         of_table = [how for how in breaks if how.table == name]
         rows |= dict(zip(map(id, of_table), rows_to_break(spark, table, of_table), strict=True))
