@@ -36,7 +36,7 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
     alerts = _by_time(raised, step, "rule", F.count("*"))
     figure = Figure(figsize=(10, 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    _draw(above, counts, f"largest record_count of a window, by {step}")
+    _draw(above, counts, f"largest window, by {step}")
     _draw(below, alerts.fillna(0), f"alerts, by {step}")
     above.set_title(tables.alerts.name)
     below.set_xlabel("window end (UTC)")
@@ -51,7 +51,9 @@ def _by_time(rows: DataFrame, step: str, series: str, value: Column) -> pd.DataF
         value.alias("value")
     )
     long = grouped.toPandas()
-    return long.pivot_table(index="time", columns=series, values="value").sort_index()
+    table = long.pivot_table(index="time", columns=series, values="value").sort_index()
+    # A step without rows is a gap, not a slope between its neighbours.
+    return table.asfreq("h" if step == "hour" else "D") if len(table) else table
 
 
 def _draw(axes: Axes, table: pd.DataFrame, label: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
@@ -70,22 +70,15 @@ class FinalWindowsJob:
         """The windows beside their close times, and those that went, changed or came anew."""
         (final,) = rows
         units = units_frame(spark, self._arrivals(spark), days)
-        published = self._own.final_windows.read(spark).where(in_units(days))
-        closed = self._closed(spark, days)
-        problems = (
-            (None, final),
-            ("published before, changed or gone now", published.exceptAll(final)),
-            ("not a closed keyed window", final.exceptAll(closed)),
-            ("not a closed keyed window", closed.exceptAll(final)),
-        )
-        judged = [
-            frame.withColumn("problem", F.lit(problem).cast("string"))
-            for problem, frame in problems
-        ]
-        batch = reduce(DataFrame.unionByName, judged)
         closings = units.select("unit", "close_before_ms", "close_after_ms")
-        judged_rows = with_milliseconds(batch).join(F.broadcast(closings), "unit")
-        return [Batch("final_windows", judged_rows, judged_rows, self.checks)]
+        sides = {
+            "final": final,
+            "published": self._own.final_windows.read(spark).where(in_units(days)),
+            "closed": self._closed(spark, days),
+        }
+        alike = _counted_alike(sides, final.columns)
+        judged = with_milliseconds(alike).join(F.broadcast(closings), "unit")
+        return [Batch("final_windows", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows."""
@@ -94,3 +87,10 @@ class FinalWindowsJob:
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
         return late_facts(spark, self._own, self._arrivals(spark), days)
+
+
+def _counted_alike(sides: Mapping[str, DataFrame], columns: Sequence[str]) -> DataFrame:
+    """Each distinct row once, with how often each side has it, in one shuffle."""
+    marked = [frame.select(*columns, F.lit(name).alias("side")) for name, frame in sides.items()]
+    counts = [F.count_if(F.col("side") == name).alias(f"in_{name}") for name in sides]
+    return reduce(DataFrame.unionByName, marked).groupBy(*columns).agg(*counts)

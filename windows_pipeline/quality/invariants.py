@@ -106,28 +106,32 @@ def accounting_checks() -> list[Check]:
 
 
 def final_windows_checks() -> list[Check]:
-    """Checks of final windows; a row a window, and one for each that went or changed."""
+    """Checks of final windows; a row a distinct window, with how often each side has it.
+
+    The sides: the rows judged (`in_final`), what is published (`in_published`), and the
+    closed keyed windows (`in_closed`).
+    """
     return [
         Check(
             "final_is_closed",
-            "A final window ended before the unit's close time and not before the last "
-            "unit's, and is a closed keyed window (rules A4, E1)",
-            "SELECT * FROM {batch} WHERE problem = 'not a closed keyed window' OR problem IS NULL "
-            "AND NOT coalesce(window_end_ms >= close_before_ms "
+            "A final window is a closed keyed window, and each of these is final; it ended "
+            "before the unit's close time and not before the last unit's (rules A4, E1)",
+            "SELECT * FROM {batch} WHERE least(in_final, 1) <> least(in_closed, 1) "
+            "OR in_final > 0 AND NOT coalesce(window_end_ms >= close_before_ms "
             "AND window_end_ms < close_after_ms, FALSE)",
         ),
         Check(
             "final_once",
             "A key's window is final once",
             "SELECT key, min(window_start_ms) AS window_start_ms, window_end_ms, "
-            "count(*) AS windows FROM {batch} WHERE problem IS NULL "
-            "GROUP BY key, window_end_ms HAVING count(*) > 1",
+            "sum(in_final) AS windows FROM {batch} "
+            "GROUP BY key, window_end_ms HAVING sum(in_final) > 1",
         ),
         Check(
             "final_never_changed",
             "A window that was published as final stands as it was (rule E1). Where raw records "
             "were changed on purpose, rebuild: windows-pipeline rebuild",
-            "SELECT * FROM {batch} WHERE problem = 'published before, changed or gone now'",
+            "SELECT * FROM {batch} WHERE in_published > in_final",
         ),
     ]
 
