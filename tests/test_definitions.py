@@ -1,0 +1,81 @@
+"""The project's definitions load; the schedule asks for the newest day; a second YAML runs."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from pyspark.sql import SparkSession
+
+from definitions import build_definitions
+from pipeline_runs import ROOT, Project, day
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import source_tables, window_tables
+
+
+@pytest.fixture
+def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Project:
+    """A project with the carriers' pipeline as its only one, and three landed days."""
+    project = Project(tmp_path, settings)
+    (tmp_path / "pipelines").mkdir()
+    shutil.copy(ROOT / "pipelines" / "carriers.yaml", tmp_path / "pipelines")
+    project.land(landed_flights, 3)
+    return project
+
+
+def test_the_schedule_asks_for_the_newest_landed_day(carriers: Project) -> None:
+    definitions = build_definitions(carriers.settings)
+    dg.Definitions.validate_loadable(definitions)
+    schedule = definitions.resolve_schedule_def("carriers_daily")
+    now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    repository = definitions.get_repository_def()
+    with dg.build_schedule_context(
+        scheduled_execution_time=now, repository_def=repository
+    ) as context:
+        (request,) = schedule.evaluate_tick(context).run_requests or []
+    assert request.partition_key == day(3).isoformat()
+    assert schedule.cron_schedule == "30 0 * * *"
+
+
+def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: SparkSession) -> None:
+    definitions = build_definitions(carriers.settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = definitions.resolve_job_def("carriers_all").execute_in_process(
+            instance=instance,
+            # One of its two window definitions is enough.
+            asset_selection=[
+                dg.AssetKey(["carriers", *table])
+                for table in (
+                    ["raw_events"],
+                    ["rejected_records"],
+                    ["arrival_log"],
+                    ["half_hour", "keyed_windows"],
+                    ["half_hour", "late_records"],
+                    ["half_hour", "final_windows"],
+                    ["half_hour", "alerts"],
+                )
+            ],
+            tags={
+                ASSET_PARTITION_RANGE_START_TAG: day(1).isoformat(),
+                ASSET_PARTITION_RANGE_END_TAG: day(3).isoformat(),
+            },
+            raise_on_error=False,
+        )
+    assert result.success
+    pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
+    raw = source_tables(pipeline, carriers.settings.warehouse).raw_events.read(spark)
+    keys = {row.key for row in raw.select("key").distinct().collect()}
+    assert {"UA", "DL", "AA"} <= keys
+    tables = window_tables(pipeline, "half_hour", carriers.settings.warehouse)
+    final = tables.final_windows.read(spark)
+    assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
+    # It keeps closed windows only.
+    assert tables.keyed_windows.read(spark).where("NOT closed").isEmpty()
