@@ -63,10 +63,6 @@ class Arrivals:
             close_ms(unit.in_force_after_ms, self.spec.grace_ms),
         )
 
-    def held_back(self, days: Sequence[date]) -> list[date]:
-        """The days past the first missing unit: nothing of them closes (rule A2)."""
-        return [day for day in days if self.timeline.unit(day) is None]
-
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
@@ -86,12 +82,7 @@ class Arrivals:
 def read_arrivals(
     spark: SparkSession, pipeline: Pipeline, tables: SourceTables, spec: SlidingWindows
 ) -> Arrivals:
-    """Scans a pipeline's arrival log.
-
-    Raises:
-        TableMissingError: Nothing was ingested yet.
-        DefinitionChangedError: The log follows another definition.
-    """
+    """Scans a pipeline's arrival log."""
     rows = tables.arrival_log.read(spark).select(
         "unit",
         "source_partition",

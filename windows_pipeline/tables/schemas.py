@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql import types as T
 
-from windows_pipeline.config import Pipeline, Source, Windows
+from windows_pipeline.config import Source, Windows
 
 _TYPES: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -123,11 +123,6 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             _Column("episode_start", "timestamp", "start of the first window of its episode"),
         ]
     )
-
-
-def value_columns(pipeline: Pipeline) -> list[str]:
-    """The names of the columns that raw_events and late_records copy from the source."""
-    return list(pipeline.source.values)
 
 
 def _key(source: Source) -> _Column:
