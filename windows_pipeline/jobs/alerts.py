@@ -19,7 +19,7 @@ from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
 from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
 from windows_pipeline.quality.invariants import alerts_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
@@ -78,13 +78,12 @@ class AlertsJob:
         final = self._own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
-            empty = spark.createDataFrame([], table.schema)
-            return Stage([StagedTable(table, empty)])
-        raised = self._raise(final).persist()
+            return Stage([StagedTable(table, spark.createDataFrame([], table.schema))], [])
+        raised = kept(self._raise(final))
         arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
         raw = self._source.raw_events.read(spark)
-        joined = self._join_to_earlier(raised, raw, arrivals, days)
-        return Stage([StagedTable(table, joined)], [raised])
+        joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
+        return Stage([StagedTable(table, joined)], [raised, joined])
 
     def _raise(self, final: DataFrame) -> DataFrame:
         columns = self.windows.result_columns(self.pipeline.source)
@@ -157,7 +156,7 @@ class AlertsJob:
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""
-        return publish_in_order(days, stage)
+        return publish_together(days, stage.tables)
 
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""

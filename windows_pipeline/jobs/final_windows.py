@@ -13,13 +13,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals, units_frame
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
 from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
-from windows_pipeline.tables.instants import with_milliseconds
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ class FinalWindowsJob:
 
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Takes the closed windows of the days."""
-        return Stage([StagedTable(self._own.final_windows, self._closed(spark, days))])
+        closed = kept(self._closed(spark, days))
+        return Stage([StagedTable(self._own.final_windows, closed)], [closed])
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -77,12 +77,13 @@ class FinalWindowsJob:
             "closed": self._closed(spark, days),
         }
         alike = _counted_alike(sides, final.columns)
-        judged = with_milliseconds(alike).join(F.broadcast(closings), "unit")
+        bounds = {f"{name}_ms": F.unix_millis(name) for name in ("window_start", "window_end")}
+        judged = alike.withColumns(bounds).join(F.broadcast(closings), "unit")
         return [Batch("final_windows", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows."""
-        return publish_in_order(days, stage)
+        return publish_together(days, stage.tables)
 
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
@@ -90,7 +91,12 @@ class FinalWindowsJob:
 
 
 def _counted_alike(sides: Mapping[str, DataFrame], columns: Sequence[str]) -> DataFrame:
-    """Each distinct row once, with how often each side has it, in one shuffle."""
-    marked = [frame.select(*columns, F.lit(name).alias("side")) for name, frame in sides.items()]
+    """Each distinct row once, by its place and a hash of the rest, with each side's count."""
+    place = ["unit", "key", "window_start", "window_end"]
+    values = F.xxhash64(*[name for name in columns if name not in place])
+    marked = [
+        frame.select(*place, values.alias("values_hash"), F.lit(name).alias("side"))
+        for name, frame in sides.items()
+    ]
     counts = [F.count_if(F.col("side") == name).alias(f"in_{name}") for name in sides]
-    return reduce(DataFrame.unionByName, marked).groupBy(*columns).agg(*counts)
+    return reduce(DataFrame.unionByName, marked).groupBy(*place, "values_hash").agg(*counts)

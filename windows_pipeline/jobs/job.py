@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from windows_pipeline.quality.validation import Batch, Check, CheckResult, validate
+from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.tables.delta import Table, in_units
 
 Facts = dict[str, int | str]
 """What is to be said of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
 
+@dataclass(frozen=True)
 class StagedTable:
-    """A table's new rows, not published yet."""
+    """A table's new rows, not published yet.
 
-    def __init__(self, table: Table, rows: DataFrame) -> None:
-        self.table = table
-        self.rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    Attributes:
+        table: The table.
+        rows: Its rows: persisted, or cheaply made of what is.
+    """
+
+    table: Table
+    rows: DataFrame
 
 
 @dataclass
@@ -31,11 +37,11 @@ class Stage:
 
     Attributes:
         tables: The new rows, in the order in which they are published.
-        cached: Frames to let go of at the end.
+        cached: Persisted frames, to let go of at the end.
     """
 
     tables: list[StagedTable]
-    cached: list[DataFrame] = field(default_factory=list)
+    cached: list[DataFrame]
 
 
 @dataclass(frozen=True)
@@ -94,9 +100,19 @@ class Job(Protocol):
         ...
 
 
-def publish_in_order(days: Sequence[date], stage: Stage) -> dict[str, int]:
-    """Publishes each staged table in turn; returns the versions by table name."""
-    return {staged.table.name: staged.table.publish(staged.rows, days) for staged in stage.tables}
+def kept(rows: DataFrame) -> DataFrame:
+    """Keeps rows that are used more than once; `Stage.cached` takes them."""
+    return rows.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def publish_together(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
+    """Publishes tables whose order does not matter; returns the versions by table name.
+
+    Much of a Delta write is the driver's work, so two at once take little more than one.
+    """
+    with ThreadPoolExecutor(len(staged)) as pool:
+        versions = pool.map(lambda one: one.table.publish(one.rows, days), staged)
+        return {one.table.name: version for one, version in zip(staged, versions, strict=True)}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
@@ -111,6 +127,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         DefinitionChangedError: A table holds rows of another definition.
         TableMissingError: A table that the job reads is not there.
     """
+    import_ahead()
     for table in job.inputs:
         table.require(spark)
     for table in job.tables:
@@ -125,7 +142,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         facts = job.facts(spark, days) if passed else {}
         return JobResult(passed, rows, versions, checks, facts)
     finally:
-        for frame in [*(staged.rows for staged in stage.tables), *stage.cached]:
+        for frame in stage.cached:
             frame.unpersist()
 
 
@@ -151,7 +168,7 @@ def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
     # Each check of a batch is a query or two of its own; compute the evidence once.
     evidence = [batch.evidence for batch in batches]
     for frame in evidence:
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
+        kept(frame)
     try:
         return [result for batch in batches for result in validate(batch)]
     finally:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,7 +14,7 @@ from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import sliding_windows
 from windows_pipeline.jobs.arrivals import late_facts, read_arrivals, units_frame
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
 from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
 from windows_pipeline.quality.invariants import accounting_checks, window_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -78,16 +77,16 @@ class KeyedWindowsJob:
         arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
         raw = self._source.raw_events.read(spark)
         records = arrivals.records(raw, days)
-        computed = sliding_windows(
-            records, spec, self.windows.aggregate_list, arrivals.closings(days)
-        ).persist(StorageLevel.MEMORY_AND_DISK)
+        computed = kept(
+            sliding_windows(records, spec, self.windows.aggregate_list, arrivals.closings(days))
+        )
         windows = computed.where(F.col("window_end_ms").isNotNull())
-        late = late_records(records, computed, spec, list(self.pipeline.source.values))
+        late = kept(late_records(records, computed, spec, list(self.pipeline.source.values)))
         staged = [
             StagedTable(self._own.late_records, late),
             StagedTable(self._own.keyed_windows, with_instants(windows)),
         ]
-        return Stage(staged, [computed])
+        return Stage(staged, [computed, late])
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -114,10 +113,8 @@ class KeyedWindowsJob:
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes late_records and keyed_windows; closed windows only if the pipeline says so."""
         late, keyed = stage.tables
-        versions = {late.table.name: late.table.publish(late.rows, days)}
         rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
-        versions[keyed.table.name] = keyed.table.publish(rows, days)
-        return versions
+        return publish_together(days, [late, StagedTable(keyed.table, rows)])
 
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.jobs.arrivals import day_facts, read_arrivals
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, publish_in_order
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
@@ -60,19 +60,19 @@ class RawEventsJob:
         landed = read_landed(spark, source, self.landing, days)
         accepted, rejected = split_records(landed, source)
         ordered = in_arrival_order(accepted, source.arrival)
-        raw_table, rejected_table, log_table = self.tables
-        raw = StagedTable(
-            raw_table,
+        raw = kept(
             ordered.withColumn("event_time", F.timestamp_millis("event_time")).withColumn(
                 "running_max", F.timestamp_millis("running_max")
-            ),
+            )
         )
-        refused = StagedTable(rejected_table, rejected)
-        log = arrival_log(
-            raw.rows.withColumn("event_time", F.unix_millis("event_time")), refused.rows, days
+        refused = kept(rejected)
+        counted = arrival_log(
+            raw.withColumn("event_time", F.unix_millis("event_time")), refused, days
         )
-        times = log.withColumn("max_event_time", F.timestamp_millis("max_event_time"))
-        return Stage([raw, refused, StagedTable(log_table, times)])
+        log = kept(counted.withColumn("max_event_time", F.timestamp_millis("max_event_time")))
+        rows = (raw, refused, log)
+        staged = [StagedTable(*one) for one in zip(self.tables, rows, strict=True)]
+        return Stage(staged, list(rows))
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -108,10 +108,10 @@ class RawEventsJob:
         A unit that was there is withdrawn from the log before its records change, so that
         stopping half-way leaves it missing, which holds everything later back.
         """
-        log = stage.tables[-1].table
-        if not log.read(spark).where(in_units(days)).isEmpty():
-            log.withdraw(spark, days)
-        return publish_in_order(days, stage)
+        *records, log = stage.tables
+        if not log.table.read(spark).where(in_units(days)).isEmpty():
+            log.table.withdraw(spark, days)
+        return publish_together(days, records) | publish_together(days, [log])
 
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""

@@ -123,9 +123,9 @@ def final_windows_checks() -> list[Check]:
         Check(
             "final_once",
             "A key's window is final once",
-            "SELECT key, min(window_start_ms) AS window_start_ms, window_end_ms, "
+            "SELECT key, min(window_start_ms) AS window_start_ms, window_end, "
             "sum(in_final) AS windows FROM {batch} "
-            "GROUP BY key, window_end_ms HAVING sum(in_final) > 1",
+            "GROUP BY key, window_end HAVING sum(in_final) > 1",
         ),
         Check(
             "final_never_changed",

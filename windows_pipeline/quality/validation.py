@@ -6,9 +6,14 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 from pyspark.sql import DataFrame
+
+# Great Expectations reads it when imported.
+os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
 """How many failing rows a result shows."""
@@ -68,16 +73,23 @@ class CheckResult:
         return self.failing_rows == 0
 
 
+def import_ahead() -> None:
+    """Has Great Expectations imported beside what Spark does meanwhile."""
+    module = "windows_pipeline.quality.expectation"
+    Thread(target=import_module, args=[module], daemon=True).start()
+
+
 def validate(batch: Batch) -> list[CheckResult]:
     """Runs the checks of a batch in one validation, in their order.
 
     Raises:
         RuntimeError: A check could not be run: its query is wrong.
     """
-    # Great Expectations reads it when imported. The import takes seconds, so it waits until here.
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    # The import takes seconds: it waits until here, or `import_ahead`.
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    from windows_pipeline.quality.expectation import NoFailingRows
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
@@ -89,7 +101,7 @@ def validate(batch: Batch) -> list[CheckResult]:
     suite = context.suites.add(gx.ExpectationSuite(batch.name))
     for check in batch.checks:
         suite.add_expectation(
-            gx.expectations.UnexpectedRowsExpectation(
+            NoFailingRows(
                 unexpected_rows_query=check.failing_rows,
                 description=check.description,
                 meta={"check": check.name},
@@ -98,12 +110,12 @@ def validate(batch: Batch) -> list[CheckResult]:
     validation = context.validation_definitions.add(
         gx.ValidationDefinition(name=batch.name, data=definition, suite=suite)
     )
-    # COMPLETE is bounded here: of failing rows this expectation fetches at most 200.
+    # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
     outcome = validation.run(
         batch_parameters={"dataframe": batch.rows}, result_format={"result_format": "COMPLETE"}
     )
     found = {_checked(result): result for result in outcome.results}
-    return [_check_result(check, found[check.name]) for check in batch.checks]
+    return [_check_result(check, found[check.name], batch.rows) for check in batch.checks]
 
 
 def _checked(result: Any) -> str:
@@ -111,11 +123,16 @@ def _checked(result: Any) -> str:
     return name
 
 
-def _check_result(check: Check, result: Any) -> CheckResult:
+def _check_result(check: Check, result: Any, rows: DataFrame) -> CheckResult:
+    from windows_pipeline.quality.expectation import MOST_ROWS
+
     info = result.exception_info or {}
     details = result.result.get("details") if result.result else None
     if details is None:
         raise RuntimeError(f"check {check.name}: it could not be run: {info}")
-    rows = details["unexpected_rows"][:SAMPLE_ROWS]
-    sample = [{name: str(value) for name, value in row.items()} for row in rows]
-    return CheckResult(check, int(result.result["observed_value"]), sample)
+    failing = details["unexpected_rows"]
+    sample = [{name: str(value) for name, value in row.items()} for row in failing[:SAMPLE_ROWS]]
+    number = len(failing)
+    if number >= MOST_ROWS:
+        number = rows.sparkSession.sql(check.failing_rows, batch=rows).count()
+    return CheckResult(check, number, sample)
