@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from operator import and_
@@ -11,61 +10,40 @@ from operator import and_
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
-from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.engine.alerts import RuleSql, broken_rules, with_episodes
 from windows_pipeline.engine.sliding import reach_ms, sliding_windows
 from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
-from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.arrivals import Arrivals
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import alerts_checks
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
 
-@dataclass(frozen=True)
-class AlertsJob:
+class AlertsJob(WindowsJob):
     """Fills alerts of one named window definition from its final_windows."""
-
-    pipeline: Pipeline
-    windows_name: str
-    settings: Settings
-
-    @property
-    def windows(self) -> WindowsConfig:
-        """The definition."""
-        return self.pipeline.windows[self.windows_name]
-
-    @property
-    def _own(self) -> WindowTables:
-        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
-
-    @property
-    def _source(self) -> SourceTables:
-        return source_tables(self.pipeline, self.settings.warehouse)
 
     @property
     def inputs(self) -> list[Table]:
         """final_windows; raw_events and the log for episodes that began earlier."""
-        source = self._source
+        source = self.source
         return [
             source.raw_events,
             source.arrival_log,
-            self._own.late_records,
-            self._own.final_windows,
+            self.own.late_records,
+            self.own.final_windows,
         ]
 
     @property
     def tables(self) -> list[Table]:
         """Alerts."""
-        return [self._own.alerts]
+        return [self.own.alerts]
 
     @property
     def checks(self) -> list[Check]:
@@ -75,13 +53,13 @@ class AlertsJob:
 
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Raises the days' alerts; an episode's beginning may lie before them."""
-        final = self._own.final_windows.read(spark).where(in_units(days))
+        final = self.own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, spark.createDataFrame([], table.schema))], [])
         raised = kept(self._raise(final))
-        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
-        raw = self._source.raw_events.read(spark)
+        arrivals = self.arrivals(spark)
+        raw = self.source.raw_events.read(spark)
         joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
         return Stage([StagedTable(table, joined)], [raised, joined])
 
@@ -133,7 +111,7 @@ class AlertsJob:
         windows = sliding_windows(
             records, spec, self.windows.aggregate_list, {target_of(day): closing}
         ).where("closed")
-        columns = [field.name for field in self._own.final_windows.schema if field.name != "unit"]
+        columns = [field.name for field in self.own.final_windows.schema if field.name != "unit"]
         final = with_instants(windows).select(
             (F.col("unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("unit"), *columns
         )
@@ -144,7 +122,7 @@ class AlertsJob:
     ) -> list[Batch]:
         """The alerts, and whether each one's window is final as the alert has it."""
         (alerts,) = rows
-        final = self._own.final_windows.read(spark).where(in_units(days))
+        final = self.own.final_windows.read(spark).where(in_units(days))
         same = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
@@ -157,8 +135,3 @@ class AlertsJob:
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""
         return publish_together(days, stage.tables)
-
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
-        """Late and rejected records, and how far each day closed."""
-        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
-        return late_facts(spark, self._own, arrivals, days)

@@ -3,77 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.suppression import until_window_closes
-from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals, units_frame
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.arrivals import units_frame
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
 
 
-@dataclass(frozen=True)
-class FinalWindowsJob:
+class FinalWindowsJob(WindowsJob):
     """Fills final_windows of one named window definition from its keyed_windows."""
-
-    pipeline: Pipeline
-    windows_name: str
-    settings: Settings
-
-    @property
-    def _own(self) -> WindowTables:
-        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
     def inputs(self) -> list[Table]:
         """keyed_windows, late_records and arrival_log."""
-        source = source_tables(self.pipeline, self.settings.warehouse)
-        return [source.arrival_log, self._own.keyed_windows, self._own.late_records]
+        return [self.source.arrival_log, self.own.keyed_windows, self.own.late_records]
 
     @property
     def tables(self) -> list[Table]:
         """final_windows."""
-        return [self._own.final_windows]
+        return [self.own.final_windows]
 
     @property
     def checks(self) -> list[Check]:
         """The checks of final windows."""
         return final_windows_checks()
 
-    def _arrivals(self, spark: SparkSession) -> Arrivals:
-        source = source_tables(self.pipeline, self.settings.warehouse)
-        spec = self.pipeline.windows[self.windows_name].spec
-        return read_arrivals(spark, self.pipeline, source, spec)
-
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        keyed = self._own.keyed_windows.read(spark).where(in_units(days))
-        columns = [field.name for field in self._own.final_windows.schema]
+        keyed = self.own.keyed_windows.read(spark).where(in_units(days))
+        columns = [field.name for field in self.own.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Takes the closed windows of the days."""
         closed = kept(self._closed(spark, days))
-        return Stage([StagedTable(self._own.final_windows, closed)], [closed])
+        return Stage([StagedTable(self.own.final_windows, closed)], [closed])
 
     def evidence(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
     ) -> list[Batch]:
         """The windows beside their close times, and those that went, changed or came anew."""
         (final,) = rows
-        units = units_frame(spark, self._arrivals(spark), days)
+        units = units_frame(spark, self.arrivals(spark), days)
         closings = units.select("unit", "close_before_ms", "close_after_ms")
         sides = {
             "final": final,
-            "published": self._own.final_windows.read(spark).where(in_units(days)),
+            "published": self.own.final_windows.read(spark).where(in_units(days)),
             "closed": self._closed(spark, days),
         }
         alike = _counted_alike(sides, final.columns)
@@ -84,10 +66,6 @@ class FinalWindowsJob:
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows."""
         return publish_together(days, stage.tables)
-
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
-        """Late and rejected records, and how far each day closed."""
-        return late_facts(spark, self._own, self._arrivals(spark), days)
 
 
 def _counted_alike(sides: Mapping[str, DataFrame], columns: Sequence[str]) -> DataFrame:

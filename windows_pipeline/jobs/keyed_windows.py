@@ -3,68 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
-from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import sliding_windows
-from windows_pipeline.jobs.arrivals import late_facts, read_arrivals, units_frame
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.arrivals import units_frame
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
 from windows_pipeline.quality.invariants import accounting_checks, window_checks
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
-_EVIDENT = (
-    "target",
-    "key",
-    "window_start_ms",
-    "window_end_ms",
-    "first_event_time_ms",
-    "last_event_time_ms",
-    "record_count",
-    "closed",
-)
 
-
-@dataclass(frozen=True)
-class KeyedWindowsJob:
+class KeyedWindowsJob(WindowsJob):
     """Fills keyed_windows and late_records of one named window definition (rules A, B, E4)."""
-
-    pipeline: Pipeline
-    windows_name: str
-    settings: Settings
-
-    @property
-    def windows(self) -> WindowsConfig:
-        """The definition."""
-        return self.pipeline.windows[self.windows_name]
-
-    @property
-    def _source(self) -> SourceTables:
-        return source_tables(self.pipeline, self.settings.warehouse)
-
-    @property
-    def _own(self) -> WindowTables:
-        return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
     def inputs(self) -> list[Table]:
         """raw_events, arrival_log and rejected_records."""
-        return list(vars(self._source).values())
+        return list(vars(self.source).values())
 
     @property
     def tables(self) -> list[Table]:
         """late_records and keyed_windows."""
-        return [self._own.late_records, self._own.keyed_windows]
+        return [self.own.late_records, self.own.keyed_windows]
 
     @property
     def checks(self) -> list[Check]:
@@ -74,8 +41,8 @@ class KeyedWindowsJob:
     def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
         """Computes the days' windows from raw_events alone."""
         spec = self.windows.spec
-        arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
-        raw = self._source.raw_events.read(spark)
+        arrivals = self.arrivals(spark)
+        raw = self.source.raw_events.read(spark)
         records = arrivals.records(raw, days)
         computed = kept(
             sliding_windows(records, spec, self.windows.aggregate_list, arrivals.closings(days))
@@ -83,8 +50,8 @@ class KeyedWindowsJob:
         windows = computed.where(F.col("window_end_ms").isNotNull())
         late = kept(late_records(records, computed, spec, list(self.pipeline.source.values)))
         staged = [
-            StagedTable(self._own.late_records, late),
-            StagedTable(self._own.keyed_windows, with_instants(windows)),
+            StagedTable(self.own.late_records, late),
+            StagedTable(self.own.keyed_windows, with_instants(windows)),
         ]
         return Stage(staged, [computed, late])
 
@@ -94,11 +61,11 @@ class KeyedWindowsJob:
         """The windows beside what the raw records say of them, and where each record went."""
         late, keyed = rows
         spec = self.windows.spec
-        arrivals = read_arrivals(spark, self.pipeline, self._source, spec)
-        records = arrivals.records(self._source.raw_events.read(spark), days)
-        beside = sliding_evidence(records, with_milliseconds(keyed).select(*_EVIDENT), spec)
+        arrivals = self.arrivals(spark)
+        records = arrivals.records(self.source.raw_events.read(spark), days)
+        beside = sliding_evidence(records, with_milliseconds(keyed), spec)
         units = units_frame(spark, arrivals, days)
-        rejected = self._source.rejected_records.read(spark).where(in_units(days))
+        rejected = self.source.rejected_records.read(spark).where(in_units(days))
         accounts = account_for_records(beside, late, rejected, units)
         return [
             Batch(
@@ -115,8 +82,3 @@ class KeyedWindowsJob:
         late, keyed = stage.tables
         rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
         return publish_together(days, [late, StagedTable(keyed.table, rows)])
-
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
-        """Late and rejected records, and how far each day closed."""
-        arrivals = read_arrivals(spark, self.pipeline, self._source, self.windows.spec)
-        return late_facts(spark, self._own, arrivals, days)

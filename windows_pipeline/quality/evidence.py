@@ -12,6 +12,17 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.sliding import is_late, is_uncovered
 from windows_pipeline.windows import SlidingWindows
 
+_WINDOW_COLUMNS = (
+    "target",
+    "key",
+    "window_start_ms",
+    "window_end_ms",
+    "first_event_time_ms",
+    "last_event_time_ms",
+    "record_count",
+    "closed",
+)
+
 
 def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindows) -> DataFrame:
     """Puts beside each window what its records say, and beside each new record its window.
@@ -19,7 +30,7 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
     Args:
         records: What `stream_time.records_to_read` gives.
         windows: `target`, `key`, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
-            `last_event_time_ms`, `record_count`.
+            `last_event_time_ms`, `record_count`, `closed`; any others are left out.
         spec: The windows' definition.
 
     Returns:
@@ -29,8 +40,10 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
         And a row a new record (not `is_window`): `target`, `key`, `event_time_ms`,
         `close_time_ms`, `held`, whether a window holds it.
     """
-    in_order = windows.withColumn("at_ms", F.col("window_end_ms")).withColumn(
-        "is_window", F.lit(True)
+    in_order = (
+        windows.select(*_WINDOW_COLUMNS)
+        .withColumn("at_ms", F.col("window_end_ms"))
+        .withColumn("is_window", F.lit(True))
     )
     return _beside(_steps(records, spec).unionByName(in_order, allowMissingColumns=True), spec)
 
