@@ -38,11 +38,11 @@ def step(
 
     Args:
         pipeline: The pipeline.
-        job: The job; its last table is the one that the checks belong to.
+        job: The job; its first table is the one that the checks belong to.
         deps: The assets whose tables it reads.
-        extra_metadata: What else to show with the last table.
+        extra_metadata: What else to show with the first table.
     """
-    main = asset_key(job.tables[-1])
+    main = asset_key(job.tables[0])
     specs = [
         dg.AssetSpec(
             asset_key(table),
@@ -62,7 +62,7 @@ def step(
     ]
 
     @dg.multi_asset(
-        name=job.tables[-1].name.replace("/", "__"),
+        name=job.tables[0].name.replace("/", "__"),
         specs=specs,
         check_specs=check_specs,
         partitions_def=arrival_days(pipeline),
@@ -77,7 +77,7 @@ def step(
             yield from _check_results(context, main, results)
             return
         days = _days(context, job, session)
-        context.log.info(f"{job.tables[-1].name}: {len(days)} days, {days[0]} to {days[-1]}")
+        context.log.info(f"{job.tables[0].name}: {len(days)} days, {days[0]} to {days[-1]}")
         result = run_job(job, session, days)
         yield from _check_results(context, main, result.checks)
         if not result.published:
@@ -131,7 +131,7 @@ def _not_published(job: Job, result: JobResult) -> dg.Failure:
         check.check.name for check in result.checks if not check.passed and check.check.blocking
     ]
     return dg.Failure(
-        f"{job.tables[-1].name}: {', '.join(failed)} failed; nothing was published, the tables "
+        f"{job.tables[0].name}: {', '.join(failed)} failed; nothing was published, the tables "
         "stand as they were. The checks' metadata says what must hold, and shows failing rows."
     )
 

@@ -163,7 +163,7 @@ def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSess
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
     (check,) = [c for c in window_checks(windows) if c.name == "no_empty_window"]
     (result,) = validate(Batch("empty", evidence.evidence, evidence.rows, [check]))
-    assert result.failing_rows == rows[1].where("record_count = 0").count() > 0
+    assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
 
 
 def test_changed_history_is_not_published(

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from definitions import build_definitions
 from pipeline_runs import ROOT, Project, day
 from windows_pipeline.config import load_pipeline
+from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
 
@@ -79,3 +80,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
     # It keeps closed windows only.
     assert tables.keyed_windows.read(spark).where("NOT closed").isEmpty()
+    # What is published stands its checks by itself, without the windows that are open.
+    job = KeyedWindowsJob(pipeline, "half_hour", carriers.settings)
+    checks = check_published(job, spark, published_days(job, spark))
+    assert [check.check.name for check in checks if not check.passed] == []

@@ -80,7 +80,7 @@ def check(pipeline: PipelineName) -> None:
         days = published_days(job, spark)
         if days:
             found = check_published(job, spark, days)
-            results += [(job.tables[-1].name, result) for result in found]
+            results += [(job.tables[0].name, result) for result in found]
     _print_checks(results)
     if any(not result.passed for _, result in results):
         raise typer.Exit(1)

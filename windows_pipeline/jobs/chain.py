@@ -49,7 +49,7 @@ def rebuild(
         said: Is told what is about to happen.
 
     Yields:
-        The name of each job's last table and what became of it.
+        The name of each job's first table and what became of it.
     """
     raw = RawEventsJob(pipeline, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
@@ -79,7 +79,7 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
 def _anew(
     spark: SparkSession, job: Job, days: list[date], said: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
-    name = job.tables[-1].name
+    name = job.tables[0].name
     said(f"{name}: emptied; computing {len(days)} days anew")
     for table in job.tables:
         table.replace_by_empty(spark)

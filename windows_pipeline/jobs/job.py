@@ -73,7 +73,7 @@ class Job(Protocol):
 
     @property
     def tables(self) -> list[Table]:
-        """The tables that it writes."""
+        """The tables that it writes; the checks belong to the first."""
         ...
 
     @property
@@ -159,9 +159,9 @@ def _rows_by_unit(rows: DataFrame) -> dict[date, int]:
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
-    """The units that a job's last table holds rows of."""
-    units = job.tables[-1].read(spark).select("unit").distinct().collect()
-    return sorted(row.unit for row in units)
+    """The units that a job's tables hold rows of."""
+    units = (table.read(spark).select("unit").distinct().collect() for table in job.tables)
+    return sorted({row.unit for of_table in units for row in of_table})
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:

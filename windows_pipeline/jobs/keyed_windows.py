@@ -30,8 +30,8 @@ class KeyedWindowsJob(WindowsJob):
 
     @property
     def tables(self) -> list[Table]:
-        """late_records and keyed_windows."""
-        return [self.own.late_records, self.own.keyed_windows]
+        """keyed_windows and late_records."""
+        return [self.own.keyed_windows, self.own.late_records]
 
     @property
     def checks(self) -> list[Check]:
@@ -50,8 +50,8 @@ class KeyedWindowsJob(WindowsJob):
         windows = computed.where(F.col("window_end_ms").isNotNull())
         late = kept(late_records(records, computed, spec, list(self.pipeline.source.values)))
         staged = [
-            StagedTable(self.own.late_records, late),
             StagedTable(self.own.keyed_windows, with_instants(windows)),
+            StagedTable(self.own.late_records, late),
         ]
         return Stage(staged, [computed, late])
 
@@ -59,7 +59,7 @@ class KeyedWindowsJob(WindowsJob):
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
     ) -> list[Batch]:
         """The windows beside what the raw records say of them, and where each record went."""
-        late, keyed = rows
+        keyed, late = rows
         spec = self.windows.spec
         arrivals = self.arrivals(spark)
         records = arrivals.records(self.source.raw_events.read(spark), days)
@@ -79,6 +79,6 @@ class KeyedWindowsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes late_records and keyed_windows; closed windows only if the pipeline says so."""
-        late, keyed = stage.tables
+        keyed, late = stage.tables
         rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
         return publish_together(days, [late, StagedTable(keyed.table, rows)])
