@@ -13,7 +13,7 @@ unexport PYTHONPATH PYTHONHOME SPARK_HOME
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo ui test check format lock clean distclean java
+.PHONY: help install demo ui test conformance check format lock clean distclean java
 
 help: ## List what one can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -29,7 +29,13 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 test: java $(STAMP) ## Run the tests; ARGS go to pytest
-	@$(VENV) -m pytest $(ARGS)
+	@$(VENV) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+
+conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
+	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
+		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
+		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
+		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
 check: $(STAMP) ## Lint, format and types, changing nothing
 	@$(VENV) -m ruff check .

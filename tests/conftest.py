@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,16 @@ from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps what shares a Spark session, or a full run of the chain, in one process."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        for name in ("full_run", "spark"):
+            if name in fixtures:
+                item.add_marker(pytest.mark.xdist_group(name))
+                break
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +47,10 @@ def settings() -> Settings:
 @pytest.fixture(scope="session")
 def spark(settings: Settings) -> Iterator[SparkSession]:
     """A real local session with Delta."""
-    session = start_session(settings)
+    # On a fresh machine the first one downloads Delta's jars; two at once would trip.
+    with (Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        session = start_session(settings)
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,17 +16,22 @@ from pyspark.sql import Row, SparkSession
 
 from oracle import (
     Aggregates,
+    Definition,
+    ForwardDefinition,
     LateRow,
     Record,
     RecordId,
+    SessionDefinition,
     SlidingDefinition,
+    TimeDefinition,
     WindowRow,
     reason_late,
 )
 from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.chunk import Closing, Target
+from windows_pipeline.engine.kernel import WindowKernel
 from windows_pipeline.engine.sliding import reach_ms
-from windows_pipeline.engine.sliding_kernel import Closing, SlidingKernel
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     Arrival,
@@ -37,7 +42,13 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     look_back,
 )
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
 
 T = TypeVar("T")
 
@@ -57,9 +68,11 @@ _SAMPLE = settings(
     suppress_health_check=list(HealthCheck),
 )
 
+FUNCTIONS = (Function.COUNT, Function.SUM, Function.MIN, Function.MAX, Function.AVG)
+
 EVERY_FUNCTION: Aggregates = {
     f"{function}_{column}": (function.value, column)
-    for function in Function
+    for function in FUNCTIONS
     for column in ("whole", "real")
 }
 """Each aggregate of the integers and of the doubles that `strategies.arrivals` makes."""
@@ -98,22 +111,35 @@ def day_of(unit: int) -> date:
     return FIRST_DAY + timedelta(days=unit)
 
 
-def spec_of(definition: SlidingDefinition) -> SlidingWindows:
+@overload
+def spec_of(definition: SlidingDefinition) -> SlidingWindows: ...
+@overload
+def spec_of(definition: Definition) -> WindowSpec: ...
+def spec_of(definition: Definition) -> WindowSpec:
     """The engine's form of a definition."""
-    return SlidingWindows(
-        definition.time_difference,
-        definition.grace,
-        definition.first_window_start,
-        definition.emit_empty,
-    )
+    match definition:
+        case SlidingDefinition(difference_ms, grace_ms, first_ms, emit_empty):
+            return SlidingWindows(difference_ms, grace_ms, first_ms, emit_empty)
+        case ForwardDefinition(size_ms, grace_ms):
+            return ForwardSlidingWindows(size_ms, grace_ms)
+        case TimeDefinition(size_ms, advance_ms, grace_ms, first_ms, emit_empty):
+            return TimeWindows(size_ms, advance_ms, grace_ms, first_ms, emit_empty)
+        case SessionDefinition(gap_ms, grace_ms):
+            return SessionWindows(gap_ms, grace_ms)
 
 
 def aggregates_of(aggregates: Aggregates) -> list[Aggregate]:
-    """The engine's form of aggregates."""
-    return [
-        Aggregate(name, Function(function), column)
-        for name, (function, column) in aggregates.items()
-    ]
+    """The engine's form of aggregates; the percentile at 0.5 is the median."""
+    return [_aggregate(name, *what) for name, what in aggregates.items()]
+
+
+def _aggregate(name: str, function: str, column: str) -> Aggregate:
+    if not function.startswith("percentile("):
+        return Aggregate(name, Function(function), column)
+    percentage = float(function.removeprefix("percentile(").removesuffix(")"))
+    if percentage == 0.5:
+        return Aggregate(name, Function.MEDIAN, column)
+    return Aggregate(name, Function.PERCENTILE, column, percentage)
 
 
 def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
@@ -214,7 +240,9 @@ def answer_from(
         if reason is not None and each.is_new
     ]
     closings = closings_of(timeline_of(case).units, definition.grace)
-    kernel = SlidingKernel(spec_of(definition), aggregates_of(aggregates), closings)
+    spec = spec_of(definition)
+    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
+    kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates))
     rows = [row for batch in kernel(batches_of(kept, cuts)) for row in batch.to_pylist()]
     windows = [
         window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Generic, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 
-from oracle import Record, SlidingDefinition
+from oracle import (
+    Definition,
+    ForwardDefinition,
+    Record,
+    SessionDefinition,
+    SlidingDefinition,
+    TimeDefinition,
+)
+from oracle_aggregates import Value
 
 # Time zero, times below it, and one of 2026.
 BASES_MS = (0, -200, 1_767_225_600_000)
@@ -22,10 +32,19 @@ INT_VALUES = st.integers(-9, 9) | st.sampled_from((2**53 + 1, -(2**53) - 1, 2**3
 FINITE_VALUES = st.integers(-9, 9).map(float) | st.sampled_from(
     (0.1, -0.0, 1e16, -1e16, 1e-300, 5e-324)
 )
+# A double cannot hold the last cent of the large ones.
+AMOUNTS = (st.integers(-900, 900) | st.sampled_from((10**18 + 1, -(10**18)))).map(
+    lambda cents: Decimal(f"{cents}e-2")
+)
+# The last ones sort otherwise in UTF-16 than in UTF-8, as Spark has it.
+NAMES = st.sampled_from(("", "a", "B", "ab", "é", "\uff5e", "\U0001f600"))
 SPECIAL_VALUES = st.sampled_from((float("inf"), float("-inf"), float("nan")))
 
 
-class Arrivals(NamedTuple):
+D = TypeVar("D", bound=Definition)
+
+
+class ArrivalsOf(NamedTuple, Generic[D]):
     """Records in units 0 to `units` - 1, some of them empty, and the windows asked for.
 
     The offsets of a source partition go on from unit to unit, so that (source partition,
@@ -34,7 +53,10 @@ class Arrivals(NamedTuple):
 
     records: list[Record]
     units: int
-    definition: SlidingDefinition
+    definition: D
+
+
+Arrivals = ArrivalsOf[SlidingDefinition]
 
 
 class _Event(NamedTuple):
@@ -42,37 +64,100 @@ class _Event(NamedTuple):
     key: str | None
     position: int
     jitter: int
-    whole: int | None
-    real: float | None
+    values: dict[str, Value | None]
 
 
-@st.composite
-def definitions(draw: st.DrawFn, base_ms: int, scale_ms: int) -> SlidingDefinition:
+def _graces(scale_ms: int) -> st.SearchStrategy[int]:
+    """From none to one that closes nothing."""
+    return st.sampled_from([*(n * scale_ms for n in (0, 1, 2, 4, 8)), LARGE_GRACE_MS])
+
+
+def _starts(base_ms: int, scale_ms: int) -> st.SearchStrategy[int | None]:
+    """Now and then a first window start among the records."""
+    some = st.integers(0, LAST_POSITION).map(lambda position: base_ms + position * scale_ms)
+    return st.integers(0, 3).flatmap(lambda n: some if n == 3 else st.none())
+
+
+def _idle_afters(scale_ms: int) -> st.SearchStrategy[int | None]:
+    return st.none() | st.integers(0, LAST_POSITION).map(lambda position: position * scale_ms)
+
+
+def _lengths(scale_ms: int) -> st.SearchStrategy[int]:
+    """A few positions."""
+    return st.integers(1, 8).map(lambda positions: positions * scale_ms)
+
+
+def sliding_definitions(base_ms: int, scale_ms: int) -> st.SearchStrategy[SlidingDefinition]:
     """Windows a few positions wide; a grace from none to one that closes nothing."""
-    positions = st.integers(0, LAST_POSITION)
-    grace = st.sampled_from((0, 1, 2, 4, 8)).map(lambda position: position * scale_ms)
-    clamped = draw(st.integers(0, 3)) == 3
-    return SlidingDefinition(
-        time_difference=draw(st.integers(1, 8)) * scale_ms,
-        grace=LARGE_GRACE_MS if draw(st.integers(0, 7)) == 7 else draw(grace),
-        first_window_start=base_ms + draw(positions) * scale_ms if clamped else None,
-        emit_empty=draw(st.booleans()),
-        idle_after=draw(st.none() | positions.map(lambda position: position * scale_ms)),
+    return st.builds(
+        SlidingDefinition,
+        time_difference=_lengths(scale_ms),
+        grace=_graces(scale_ms),
+        first_window_start=_starts(base_ms, scale_ms),
+        emit_empty=st.booleans(),
+        idle_after=_idle_afters(scale_ms),
+    )
+
+
+def forward_definitions(_base_ms: int, scale_ms: int) -> st.SearchStrategy[ForwardDefinition]:
+    """As `sliding_definitions`."""
+    return st.builds(
+        ForwardDefinition,
+        size=_lengths(scale_ms),
+        grace=_graces(scale_ms),
+        idle_after=_idle_afters(scale_ms),
     )
 
 
 @st.composite
-def arrivals(
+def time_definitions(draw: st.DrawFn, base_ms: int, scale_ms: int) -> TimeDefinition:
+    """Tumbling windows, hopping ones that overlap, and such with gaps between them."""
+    size = draw(_lengths(scale_ms))
+    return TimeDefinition(
+        size=size,
+        advance=draw(st.just(size) | _lengths(scale_ms)),
+        grace=draw(_graces(scale_ms)),
+        first_window_start=draw(_starts(base_ms, scale_ms)),
+        emit_empty=draw(st.booleans()),
+        idle_after=draw(_idle_afters(scale_ms)),
+    )
+
+
+def session_definitions(_base_ms: int, scale_ms: int) -> st.SearchStrategy[SessionDefinition]:
+    """Gaps of a few positions, the rest as `sliding_definitions`."""
+    return st.builds(
+        SessionDefinition,
+        gap=_lengths(scale_ms),
+        grace=_graces(scale_ms),
+        idle_after=_idle_afters(scale_ms),
+    )
+
+
+def any_definitions(base_ms: int, scale_ms: int) -> st.SearchStrategy[Definition]:
+    """Of every kind."""
+    return st.one_of(
+        sliding_definitions(base_ms, scale_ms),
+        forward_definitions(base_ms, scale_ms),
+        time_definitions(base_ms, scale_ms),
+        session_definitions(base_ms, scale_ms),
+    )
+
+
+@st.composite
+def arrivals_of(
     draw: st.DrawFn,
+    definitions: Callable[[int, int], st.SearchStrategy[D]],
     keys: Sequence[str | None] = ("a", "b", None),
     source_partitions: int = 2,
     max_units: int = 4,
     max_records_a_unit: int = 7,
-) -> Arrivals:
-    """Records with the values `whole` (int or null) and `real` (float or null).
+) -> ArrivalsOf[D]:
+    """Records with values of several types, and windows of one of the kinds above.
 
-    Now and then `real` holds infinities and NaN. Arrival is out of order, as times are drawn
-    one by one. Smaller examples have fewer units and records, and times nearer the base.
+    The values are `whole` (int), `real` (float), `amount` (Decimal of scale 2) and `name` (str),
+    each null at times. Now and then `real` holds infinities and NaN. Arrival is out of order,
+    as times are drawn one by one. Smaller examples have fewer units and records, and times
+    nearer the base.
     """
     base_ms = draw(st.sampled_from(BASES_MS))
     scale_ms = draw(st.sampled_from(SCALES_MS))
@@ -83,8 +168,14 @@ def arrivals(
         key=st.sampled_from(keys),
         position=st.integers(0, LAST_POSITION),
         jitter=st.sampled_from((0, 1, -1)),
-        whole=INT_VALUES | st.none(),
-        real=real | st.none(),
+        values=st.fixed_dictionaries(
+            {
+                "whole": INT_VALUES | st.none(),
+                "real": real | st.none(),
+                "amount": AMOUNTS | st.none(),
+                "name": NAMES | st.none(),
+            }
+        ),
     )
     unit = st.lists(event, max_size=max_records_a_unit)
     units = draw(st.lists(unit, min_size=1, max_size=max_units))
@@ -101,8 +192,30 @@ def arrivals(
                     offsets[each.source_partition],
                     each.key,
                     base_ms + each.position * scale_ms + jitter,
-                    {"whole": each.whole, "real": each.real},
+                    each.values,
                 )
             )
             offsets[each.source_partition] += 1
-    return Arrivals(records, len(units), draw(definitions(base_ms, scale_ms)))
+    return ArrivalsOf(records, len(units), draw(definitions(base_ms, scale_ms)))
+
+
+def arrivals(
+    keys: Sequence[str | None] = ("a", "b", None), source_partitions: int = 2
+) -> st.SearchStrategy[Arrivals]:
+    """Records for sliding windows."""
+    return arrivals_of(sliding_definitions, keys, source_partitions)
+
+
+def whole_inputs(
+    definitions: Callable[[int, int], st.SearchStrategy[D]],
+    keys: Sequence[str | None] = ("a", "b", None),
+    source_partitions: int = 2,
+) -> st.SearchStrategy[ArrivalsOf[D]]:
+    """Records that all come at once, more of them; no source partition is idle (rule A4)."""
+
+    def together(case: ArrivalsOf[D]) -> ArrivalsOf[D]:
+        records = [replace(record, unit=0) for record in case.records]
+        return ArrivalsOf(records, 1, replace(case.definition, idle_after=None))
+
+    # Lists of lists grow longer than one alone.
+    return arrivals_of(definitions, keys, source_partitions, max_units=8).map(together)

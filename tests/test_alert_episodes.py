@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import oracle
+import oracle_alerts
 from engine_runs import instant, sample, texts
-from oracle import Number, WindowRow
+from oracle import WindowRow
+from oracle_aggregates import Number
 from windows_pipeline.engine.alerts import RuleSql, broken_rules, episodes, with_episodes
 
 LENGTH_MS = 10
@@ -45,7 +46,8 @@ def breaks(row: WindowRow) -> bool:
 
 
 def severity(row: WindowRow) -> Number | None:
-    return row.values["worst"]
+    worst: Number | None = row.values["worst"]
+    return worst
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,7 @@ def test_alerts_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequenc
     wanted = [
         (number, *alert[1:])
         for number, case in enumerate(cases)
-        for alert in oracle.alerts(case, breaks, severity)
+        for alert in oracle_alerts.alerts(case, breaks, severity)
     ]
     assert texts(found) == texts(wanted)
 
@@ -108,7 +110,7 @@ def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Seque
     storms = [
         (number, storm)
         for number, case in enumerate(cases)
-        for storm in oracle.episodes(oracle.alerts(case, breaks, severity))
+        for storm in oracle_alerts.episodes(oracle_alerts.alerts(case, breaks, severity))
     ]
     assert texts(found) == texts(
         (number, storm.key, storm.episode, storm.last.end, storm.worst.end, storm.alerts)

@@ -15,6 +15,7 @@ from windows_pipeline.engine.groups import group_starts, whole_groups
 
 SCHEMA = pa.schema([("target", pa.int32()), ("key", pa.string()), ("row", pa.int64())])
 BY = ["target", "key"]
+NAN = float("nan")
 
 Group = tuple[int, str | None]
 
@@ -66,15 +67,45 @@ def test_a_group_larger_than_a_chunk_is_looked_at_a_few_times_only() -> None:
     assert sizes == [5, 5000, 5]
 
 
+POINT = pa.struct([("x", pa.int32()), ("y", pa.float64())])
+
+
 @pytest.mark.parametrize(
-    ("keys", "starts"),
+    ("keys", "kind", "starts"),
     [
-        ([], [0, 0]),
-        ([None], [0, 1]),
-        ([None, None, "", "a"], [0, 2, 3, 4]),
-        (["a", "a", None, None], [0, 2, 4]),
+        ([], pa.string(), [0, 0]),
+        ([None], pa.string(), [0, 1]),
+        ([None, None, "", "a"], pa.string(), [0, 2, 3, 4]),
+        (["a", "a", None, None], pa.string(), [0, 2, 4]),
+        ([None, -1.0, -0.0, 0.0, NAN, NAN], pa.float64(), [0, 1, 2, 4, 6]),
+        ([None, 1, 1, 2], pa.decimal128(10, 2), [0, 1, 3, 4]),
+        (
+            [
+                None,
+                {"x": None, "y": None},
+                {"x": None, "y": None},
+                {"x": None, "y": 1.0},
+                {"x": 1, "y": None},
+                {"x": 1, "y": NAN},
+                {"x": 1, "y": NAN},
+                {"x": 2, "y": NAN},
+            ],
+            POINT,
+            [0, 1, 3, 4, 5, 7, 8],
+        ),
+        ([None, {"p": None}, {"p": {"x": 1, "y": None}}], pa.struct([("p", POINT)]), [0, 1, 2, 3]),
     ],
 )
-def test_group_starts(keys: list[str | None], starts: list[int]) -> None:
-    table = pa.table({"key": pa.array(keys, pa.string())})
+def test_group_starts(keys: list[object], kind: pa.DataType, starts: list[int]) -> None:
+    """As in SQL: nulls are equal to each other; as in Spark: so is NaN, and 0.0 to -0.0."""
+    table = pa.table({"key": pa.array(keys, kind)})
     assert group_starts(table, ["key"]).tolist() == starts
+    # Rows before and after belong to another batch.
+    part = pa.table({"key": pa.array([*keys[-1:], *keys, *keys[:1]], kind)}).slice(1, len(keys))
+    assert group_starts(part, ["key"]).tolist() == starts
+
+
+def test_any_of_several_columns_makes_a_group() -> None:
+    """A null in one of several key columns is a value (rule A6)."""
+    table = pa.table({"a": [None, None, "x", "x", "x"], "b": pa.array([None, 1, 1, 1, None])})
+    assert group_starts(table, ["a", "b"]).tolist() == [0, 1, 2, 4, 5]

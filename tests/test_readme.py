@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+from pyspark.sql import SparkSession
+
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.quality.invariants import (
     accounting_checks,
@@ -22,6 +25,17 @@ def test_its_pipeline_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "flights.yaml"
     file.write_text(block)
     assert list(load_pipeline(file).windows) == ["hourly"]
+
+
+def test_its_worked_example_prints_what_it_says(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KIP-450's example: 7 windows (rule B4)."""
+    code, printed = re.findall(
+        r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL
+    )[0]
+    exec(code, {"spark": spark})  # noqa: S102  the README's own code
+    assert capsys.readouterr().out.strip() == printed.strip()
 
 
 def test_it_names_every_check() -> None:

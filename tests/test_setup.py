@@ -11,12 +11,16 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import yaml
-from dagster import DagsterInstance
+from dagster import DagsterEventType, DagsterInstance
+from dagster._core.storage.event_log import SqliteEventLogStorage
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from resources.event_log import KeptEnginesEventLogStorage
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -147,9 +151,22 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     assert folders == {"windows_pipeline", "windows_pipeline-0.1.0.dist-info"}
 
 
-def test_dagster_takes_the_instance_file(tmp_path: Path) -> None:
+@dg.asset
+def noted() -> None:
+    """An asset whose events are stored."""
+
+
+def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     with DagsterInstance.from_config(str(tmp_path)) as instance:
+        # Dagster's own storage reads what the kept engines wrote.
+        run = dg.materialize([noted], instance=instance)
+        assert isinstance(instance.event_log_storage, KeptEnginesEventLogStorage)
+        stored = SqliteEventLogStorage(str(tmp_path)).get_logs_for_run(run.run_id)
+        events = [entry.dagster_event_type for entry in stored]
+        assert DagsterEventType.ASSET_MATERIALIZATION in events
+        assert events[-1] is DagsterEventType.RUN_SUCCESS
         assert not instance.telemetry_enabled
         assert not instance.nux_enabled
         concurrency = instance.get_concurrency_config()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,17 +23,19 @@ from engine_runs import (
 from oracle import Record, SlidingDefinition, keyed_windows, late_records
 from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.groups import CHUNK_ROWS
-from windows_pipeline.engine.sliding_kernel import Closing, SlidingKernel
+from windows_pipeline.engine.kernel import WindowKernel
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.windows import SlidingWindows
 
-CONTRACT = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "golden" / "sliding_contract.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
+
+def sliding_kernel(
+    spec: SlidingWindows, aggregates: list[Aggregate], close_after_ms: int
+) -> WindowKernel:
+    return WindowKernel({0: Target(spec, NEVER_MS, close_after_ms)}, ["key"], [], aggregates)
+
+
 CUTS = st.lists(st.integers(0, 200), max_size=6)
 
 
@@ -51,37 +50,6 @@ def arriving(*times: int, unit: int = 0, first: int = 0) -> list[Record]:
 def case_of(records: Sequence[Record], definition: SlidingDefinition) -> Arrivals:
     units = max((record.unit for record in records), default=0) + 1
     return Arrivals(list(records), units, definition)
-
-
-@pytest.mark.parametrize("case", CONTRACT, ids=lambda case: case["id"])
-def test_contract_case(case: dict[str, Any]) -> None:
-    """Every golden case of the contract, with the sum of the offsets to tell record sets apart."""
-    window = case["window"]
-    definition = SlidingDefinition(
-        window["time_difference_ms"], window["grace_ms"], window.get("first_window_start_ms")
-    )
-    records = [
-        Record(
-            0,
-            each["partition"],
-            each["offset"],
-            each["key"],
-            each["timestamp"],
-            # No two sets of at most 53 records have one sum of these.
-            {"whole": 2 ** each["offset"], "real": each["value"]},
-        )
-        for each in case["input"]
-    ]
-    answer = run_kernel(case_of(records, definition), {"set": ("sum", "whole")})
-    found = sorted((r.key, r.start, r.end, r.values["set"], r.closed) for r in answer.windows)
-    wanted = sorted(
-        (each["key"], each["start"], each["end"], sum(2**o for o in each["offsets"]), closed)
-        for name, closed in (("final", True), ("open", False))
-        for each in case[name]
-    )
-    assert found == wanted
-    late = sorted(row.record.offset for row in answer.late if row.reason == "late")
-    assert late == case["dropped"]
 
 
 def test_worked_example_of_kip_450() -> None:
@@ -169,8 +137,10 @@ def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> Non
     keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
     values = random.normal(size=rows) * 10.0 ** random.integers(-9, 16, rows)
     table = read_table(random.integers(0, 10**7, rows), keys, values)
-    aggregates = [Aggregate(f.value, f, "real") for f in Function]
-    kernel = SlidingKernel(SlidingWindows(600, 1000), aggregates, {0: Closing(NEVER_MS, 10**6)})
+    aggregates = [
+        Aggregate(f.value, f, "real", 0.95 if f is Function.PERCENTILE else None) for f in Function
+    ]
+    kernel = sliding_kernel(SlidingWindows(600, 1000), aggregates, 10**6)
 
     def answer(part: pa.Table) -> pa.Table:
         return pa.Table.from_batches(kernel(iter(part.to_batches(max_chunksize=10_007))))
@@ -236,7 +206,7 @@ def test_count_takes_a_column_of_any_type() -> None:
         }
     )
     count = [Aggregate("carriers", Function.COUNT, "carrier")]
-    kernel = SlidingKernel(SlidingWindows(10, 50), count, {0: Closing(NEVER_MS, -48)})
+    kernel = sliding_kernel(SlidingWindows(10, 50), count, -48)
     (batch,) = kernel(iter(table.to_batches()))
     assert batch.select(["window_end_ms", "carriers"]).to_pylist() == [
         {"window_end_ms": 1, "carriers": 1},
@@ -247,6 +217,6 @@ def test_count_takes_a_column_of_any_type() -> None:
 
 def test_a_partition_without_records_gives_no_windows() -> None:
     """What Spark's empty partitions look like."""
-    kernel = SlidingKernel(SlidingWindows(10, 50), aggregates_of(EVERY_FUNCTION), {})
+    kernel = WindowKernel({}, ["key"], [], aggregates_of(EVERY_FUNCTION))
     assert list(kernel(iter([]))) == []
     assert list(kernel(batches_of([], [0]))) == []

@@ -29,7 +29,7 @@ from windows_pipeline.engine.late import late_records as late_rows
 from windows_pipeline.engine.sliding import sliding_windows
 from windows_pipeline.quality.evidence import sliding_evidence
 
-GOLDEN = Path(__file__).parent / "golden" / "sliding_contract.jsonl"
+GOLDEN = Path(__file__).parent / "golden" / "contract" / "sliding.jsonl"
 MILLISECOND = timedelta(milliseconds=1)
 DEFINITIONS = {
     "golden": SlidingDefinition(time_difference=10, grace=5),
@@ -150,9 +150,9 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     run = SparkRun(spark, cases)
     beside = sliding_evidence(run.records, evident(run, run.records), run.spec).collect()
     windows = [row for row in beside if row.is_window]
-    assert all(row.record_count == (row.recount or 0) for row in windows)
+    assert all(row.record_count == row.recount for row in windows)
     plain = [row for row in windows if row.near_partly_late == 0 and row.record_count]
-    assert len(plain) > 100
+    assert len(plain) > 20
     for row in plain:
         assert row.first_event_time_ms == row.recount_first_ms
         assert row.last_event_time_ms == row.recount_last_ms

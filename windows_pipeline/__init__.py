@@ -1,1 +1,90 @@
-"""Exact event-time windows on Spark and Delta; knows nothing of Dagster."""
+"""Exact event-time windows on Spark and Delta; knows nothing of Dagster.
+
+On a DataFrame::
+
+    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", "5 minutes")
+    events.transform(aggregate(windows, by="user", event_time="ts", of=[count(), sum_("amount")]))
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from windows_pipeline.aggregates import (
+    Aggregation,
+    UserAggregate,
+    avg,
+    collect_list,
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    median,
+    min_,
+    percentile,
+    stddev,
+    stddev_pop,
+    sum_,
+    user_aggregate,
+    var_pop,
+    variance,
+)
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
+
+if TYPE_CHECKING:
+    from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
+    from windows_pipeline.engine.inputs import Arrival
+    from windows_pipeline.engine.suppression import until_window_closes
+
+_ON_SPARK = {
+    "Arrival": "windows_pipeline.engine.inputs",
+    "Stream": "windows_pipeline.dataframe",
+    "aggregate": "windows_pipeline.dataframe",
+    "cogroup": "windows_pipeline.dataframe",
+    "late_records": "windows_pipeline.dataframe",
+    "until_window_closes": "windows_pipeline.engine.suppression",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Imports what needs Spark when it is asked for: specifications are of use without it."""
+    if name in _ON_SPARK:
+        return getattr(import_module(_ON_SPARK[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "Aggregation",
+    "Arrival",
+    "ForwardSlidingWindows",
+    "SessionWindows",
+    "SlidingWindows",
+    "Stream",
+    "TimeWindows",
+    "UserAggregate",
+    "aggregate",
+    "avg",
+    "cogroup",
+    "collect_list",
+    "count",
+    "count_distinct",
+    "first",
+    "last",
+    "late_records",
+    "max_",
+    "median",
+    "min_",
+    "percentile",
+    "stddev",
+    "stddev_pop",
+    "sum_",
+    "until_window_closes",
+    "user_aggregate",
+    "var_pop",
+    "variance",
+]

@@ -15,7 +15,7 @@ _MS_PER_UNIT = {
     "week": 604_800_000,
 }
 _PART = re.compile(r"([0-9]{1,18})\s*([a-z]+)\s*", re.IGNORECASE | re.ASCII)
-_MAX_MS = 2**53
+MAX_DURATION_MS = 2**53
 """Above this a duration plus any real event time could overflow; 285,000 years."""
 
 Duration = timedelta | str
@@ -35,8 +35,8 @@ def duration_ms(value: Duration, name: str) -> int:
             (rule B1); the message names the argument and the value.
     """
     ms = _timedelta_ms(value, name) if isinstance(value, timedelta) else _text_ms(value, name)
-    if abs(ms) > _MAX_MS:
-        raise ValueError(f"{name}: {value!r} is too long; at most {_MAX_MS} ms")
+    if abs(ms) > MAX_DURATION_MS:
+        raise ValueError(f"{name}: {value!r} is too long; at most {MAX_DURATION_MS} ms")
     return ms
 
 

@@ -1,5 +1,48 @@
 """What is computed in a window. Nothing here knows Spark."""
 
-from windows_pipeline.aggregates.aggregate import Aggregate, Function, parse_aggregate
+from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.aggregates.functions import (
+    Aggregation,
+    avg,
+    collect_list,
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    median,
+    min_,
+    percentile,
+    stddev,
+    stddev_pop,
+    sum_,
+    user_aggregate,
+    var_pop,
+    variance,
+)
+from windows_pipeline.aggregates.parse import parse_aggregate
+from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
-__all__ = ["Aggregate", "Function", "parse_aggregate"]
+__all__ = [
+    "Aggregate",
+    "Aggregation",
+    "Function",
+    "UserAggregate",
+    "avg",
+    "collect_list",
+    "count",
+    "count_distinct",
+    "first",
+    "last",
+    "max_",
+    "median",
+    "min_",
+    "parse_aggregate",
+    "percentile",
+    "stddev",
+    "stddev_pop",
+    "sum_",
+    "user_aggregate",
+    "var_pop",
+    "variance",
+]

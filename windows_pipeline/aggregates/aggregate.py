@@ -1,74 +1,145 @@
-"""Aggregates by name: what they take and what they give."""
+"""What is computed of a column in a window: what it takes and what it gives."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-_CALL = re.compile(r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*\)\s*")
+from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS, ColumnType, parse_type
+from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
 
 class Function(StrEnum):
-    """The aggregate functions (rule G1)."""
+    """The aggregate functions (rule G1), by their names in SQL.
+
+    `variance` and `stddev` are those of a sample; `percentile` interpolates as Spark's does;
+    `first` and `last` go by event time.
+    """
 
     COUNT = "count"
+    COUNT_DISTINCT = "count_distinct"
     SUM = "sum"
     MIN = "min"
     MAX = "max"
     AVG = "avg"
+    VARIANCE = "variance"
+    VAR_POP = "var_pop"
+    STDDEV = "stddev"
+    STDDEV_POP = "stddev_pop"
+    FIRST = "first"
+    LAST = "last"
+    COLLECT_LIST = "collect_list"
+    PERCENTILE = "percentile"
+    MEDIAN = "median"
+
+
+_ITS_COLUMNS_TYPE = frozenset({Function.MIN, Function.MAX, Function.FIRST, Function.LAST})
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A function of one column's values in a window, under the name of its result.
 
-    Nulls are skipped, as in SQL (rule A6); of no value at all the count is 0 and the
-    rest is null.
+    Nulls are skipped, as in SQL (rule A6). Of no value at all the counts are 0, a list is
+    empty, and the rest is null; so is the variance of a sample of one value.
 
     Attributes:
         name: The result's column.
         function: What is computed.
         column: The value column.
+        percentage: For `percentile`: which, from 0 to 1.
+
+    Raises:
+        ValueError: A percentage out of range, or where none belongs.
     """
 
     name: str
-    function: Function
+    function: Function | UserAggregate
     column: str
+    percentage: float | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the percentage."""
+        check_percentage(self.function, self.percentage)
 
     def __str__(self) -> str:
-        return f"{self.function.value}({self.column})"
+        arguments = [self.column]
+        if self.percentage is not None:
+            arguments.append(str(self.percentage))
+        return f"{function_name(self.function)}({', '.join(arguments)})"
 
     def result_type(self, column_type: str) -> str:
-        """The Spark type of the result for a column of this type (bigint or double).
+        """The Spark type of the result for a column of this type.
+
+        Args:
+            column_type: As Spark writes it: 'bigint', 'decimal(10,2)'.
 
         Raises:
             ValueError: The function does not take such a column.
         """
-        if self.function is Function.COUNT:
+        function = self.function
+        if function is Function.COUNT:  # of a column of any type
             return "bigint"
-        if column_type not in ("bigint", "double"):
-            raise ValueError(
-                f"{self}: column {self.column!r} is of type {column_type}; "
-                f"{self.function.value} takes bigint or double"
-            )
-        return "double" if self.function is Function.AVG else column_type
+        kind = self._orderable(column_type)
+        if isinstance(function, UserAggregate):
+            return function.result_type
+        if function is Function.COUNT_DISTINCT:
+            return "bigint"
+        if function in _ITS_COLUMNS_TYPE:
+            return column_type
+        if function is Function.COLLECT_LIST:
+            return f"array<{column_type}>"
+        if not kind.is_number:
+            raise self._refusal(column_type, "numbers: tinyint to bigint, float, double, decimal")
+        return _number_type(function, kind)
+
+    def _orderable(self, column_type: str) -> ColumnType:
+        taken = "types with an order: numbers, text, times, booleans, binary, structs of these"
+        try:
+            kind = parse_type(column_type)
+        except ValueError:
+            raise self._refusal(column_type, taken) from None
+        if not kind.is_orderable:
+            raise self._refusal(column_type, taken)
+        return kind
+
+    def _refusal(self, column_type: str, taken: str) -> ValueError:
+        return ValueError(
+            f"{self}: column {self.column!r} is of type {column_type}; "
+            f"{function_name(self.function)} takes {taken}"
+        )
 
 
-def parse_aggregate(name: str, text: str) -> Aggregate:
-    """Reads an aggregate from text such as ``'avg(dep_delay)'``.
+def _number_type(function: Function, kind: ColumnType) -> str:
+    """The type of a sum, mean and the like; decimals grow as Spark's own do."""
+    if function is Function.SUM and kind.is_integer:
+        return "bigint"
+    if kind.name == "decimal" and function is Function.SUM:
+        return _decimal(kind.precision + 10, kind.scale)
+    if kind.name == "decimal" and function is Function.AVG:
+        return _decimal(kind.precision + 4, kind.scale + 4)
+    return "double"
+
+
+def _decimal(precision: int, scale: int) -> str:
+    return f"decimal({min(MAX_DECIMAL_DIGITS, precision)},{min(MAX_DECIMAL_DIGITS, scale)})"
+
+
+def function_name(function: Function | UserAggregate) -> str:
+    """How a function is called in text."""
+    return "user_aggregate" if isinstance(function, UserAggregate) else function.value
+
+
+def check_percentage(function: Function | UserAggregate, percentage: float | None) -> None:
+    """Refuses a percentage that is no number from 0 to 1, and one where none belongs.
 
     Raises:
-        ValueError: No call of a function, or an unknown one; names the value and the cure.
+        ValueError: Names the percentage.
     """
-    known = ", ".join(function.value for function in Function)
-    call = _CALL.fullmatch(text)
-    if call is None:
-        raise ValueError(
-            f"{text!r} is no aggregate; write one as 'avg(column)', with one of {known}"
-        )
-    if call["function"].lower() not in set(Function):
-        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
-    if call["column"] == "*":
-        raise ValueError(f"{text!r}: record_count is there without asking; name a column")
-    return Aggregate(name, Function(call["function"].lower()), call["column"])
+    if function is not Function.PERCENTILE:
+        if percentage is not None:
+            raise ValueError(f"percentage: {function_name(function)} takes none")
+    elif isinstance(percentage, bool) or not isinstance(percentage, (int, float)):
+        raise ValueError(f"percentage: {percentage!r} is no number; write one from 0 to 1")
+    elif not 0 <= percentage <= 1:
+        raise ValueError(f"percentage: {percentage!r} is not from 0 to 1; the median is at 0.5")

@@ -43,16 +43,31 @@ def whole_groups(
 
 
 def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
-    """Where each run of equal group columns starts, and the number of rows at the end."""
+    """Where each run of equal group columns starts, and the number of rows at the end.
+
+    As Spark compares keys: nulls are equal to each other, NaN equals NaN, and structs are equal
+    where all their fields are.
+    """
     differs = np.zeros(max(table.num_rows - 1, 0), np.bool_)
     for name in by:
-        column = table.column(name).combine_chunks()
-        earlier, later = column.slice(0, len(differs)), column.slice(1)
-        one_null = np.not_equal(*(_array(pc.is_null(side)) for side in (earlier, later)))
-        unequal = pc.fill_null(pc.not_equal(earlier, later), False)
-        differs |= one_null | _array(unequal)
+        differs |= _differs_from_next(table.column(name).combine_chunks())
     return np.concatenate(([0], np.flatnonzero(differs) + 1, [table.num_rows])).astype(np.int64)
 
 
+def _differs_from_next(column: pa.Array) -> np.ndarray:
+    """Which values but the last are not equal to the next one."""
+    earlier, later = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
+    differs: np.ndarray = np.not_equal(*(_array(pc.is_null(side)) for side in (earlier, later)))
+    if pa.types.is_struct(column.type):
+        for field in column.flatten():
+            differs |= _differs_from_next(field)
+        return differs
+    differs |= _array(pc.fill_null(pc.not_equal(earlier, later), False))
+    if pa.types.is_floating(column.type):
+        nans = [_array(pc.fill_null(pc.is_nan(side), False)) for side in (earlier, later)]
+        differs &= ~(nans[0] & nans[1])
+    return differs
+
+
 def _array(values: pa.Array) -> np.ndarray:
-    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
+    return np.array(values.to_numpy(zero_copy_only=False), np.bool_)

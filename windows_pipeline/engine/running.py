@@ -17,7 +17,7 @@ _LOW_MASK = (1 << 32) - 1
 
 def running_count(windows: Windows, valid: np.ndarray) -> np.ndarray:
     """How many values of each window are not null."""
-    return _difference(windows, valid.astype(np.int64))
+    return running_total(windows, valid.astype(np.int64))
 
 
 def running_sum_of_integers(
@@ -29,12 +29,13 @@ def running_sum_of_integers(
     64 bits where high fits 32.
     """
     kept = np.where(valid, values, 0)
-    low = _difference(windows, kept & _LOW_MASK)
-    high = _difference(windows, kept >> 32) + (low >> 32)
+    low = running_total(windows, kept & _LOW_MASK)
+    high = running_total(windows, kept >> 32) + (low >> 32)
     return high, low & _LOW_MASK
 
 
-def _difference(windows: Windows, values: np.ndarray) -> np.ndarray:
+def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
+    """Sums of integers of up to 32 bits and a sign, which no chunk is too long for."""
     by_entry = np.concatenate(([0], np.cumsum(values[windows.enter_order])))
     by_time = np.concatenate(([0], np.cumsum(values)))
     inside: np.ndarray = by_entry[windows.entered] - by_time[windows.left]

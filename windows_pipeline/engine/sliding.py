@@ -1,4 +1,4 @@
-"""Sliding windows of records in Spark: one shuffle, one sort, one pass (rules B2 to B8)."""
+"""Sliding windows of the pipeline's records (rules B2 to B8)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.sliding_kernel import Closing, SlidingKernel
+from windows_pipeline.engine.chunk import Closing, Target
+from windows_pipeline.engine.evaluation import evaluate
 from windows_pipeline.windows import SlidingWindows
 
 
@@ -41,55 +41,15 @@ def sliding_windows(
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
 ) -> DataFrame:
-    """Computes the windows that each target unit changed or closed, as it left them.
+    """Computes the windows that each target unit changed or closed; see `evaluate`.
 
     Args:
-        records: One row a record and target: `target` (int, a key of `closings`), `key` (any
-            type that sorts), `event_time_ms` and `close_time_ms` (bigint; the close time met
-            on arrival, null for none), `is_new` (boolean: came with the target unit), and the
-            columns that the aggregates take.
+        records: What `stream_time.records_to_read` gives.
         spec: The windows.
-        aggregates: What to compute; columns of bigint or double.
+        aggregates: What to compute.
         closings: By target, the close times before and after it.
-
-    Returns:
-        `target`, `key`, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
-        `last_event_time_ms` (null in an empty window), `record_count`, the aggregates, and
-        `closed`, in no order. And, with all those but target and key null, a row for each
-        distinct `uncounted_time_ms` and `uncounted_close_ms` of partly late records that
-        settled with the target and that no window counts (rule A5).
-
-    Raises:
-        ArithmeticError: When it runs: a sum of integers overflows bigint (rule G2).
     """
-    columns = list(dict.fromkeys(aggregate.column for aggregate in aggregates))
-    grouped = ["target", "key"]
-    by_time = [*grouped, "event_time_ms"]
-    kept = records.where(~is_late(spec) & ~is_uncovered(spec)).select(
-        *by_time, "close_time_ms", "is_new", *columns
-    )
-    in_order = kept.repartition(*grouped).sortWithinPartitions(*by_time)
-    schema = _result_schema(records.schema, aggregates)
-    return in_order.mapInArrow(SlidingKernel(spec, aggregates, closings), schema)
-
-
-def _result_schema(records: T.StructType, aggregates: Sequence[Aggregate]) -> T.StructType:
-    fields = [
-        T.StructField("target", T.IntegerType()),
-        T.StructField("key", records["key"].dataType),
-        T.StructField("window_start_ms", T.LongType()),
-        T.StructField("window_end_ms", T.LongType()),
-        T.StructField("first_event_time_ms", T.LongType()),
-        T.StructField("last_event_time_ms", T.LongType()),
-        T.StructField("record_count", T.LongType()),
-    ]
-    for aggregate in aggregates:
-        column_type = records[aggregate.column].dataType.simpleString()
-        result = aggregate.result_type(column_type)
-        fields.append(
-            T.StructField(aggregate.name, T.DoubleType() if result == "double" else T.LongType())
-        )
-    fields.append(T.StructField("closed", T.BooleanType()))
-    fields.append(T.StructField("uncounted_time_ms", T.LongType()))
-    fields.append(T.StructField("uncounted_close_ms", T.LongType()))
-    return T.StructType(fields)
+    # What no window counts need not be moved.
+    in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
+    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
+    return evaluate(in_time, targets, ["key"], aggregates)

@@ -133,6 +133,15 @@ def sweep(
 
 
 @numba.njit(cache=True)
+def entry_order(starts: np.ndarray, enter_ms: np.ndarray) -> np.ndarray:
+    """The records of each group in the order of their first window."""
+    order = np.arange(len(enter_ms))
+    for g in range(len(starts) - 1):
+        _sort_by_entry(order, enter_ms, starts[g], starts[g + 1])
+    return order
+
+
+@numba.njit(cache=True)
 def _sort_by_entry(enter_order: np.ndarray, enter_ms: np.ndarray, low: int, high: int) -> None:
     """Orders a group's records by entry; without partly late ones they are so already."""
     for r in range(low + 1, high):

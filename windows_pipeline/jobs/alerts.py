@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.sliding import reach_ms, sliding_windows
-from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
 from windows_pipeline.jobs.arrivals import Arrivals

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.sliding import reach_ms
-from windows_pipeline.engine.sliding_kernel import Closing
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,

@@ -1,26 +1,38 @@
 """What the records themselves say of each window, by other code than made the windows.
 
-The engine's kernel walks two pointers over each key's records; this counts, in SQL, what had
-entered by a window's end less what had left. The two agree or a check fails.
+The engine's kernel walks two pointers over each key's records; this counts, by binary search,
+what had entered by a window's end less what had left. The two agree or a check fails.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windows_pipeline.engine.sliding import is_late, is_uncovered
+from windows_pipeline.quality.evidence_kernel import EvidenceKernel
 from windows_pipeline.windows import SlidingWindows
 
+_GROUPED = ("target", "key")
+_RECORD_COLUMNS = (*_GROUPED, "event_time_ms", "close_time_ms", "is_new")
 _WINDOW_COLUMNS = (
-    "target",
-    "key",
+    *_GROUPED,
     "window_start_ms",
     "window_end_ms",
     "first_event_time_ms",
     "last_event_time_ms",
     "record_count",
     "closed",
+)
+_ADDED = (
+    T.StructType()
+    .add("recount", T.LongType())
+    .add("recount_first_ms", T.LongType())
+    .add("recount_last_ms", T.LongType())
+    .add("departed_on_bound", T.BooleanType())
+    .add("near_partly_late", T.LongType())
+    .add("held", T.BooleanType())
 )
 
 
@@ -35,90 +47,22 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
 
     Returns:
         A row a window (`is_window`), its columns and: `recount`, `recount_first_ms`,
-        `recount_last_ms` of the records in it; `departed_on_bound`, whether a record left
-        just before it; `near_partly_late`, how many partly late records are within reach.
-        And a row a new record (not `is_window`): `target`, `key`, `event_time_ms`,
-        `close_time_ms`, `held`, whether a window holds it.
+        `recount_last_ms` of the records in it (the times are null where there are none; where
+        partly late ones are near, the first is only a lower bound); `departed_on_bound`,
+        whether a record left just before it; `near_partly_late`, how many partly late records
+        are within reach. And a row a new record (not `is_window`): `target`, `key`,
+        `event_time_ms`, `close_time_ms`, `held`, whether a window holds it. Milliseconds and
+        counts are bigint; what a row has no value for is null. In no order.
     """
-    in_order = (
-        windows.select(*_WINDOW_COLUMNS)
-        .withColumn("at_ms", F.col("window_end_ms"))
-        .withColumn("is_window", F.lit(True))
+    in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(
+        *_RECORD_COLUMNS, F.lit(False).alias("is_window")
     )
-    return _beside(_steps(records, spec).unionByName(in_order, allowMissingColumns=True), spec)
-
-
-def _steps(records: DataFrame, spec: SlidingWindows) -> DataFrame:
-    """What each record does to the count as window ends go on: enter, leave, come near."""
-    reach = F.lit(spec.time_difference_ms)
-    time_ms, close_ms = F.col("event_time_ms"), F.col("close_time_ms")
-    left_end_ms = time_ms
-    if spec.first_window_start_ms is not None:
-        left_end_ms = F.greatest(time_ms, F.lit(spec.first_window_start_ms) + reach)
-    leaves_ms = time_ms + reach + 1
-    enter = _step(F.greatest(left_end_ms, close_ms), inside=1, entered_ms=time_ms)
-    leave = _step(leaves_ms, inside=-1, left_ms=leaves_ms)
-    # A partly late record touches the windows that end while it could be in one, and the next.
-    near = _step(left_end_ms, near=1)
-    far = _step(leaves_ms + 1, near=-1)
-    in_time = F.array(enter, leave)
-    return (
-        records.where(~is_late(spec) & ~is_uncovered(spec))
-        .withColumn(
-            "step",
-            F.explode(
-                F.when(close_ms > left_end_ms, F.array(enter, leave, near, far)).otherwise(in_time)
-            ),
-        )
-        .select(
-            "target",
-            "key",
-            "step.*",
-            F.when(F.col("step.entered_ms").isNotNull(), F.col("is_new")).alias("is_new"),
-            "event_time_ms",
-            "close_time_ms",
-            F.lit(False).alias("is_window"),
-        )
-    )
-
-
-def _step(
-    at_ms: Column,
-    inside: int = 0,
-    near: int = 0,
-    entered_ms: Column | None = None,
-    left_ms: Column | None = None,
-) -> Column:
-    none = F.lit(None).cast("bigint")
-    return F.struct(
-        at_ms.alias("at_ms"),
-        F.lit(inside).alias("inside"),
-        F.lit(near).alias("near"),
-        (none if entered_ms is None else entered_ms).alias("entered_ms"),
-        (none if left_ms is None else left_ms).alias("left_ms"),
-    )
-
-
-def _beside(steps: DataFrame, spec: SlidingWindows) -> DataFrame:
-    by_key = Window.partitionBy("target", "key")
-    # A window comes after the steps of its own last instant; going back, before them.
-    so_far = by_key.orderBy("at_ms", "is_window").rowsBetween(Window.unboundedPreceding, 0)
-    from_here = by_key.orderBy(F.desc("at_ms"), F.desc("is_window")).rowsBetween(
-        Window.unboundedPreceding, 0
-    )
-    next_leave = F.min("left_ms").over(from_here)
-    next_window = F.min("window_end_ms").over(from_here)
-    last_end = F.col("event_time_ms") + F.lit(spec.time_difference_ms)
-    return (
-        steps.withColumn("recount", F.sum("inside").over(so_far))
-        .withColumn("recount_last_ms", F.max("entered_ms").over(so_far))
-        .withColumn("departed_on_bound", F.max("left_ms").over(so_far).eqNullSafe(F.col("at_ms")))
-        .withColumn("near_partly_late", F.coalesce(F.sum("near").over(so_far), F.lit(0)))
-        .withColumn("recount_first_ms", next_leave - F.lit(spec.time_difference_ms) - 1)
-        .withColumn("held", F.coalesce(next_window <= last_end, F.lit(False)))
-        .where(F.col("is_window") | F.col("is_new"))
-        .drop("inside", "entered_ms", "left_ms", "near", "at_ms")
-    )
+    to_judge = windows.select(*_WINDOW_COLUMNS, F.lit(True).alias("is_window"))
+    rows = in_time.unionByName(to_judge, allowMissingColumns=True)
+    given = [field for field in rows.schema if field.name != "is_new"]
+    # Within a key any order does: only whole keys must come together.
+    grouped = rows.repartition(*_GROUPED).sortWithinPartitions(*_GROUPED)
+    return grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
 
 
 def account_for_records(

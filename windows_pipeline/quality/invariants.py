@@ -57,7 +57,7 @@ def window_checks(windows: Windows) -> list[Check]:
             "A window's count, first and last event time are those of the raw records that "
             "count in it (rules B4, B5)",
             # Where partly late ones are near, the evidence only bounds the first one.
-            "SELECT * FROM {batch} WHERE record_count <> coalesce(recount, 0) OR (recount > 0 "
+            "SELECT * FROM {batch} WHERE record_count <> recount OR (recount > 0 "
             "AND (NOT last_event_time_ms <=> recount_last_ms "
             "OR NOT coalesce(first_event_time_ms >= recount_first_ms, FALSE) "
             "OR near_partly_late = 0 AND first_event_time_ms <> recount_first_ms))",

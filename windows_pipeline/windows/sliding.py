@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from windows_pipeline.durations import Duration, duration_ms, duration_text
-
-
-class TimeWindow(NamedTuple):
-    """A window's bounds in event time, milliseconds; both belong to it (rule B2)."""
-
-    start_ms: int
-    end_ms: int
+from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.windows.arguments import (
+    require_flag,
+    require_instant_or_none,
+    require_not_negative,
+    require_positive,
+)
+from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,10 @@ class SlidingWindows:
 
     def __post_init__(self) -> None:
         """Checks the arguments (rule B1)."""
-        for name, ms in (("time_difference", self.time_difference_ms), ("grace", self.grace_ms)):
-            if type(ms) is not int:
-                raise ValueError(f"{name}: {ms!r} is no whole number of milliseconds; use an int")
-        if self.time_difference_ms <= 0:
-            raise ValueError(
-                f"time_difference: {duration_text(self.time_difference_ms)!r} must be above zero"
-            )
-        if self.grace_ms < 0:
-            raise ValueError(f"grace: {duration_text(self.grace_ms)!r} must not be negative")
+        require_positive("time_difference", self.time_difference_ms)
+        require_not_negative("grace", self.grace_ms)
+        require_instant_or_none("first_window_start_ms", self.first_window_start_ms)
+        require_flag("emit_empty", self.emit_empty)
 
     @classmethod
     def with_time_difference_and_grace(
@@ -78,9 +73,23 @@ class SlidingWindows:
             emit_empty,
         )
 
+    @classmethod
+    def of(cls, size: Duration) -> ForwardSlidingWindows:
+        """Makes the windows as KIP-450 first drafted them: forward ones (rule B7).
+
+        Raises:
+            ValueError: See `ForwardSlidingWindows.of`.
+        """
+        return ForwardSlidingWindows.of(size)
+
     @property
     def grace_period_ms(self) -> int:
         """The grace, by the KIP's name."""
+        return self.grace_ms
+
+    @property
+    def close_delay_ms(self) -> int:
+        """How far the close time lies behind stream time (rule A3)."""
         return self.grace_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, TimeWindow]:

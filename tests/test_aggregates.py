@@ -1,0 +1,252 @@
+"""Aggregates as they are written, and the types that they take and give."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql.connect import functions as F  # whose columns need no session
+
+from windows_pipeline.aggregates import (
+    Aggregate,
+    Aggregation,
+    Function,
+    UserAggregate,
+    avg,
+    collect_list,
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    median,
+    min_,
+    parse_aggregate,
+    percentile,
+    stddev,
+    stddev_pop,
+    sum_,
+    user_aggregate,
+    var_pop,
+    variance,
+)
+from windows_pipeline.aggregates.column_type import ColumnType, parse_type
+
+TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "bigint")
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "function", "name"),
+    [
+        (count(), Function.COUNT, "count"),
+        (count("amount"), Function.COUNT, "count_amount"),
+        (count_distinct("amount"), Function.COUNT_DISTINCT, "count_distinct_amount"),
+        (sum_("amount"), Function.SUM, "sum_amount"),
+        (min_("amount"), Function.MIN, "min_amount"),
+        (max_("amount"), Function.MAX, "max_amount"),
+        (avg("amount"), Function.AVG, "avg_amount"),
+        (variance("amount"), Function.VARIANCE, "variance_amount"),
+        (var_pop("amount"), Function.VAR_POP, "var_pop_amount"),
+        (stddev("amount"), Function.STDDEV, "stddev_amount"),
+        (stddev_pop("amount"), Function.STDDEV_POP, "stddev_pop_amount"),
+        (first("amount"), Function.FIRST, "first_amount"),
+        (last("amount"), Function.LAST, "last_amount"),
+        (collect_list("amount"), Function.COLLECT_LIST, "collect_list_amount"),
+        (percentile("amount", 0.95), Function.PERCENTILE, "percentile_amount_0_95"),
+        (median("amount"), Function.MEDIAN, "median_amount"),
+        (user_aggregate("amount", TOTAL), TOTAL, "user_aggregate_amount"),
+    ],
+)
+def test_an_aggregation_has_a_name(
+    aggregation: Aggregation, function: Function | UserAggregate, name: str
+) -> None:
+    """Rule G1: one of each; an alias and a condition leave the rest as it is."""
+    assert (aggregation.function, aggregation.result_name) == (function, name)
+    assert aggregation.condition is None
+    filtered = aggregation.where("amount > 0").alias("x")
+    assert (filtered.result_name, filtered.condition) == ("x", "amount > 0")
+    assert (filtered.function, filtered.column, filtered.percentage) == (
+        aggregation.function,
+        aggregation.column,
+        aggregation.percentage,
+    )
+
+
+def test_a_name_that_is_no_plain_one_needs_an_alias() -> None:
+    """Also an expression; nothing is made up from its text."""
+    nested = sum_("address.number")
+    assert nested.name is None
+    with pytest.raises(ValueError, match=r"sum of address\.number has no name; .*alias"):
+        _ = nested.result_name
+    assert nested.alias("numbers").result_name == "numbers"
+    assert percentile("address.number", 0.5).name is None
+
+
+def test_an_expression_needs_an_alias() -> None:
+    """A Column has no name that one would want in a table."""
+    doubled = sum_(F.col("amount") * 2)
+    with pytest.raises(ValueError, match=r"sum of .* has no name; give it one with \.alias"):
+        _ = doubled.result_name
+    assert doubled.alias("twice").where(F.col("amount") > 0).result_name == "twice"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sum_(None), "column: None is none; pass a column's name or a Column"),  # type: ignore[arg-type]
+        (lambda: count(count()), "column: Aggregation.* is none; pass"),  # type: ignore[arg-type]
+        (lambda: Aggregation(Function.SUM), "column: sum needs one"),
+        (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
+        (lambda: percentile("a", float("nan")), "percentage: nan is not from 0 to 1"),
+        (lambda: percentile("a", "0.5"), "percentage: '0.5' is no number"),  # type: ignore[arg-type]
+        (lambda: percentile("a", True), "percentage: True is no number"),
+        (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none"),
+        (lambda: sum_("a").alias(""), "name: '' is no name"),
+        (lambda: sum_("a").where("b").where("c"), "condition: there is one already"),
+        (
+            lambda: user_aggregate("a", replace(TOTAL, skip_nulls=False)).where("b"),
+            "condition: an aggregate that takes nulls has none",
+        ),
+        (lambda: replace(TOTAL, merge=None), "merge: None is no function"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, inverse=1), "inverse: 1 is no function"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, result_type="number"), "result_type: 'number' is no column type"),
+    ],
+)
+def test_a_mistake_is_told_where_it_is_made(make: Callable[[], Any], message: str) -> None:
+    """The argument and its value by name."""
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("bigint", ColumnType("bigint")),
+        ("INTEGER", ColumnType("int")),
+        ("decimal(38, 10)", ColumnType("decimal", 38, 10)),
+        ("decimal", ColumnType("decimal", 10, 0)),
+        ("array<string>", ColumnType("array", fields=(("element", ColumnType("string")),))),
+        (
+            "struct<a:int, B decimal(3,1)>",
+            ColumnType(
+                "struct", fields=(("a", ColumnType("int")), ("B", ColumnType("decimal", 3, 1)))
+            ),
+        ),
+    ],
+)
+def test_types_are_read_as_spark_writes_them(text: str, kind: ColumnType) -> None:
+    assert parse_type(text) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "number",
+        "bigint)",
+        "decimal(39,0)",
+        "decimal(3,4)",
+        "decimal(a)",
+        "array<",
+        "array<>",
+        "struct<>",
+        "struct<a>",
+        "struct<a:int",
+        "map<string,int>",
+        "string collate UTF8_LCASE",
+    ],
+)
+def test_what_is_no_type_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no column type that aggregates know; they know"):
+        parse_type(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "column_type", "result_type"),
+    [
+        (Function.COUNT, "map<string,int>", "bigint"),
+        (Function.COUNT_DISTINCT, "date", "bigint"),
+        (Function.SUM, "tinyint", "bigint"),
+        (Function.SUM, "float", "double"),
+        (Function.AVG, "bigint", "double"),
+        (Function.MIN, "float", "float"),
+        (Function.MAX, "timestamp_ntz", "timestamp_ntz"),
+        (Function.FIRST, "struct<a:int>", "struct<a:int>"),
+        (Function.COLLECT_LIST, "decimal(3,1)", "array<decimal(3,1)>"),
+        (Function.VARIANCE, "decimal(3,1)", "double"),
+        (Function.MEDIAN, "smallint", "double"),
+        (TOTAL, "string", "bigint"),
+    ],
+)
+def test_result_type(
+    function: Function | UserAggregate, column_type: str, result_type: str
+) -> None:
+    """Rules G1 and G2."""
+    assert Aggregate("x", function, "a").result_type(column_type) == result_type
+
+
+@pytest.mark.parametrize(
+    ("function", "column_type", "takes"),
+    [
+        (Function.SUM, "string", "sum takes numbers"),
+        (Function.AVG, "boolean", "avg takes numbers"),
+        (Function.MEDIAN, "timestamp", "median takes numbers"),
+        (Function.STDDEV, "struct<a:int>", "stddev takes numbers"),
+        (Function.MAX, "array<int>", "max takes types with an order"),
+        (Function.COUNT_DISTINCT, "struct<a:array<int>>", "count_distinct takes types with an"),
+        (Function.FIRST, "map<string,int>", "first takes types with an order"),
+        (TOTAL, "variant", "user_aggregate takes types with an order"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_refused(
+    function: Function | UserAggregate, column_type: str, takes: str
+) -> None:
+    """When the query is planned, not in a worker."""
+    message = rf"\(a\): column 'a' is of type {column_type}; {takes}"
+    with pytest.raises(ValueError, match=message):
+        Aggregate("x", function, "a").result_type(column_type)
+
+
+@pytest.mark.parametrize(
+    ("text", "aggregate"),
+    [
+        ("avg(a)", Aggregate("x", Function.AVG, "a")),
+        (" COUNT_DISTINCT ( a ) ", Aggregate("x", Function.COUNT_DISTINCT, "a")),
+        ("var_samp(a)", Aggregate("x", Function.VARIANCE, "a")),
+        ("stddev_samp(a)", Aggregate("x", Function.STDDEV, "a")),
+        ("percentile(a, 0.95)", Aggregate("x", Function.PERCENTILE, "a", 0.95)),
+        ("percentile(a,1)", Aggregate("x", Function.PERCENTILE, "a", 1.0)),
+        ("median(a)", Aggregate("x", Function.MEDIAN, "a")),
+    ],
+)
+def test_text_is_read(text: str, aggregate: Aggregate) -> None:
+    assert parse_aggregate("x", text) == aggregate
+    assert parse_aggregate("x", str(aggregate)) == aggregate
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a", "is no aggregate; write one as 'avg.column.', with one of count, count_distinct"),
+        ("mean(a)", "unknown aggregate 'mean'; use one of count, count_distinct, sum, min"),
+        ("collect_list(a)", "unknown aggregate 'collect_list'"),
+        ("count(*)", "record_count is there without asking"),
+        ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
+        ("percentile(a, 95)", "95.0 is not from 0 to 1"),
+        ("percentile(a, half)", "'half' is no number"),
+        ("avg(a, 0.5)", "percentage: avg takes none"),
+    ],
+)
+def test_what_is_no_aggregate_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_aggregate("x", text)
+
+
+def test_the_package_does_not_import_spark() -> None:
+    """So that a definition costs nothing before Spark is there."""
+    code = "import sys, windows_pipeline.aggregates; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,98 @@
+"""Golden cases through the Spark engine, as the conformance command runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from golden_cases import GOLDEN, KINDS
+from windows_pipeline.conformance.__main__ import app
+
+CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
+KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]
+FLINK = [GOLDEN / "flink" / "group_time.jsonl"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def agreed() -> list[object]:
+    return [part for path in CONTRACT for part in ("--agreed-with", path)]
+
+
+def ids(path: Path) -> set[str]:
+    return {json.loads(line)["id"] for line in path.read_text().splitlines()}
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
+    """All of the contract's cases, and Kafka's own where the contract gives the same."""
+    result = run(*CONTRACT, *KAFKA, *agreed())
+    assert result.exit_code == 0, result.output
+    contract = [json.loads(line) for path in CONTRACT for line in path.read_text().splitlines()]
+    agreeing = {case["id"] for case in contract if case["agrees_with"] is not None}
+    kafka = set().union(*map(ids, KAFKA))
+    number = len(contract) + len(agreeing & kafka)
+    assert result.output.splitlines()[-1] == f"{number} passed, 0 failed"
+
+
+@pytest.mark.usefixtures("spark")
+def test_flinks_batch_answers_pass() -> None:
+    result = run(*FLINK)
+    assert result.exit_code == 0, result.output
+    assert (
+        result.output.splitlines()[-1] == f"{len(set().union(*map(ids, FLINK)))} passed, 0 failed"
+    )
+
+
+def case(**changes: object) -> dict[str, object]:
+    return {
+        "id": "one",
+        "engine": "contract",
+        "window": {"kind": "tumbling", "size_ms": 10, "grace_ms": 0},
+        "input": [{"offset": 0, "partition": 0, "key": "k", "timestamp": 3, "value": 1}],
+        "final": [],
+        "open": [{"key": "k", "start": 0, "end": 10, "offsets": [0]}],
+        "dropped": [],
+        **changes,
+    }
+
+
+WRONG = {
+    "one: final: missing": case(
+        final=[{"key": "k", "start": 0, "end": 10, "offsets": [0]}], open=[]
+    ),
+    "one: open: not expected": case(open=[]),
+    "offsets=(0, 1)": case(open=[{"key": "k", "start": 0, "end": 10, "offsets": [0, 1]}]),
+    "one: dropped: missing 0": case(dropped=[0]),
+    "one: refused: unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
+    "one: refused: size: '0 seconds' must be above zero": case(
+        window={"kind": "tumbling", "size_ms": 0}
+    ),
+    "one: expected a refusal, got an answer": case(error="0: IllegalArgumentException"),
+}
+
+
+def test_each_difference_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    del spark
+    file = tmp_path / "wrong.jsonl"
+    file.write_text("\n".join(json.dumps(one) for one in WRONG.values()))
+    result = run(file)
+    assert result.exit_code == 1
+    for told in WRONG:
+        assert told in result.output
+    assert result.output.splitlines()[-1] == f"0 passed, {len(WRONG)} failed"
+
+
+@pytest.mark.parametrize("text", ["{", '{"id": "x"}', "[1]"])
+def test_what_is_no_case_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "broken.jsonl"
+    file.write_text(f"\n{text}\n")
+    result = run(file)
+    assert result.exit_code == 2
+    assert f"{file}:2: no case" in result.output

@@ -1,0 +1,281 @@
+"""The specifications of forward, hopping, tumbling and session windows (rules B1, B7, B9, C1, D1).
+
+Those of sliding windows are in test_sliding_spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindow,
+    TimeWindows,
+    WindowSpec,
+)
+
+Make = Callable[[Any], WindowSpec]
+
+TUMBLING = TimeWindows.of_size_with_no_grace("10 ms")
+
+# Every argument that is a duration, by how it is given and by the name that an error gives it.
+POSITIVE: dict[str, tuple[str, Make]] = {
+    "forward": ("size", SlidingWindows.of),
+    "tumbling": ("size", lambda value: TimeWindows.of_size_and_grace(value, "1 ms")),
+    "tumbling, no grace": ("size", TimeWindows.of_size_with_no_grace),
+    "hopping": ("advance", TUMBLING.advance_by),
+    "sessions": ("gap", lambda gap: SessionWindows.of_inactivity_gap_and_grace(gap, "1 ms")),
+    "sessions, no grace": ("gap", SessionWindows.of_inactivity_gap_with_no_grace),
+}
+NOT_NEGATIVE: dict[str, tuple[str, Make]] = {
+    "forward, grace": ("grace", SlidingWindows.of("1 hour").grace),
+    "tumbling, grace": ("grace", lambda value: TimeWindows.of_size_and_grace("1 hour", value)),
+    "sessions, grace": (
+        "grace",
+        lambda value: SessionWindows.of_inactivity_gap_and_grace("1 hour", value),
+    ),
+}
+DURATIONS = POSITIVE | NOT_NEGATIVE
+
+# The same by the constructors, in whole milliseconds.
+POSITIVE_MS: dict[str, tuple[str, Make]] = {
+    "sliding": ("time_difference", lambda ms: SlidingWindows(ms, 0)),
+    "forward": ("size", ForwardSlidingWindows),
+    "time windows": ("size", lambda ms: TimeWindows(ms, 1, 0)),
+    "advance": ("advance", lambda ms: TimeWindows(1, ms, 0)),
+    "sessions": ("gap", lambda ms: SessionWindows(ms, 0)),
+}
+NOT_NEGATIVE_MS: dict[str, tuple[str, Make]] = {
+    "sliding": ("grace", lambda ms: SlidingWindows(1, ms)),
+    "forward": ("grace", lambda ms: ForwardSlidingWindows(1, ms)),
+    "time windows": ("grace", lambda ms: TimeWindows(1, 1, ms)),
+    "sessions": ("grace", lambda ms: SessionWindows(1, ms)),
+}
+INSTANTS: dict[str, Make] = {
+    "sliding": lambda at: SlidingWindows(1, 0, at),
+    "time windows": lambda at: TimeWindows(1, 1, 0, at),
+}
+FLAGS: dict[str, Make] = {
+    "sliding": lambda flag: SlidingWindows(1, 0, None, flag),
+    "time windows": lambda flag: TimeWindows(1, 1, 0, None, flag),
+}
+
+TIMES_MS = st.integers(-100, 100)
+LENGTHS_MS = st.integers(1, 30)
+
+
+def refusal(make: Make, value: object) -> str:
+    with pytest.raises(ValueError, match=r".") as refused:
+        make(value)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "make"), DURATIONS.values(), ids=DURATIONS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "soon",
+        "",
+        "1.5 ms",
+        None,
+        10,
+        timedelta(microseconds=1),
+        timedelta(microseconds=1500),
+        timedelta.max,
+    ],
+)
+def test_refuses_what_is_no_duration_by_argument_and_value(
+    name: str, make: Make, value: object
+) -> None:
+    # B1; parts smaller than a millisecond are no durations.
+    message = refusal(make, value)
+    assert message.startswith(f"{name}: ")
+    assert repr(value) in message
+
+
+@pytest.mark.parametrize(("name", "make"), DURATIONS.values(), ids=DURATIONS)
+def test_refuses_negative_durations(name: str, make: Make) -> None:
+    assert refusal(make, "-1 hour").startswith(f"{name}: '-1 hour'")
+
+
+@pytest.mark.parametrize(("name", "make"), POSITIVE.values(), ids=POSITIVE)
+def test_refuses_lengths_of_zero(name: str, make: Make) -> None:
+    assert refusal(make, timedelta(0)).startswith(f"{name}: '0 seconds'")
+
+
+@pytest.mark.parametrize("make", [make for _, make in NOT_NEGATIVE.values()], ids=NOT_NEGATIVE)
+def test_no_grace_is_allowed(make: Make) -> None:
+    assert make("0 ms").grace_period_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [*POSITIVE_MS.values(), *NOT_NEGATIVE_MS.values()],
+    ids=[*POSITIVE_MS, *(f"{kind}, grace" for kind in NOT_NEGATIVE_MS)],
+)
+@pytest.mark.parametrize("value", [1.5, 10.0, True, "10", None, 2**53 + 1, 2**63, -1, -(2**63)])
+def test_constructors_take_whole_milliseconds_that_cannot_overflow(
+    name: str, make: Make, value: object
+) -> None:
+    # 2**53 ms more than any event time is still far from the end of 64 bits.
+    assert refusal(make, value).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(("name", "make"), POSITIVE_MS.values(), ids=POSITIVE_MS)
+def test_lengths_from_a_millisecond_on_are_allowed(name: str, make: Make) -> None:
+    assert make(1) != make(2**53)
+    assert refusal(make, 0).startswith(f"{name}: '0 seconds'")
+
+
+@pytest.mark.parametrize("make", INSTANTS.values(), ids=INSTANTS)
+@pytest.mark.parametrize("value", [0.0, "0", False, 2**61 + 1, -(2**61) - 1])
+def test_refuses_a_first_window_start_that_is_no_time(make: Make, value: object) -> None:
+    message = refusal(make, value)
+    assert message.startswith("first_window_start_ms: ")
+    assert repr(value) in message
+
+
+@pytest.mark.parametrize("make", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_refuses_an_emit_empty_that_is_no_flag(make: Make, value: object) -> None:
+    assert refusal(make, value) == f"emit_empty: {value!r} is neither True nor False"
+
+
+@pytest.mark.parametrize(
+    ("first", "same", "other"),
+    [
+        (
+            SlidingWindows.of("60 minutes").grace("1 day"),
+            SlidingWindows.of(timedelta(hours=1)).grace(timedelta(days=1)),
+            SlidingWindows.of("60 minutes"),
+        ),
+        (
+            TimeWindows.of_size_and_grace("1 hour", "2 hours").advance_by("10 minutes"),
+            TimeWindows.of_size_and_grace(timedelta(hours=1), timedelta(hours=2)).advance_by(
+                timedelta(minutes=10)
+            ),
+            TimeWindows.of_size_and_grace("1 hour", "2 hours"),
+        ),
+        (
+            TimeWindows.of_size_with_no_grace("1 hour", first_window_start_ms=0, emit_empty=True),
+            TimeWindows.of_size_and_grace(
+                "60 minutes", "0 ms", first_window_start_ms=0, emit_empty=True
+            ),
+            TimeWindows.of_size_with_no_grace("1 hour", emit_empty=True),
+        ),
+        (
+            SessionWindows.of_inactivity_gap_with_no_grace("1 hour"),
+            SessionWindows.of_inactivity_gap_and_grace("60 minutes", timedelta(0)),
+            SessionWindows.of_inactivity_gap_and_grace("1 hour", "1 ms"),
+        ),
+    ],
+)
+def test_equality_hash_and_text_go_by_the_values(
+    first: WindowSpec, same: WindowSpec, other: WindowSpec
+) -> None:
+    # B9.
+    assert first == same
+    assert len({first, same, other}) == 2
+    assert repr(first) == repr(same) != repr(other)
+    assert first != other
+
+
+def test_text_names_the_values() -> None:
+    # B9.
+    assert repr(SlidingWindows.of("1 hour")) == "ForwardSlidingWindows(size_ms=3600000, grace_ms=0)"
+    assert repr(TimeWindows.of_size_with_no_grace("1 hour").advance_by("1 minute")) == (
+        "TimeWindows(size_ms=3600000, advance_ms=60000, grace_ms=0, "
+        "first_window_start_ms=None, emit_empty=False)"
+    )
+    sessions = SessionWindows.of_inactivity_gap_and_grace("1 hour", "1 minute")
+    assert repr(sessions) == "SessionWindows(gap_ms=3600000, grace_ms=60000)"
+
+
+def test_kinds_of_the_same_numbers_are_not_equal() -> None:
+    assert len({SlidingWindows(5, 1), ForwardSlidingWindows(5, 1), SessionWindows(5, 1)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        (ForwardSlidingWindows(5), "grace_ms"),
+        (TUMBLING, "advance_ms"),
+        (SessionWindows(5, 0), "gap_ms"),
+    ],
+)
+def test_is_frozen(spec: WindowSpec, name: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(spec, name, 3)
+
+
+def test_grace_is_none_unless_it_is_given() -> None:
+    # B7 for the forward ones.
+    assert SlidingWindows.of("1 hour").grace_period_ms == 0
+    assert SlidingWindows.of("1 hour").grace("1 second").grace_period_ms == 1_000
+    assert TimeWindows.of_size_with_no_grace("1 hour").grace_period_ms == 0
+    assert TimeWindows.of_size_and_grace("1 hour", "1 second").grace_period_ms == 1_000
+    assert SessionWindows.of_inactivity_gap_with_no_grace("1 hour").grace_period_ms == 0
+
+
+def test_advance_by_keeps_the_rest() -> None:
+    hopping = TimeWindows(10, 10, 3, first_window_start_ms=-7, emit_empty=True).advance_by("4 ms")
+    assert hopping == TimeWindows(10, 4, 3, first_window_start_ms=-7, emit_empty=True)
+
+
+def test_grace_keeps_the_size() -> None:
+    assert SlidingWindows.of("4 ms").grace("2 ms") == ForwardSlidingWindows(4, 2)
+
+
+@given(TIMES_MS, LENGTHS_MS, LENGTHS_MS, st.none() | TIMES_MS)
+def test_time_windows_are_those_among_all_starts_that_hold_the_time(
+    time_ms: int, size_ms: int, advance_ms: int, first_ms: int | None
+) -> None:
+    # C1: [start, start + size) at each multiple of the advance, also below 0; none in a gap.
+    spec = TimeWindows(size_ms, advance_ms, 0, first_window_start_ms=first_ms)
+    assert spec.windows_for(time_ms) == tuple(
+        TimeWindow(start, start + size_ms)
+        for start in range(time_ms - size_ms - 1, time_ms + size_ms + 1)
+        if start % advance_ms == 0
+        and start <= time_ms < start + size_ms
+        and (first_ms is None or start >= first_ms)
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "starts"), [(-1, (-4, -2)), (0, (-2, 0)), (1, (-2, 0)), (2, (0, 2)), (-4, (-6, -4))]
+)
+def test_starts_below_zero_are_floored(time_ms: int, starts: tuple[int, ...]) -> None:
+    # C1: -1 lies in [-2, 2), not in one that starts at 0.
+    windows = TimeWindows.of_size_with_no_grace("4 ms").advance_by("2 ms").windows_for(time_ms)
+    assert tuple(window.start_ms for window in windows) == starts
+
+
+def test_a_time_in_a_gap_has_no_window() -> None:
+    # C1: FLIP-11's Slide allows an advance above the size.
+    spec = TimeWindows.of_size_with_no_grace("2 ms").advance_by("5 ms")
+    assert [bool(spec.windows_for(time_ms)) for time_ms in range(-5, 5)] == [
+        *(True, True, False, False, False),
+        *(True, True, False, False, False),
+    ]
+
+
+@given(TIMES_MS, LENGTHS_MS)
+def test_a_forward_window_starts_at_the_record(time_ms: int, size_ms: int) -> None:
+    # B7: [t, t + size].
+    windows = ForwardSlidingWindows(size_ms).windows_for(time_ms)
+    assert windows == (TimeWindow(time_ms, time_ms + size_ms),)
+
+
+@given(TIMES_MS, LENGTHS_MS)
+def test_a_session_alone_is_its_record(time_ms: int, gap_ms: int) -> None:
+    # D1: the bounds are the first and the last record.
+    assert SessionWindows(gap_ms, 0).windows_for(time_ms) == (TimeWindow(time_ms, time_ms),)

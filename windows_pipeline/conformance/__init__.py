@@ -1,0 +1,1 @@
+"""Runs golden cases through the Spark engine and compares the answers."""

@@ -1,0 +1,72 @@
+"""`python -m windows_pipeline.conformance FILE.jsonl ...`: the engine against golden cases."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windows_pipeline.conformance.cases import Case, CaseError, agreements, read_cases
+from windows_pipeline.conformance.run import answer, differences
+from windows_pipeline.session import start_session
+from windows_pipeline.settings import SettingsError, load_settings
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    files: Annotated[list[Path], typer.Argument(help="Files of cases, one JSON object a line.")],
+    agreed_with: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Contract cases: of engines' cases, runs only those that these agree with."
+        ),
+    ] = None,
+) -> None:
+    """Runs the cases through the Spark engine and prints each difference.
+
+    Ends with the line 'N passed, N failed'; exit status 1 where any failed.
+    """
+    try:
+        read = {path: read_cases(path) for path in files}
+        agreed = set().union(*(agreements(path) for path in agreed_with or []))
+        read = {path: _only_agreed(of_file, agreed) for path, of_file in read.items()}
+        settings = load_settings(Path.cwd())
+    except (CaseError, SettingsError, OSError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise SystemExit(2) from None
+    cases = dict(enumerate(case for of_file in read.values() for case in of_file))
+    # Spark's warnings are not answers.
+    os.environ.setdefault("SPARK_LOG_LEVEL", "ERROR")
+    spark = start_session(settings)
+    found = answer(spark, cases)
+    failed = set()
+    for number, case in cases.items():
+        lines = differences(case, found.get(number))
+        for line in lines:
+            typer.echo(line)
+        if lines:
+            failed.add(number)
+    number = 0
+    for path, of_file in read.items():
+        own = range(number, number + len(of_file))
+        number += len(of_file)
+        typer.echo(f"{path}: {len(set(own) - failed)} of {len(of_file)} passed")
+    typer.echo(f"{len(cases) - len(failed)} passed, {len(failed)} failed")
+    if failed:
+        raise SystemExit(1)
+
+
+def _only_agreed(cases: list[Case], agreed: set[tuple[str, str]]) -> list[Case]:
+    """Leaves out what an engine that is known to agree elsewhere answered otherwise."""
+    engines = {engine for engine, _ in agreed}
+    return [
+        case for case in cases if case.engine not in engines or (case.engine, case.id) in agreed
+    ]
+
+
+if __name__ == "__main__":
+    app()

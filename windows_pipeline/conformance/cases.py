@@ -1,0 +1,198 @@
+"""Golden cases: input records, a window's definition, and the answer that is expected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
+
+
+class CaseError(Exception):
+    """A file holds no case, or one that can't be read; the message says where and why."""
+
+
+class Record(NamedTuple):
+    """An input record; the key as JSON text, null for none."""
+
+    offset: int
+    partition: int
+    key: str | None
+    timestamp: int
+
+
+class Answer(NamedTuple):
+    """A window of an answer, with the offsets of its records."""
+
+    key: str | None
+    start: int
+    end: int
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case, read as its engine means it.
+
+    Attributes:
+        id: Its name.
+        engine: Whose answer is expected; `contract` for the contract's own.
+        records: The records in the order of arrival; those that count.
+        spec: The windows; None for a kind or an argument that is refused.
+        refusal: Why it is refused.
+        is_batch: Whether the input is whole: every record on time, every window closed.
+        session_end_after_gap: Whether a session ends a gap after its last record.
+        expected: What is compared, by field: lists of `Answer` or of offsets.
+        refusal_expected: Whether the engine that answered refused it as well.
+    """
+
+    id: str
+    engine: str
+    records: tuple[Record, ...]
+    spec: WindowSpec | None
+    refusal: str | None
+    is_batch: bool
+    session_end_after_gap: bool
+    expected: Mapping[str, list[Any]]
+    refusal_expected: bool
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Reads a file of cases, one JSON object a line.
+
+    Raises:
+        CaseError: A line is no case.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise CaseError(f"{path}: can't be read: {error.strerror}") from None
+    cases = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            cases.append(_case(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CaseError(f"{path}:{number}: no case: {error!r}") from None
+    return cases
+
+
+def agreements(path: Path) -> set[tuple[str, str]]:
+    """By the contract's cases, which engine gave the same answer to which id (`agrees_with`)."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    read = (json.loads(line) for line in lines if line.strip())
+    return {(_engine(case["agrees_with"]), case["id"]) for case in read if case.get("agrees_with")}
+
+
+def _engine(text: str) -> str:
+    """An engine's name without its version."""
+    return text.split(" ", maxsplit=1)[0]
+
+
+def _case(raw: dict[str, Any]) -> Case:
+    engine = _engine(raw["engine"])
+    is_kafka, is_flink = engine == "kafka-streams", engine == "flink"
+    window = dict(raw["window"])
+    if is_kafka:  # its windows start at 0 (rules B6, C1)
+        window.setdefault("first_window_start_ms", 0)
+    spec, refusal = _spec(window)
+    unusable = set(raw.get("unusable", []))
+    keyed = raw.get("keyed", True)
+    records = tuple(
+        Record(
+            record["offset"],
+            record.get("partition", 0),
+            _key(record["key"]) if keyed else None,
+            record["timestamp"],
+        )
+        for record in raw["input"]
+        if record["offset"] not in unusable
+    )
+    return Case(
+        raw["id"],
+        engine,
+        records,
+        spec,
+        refusal,
+        is_flink,
+        is_flink,
+        _expected(raw, is_kafka=is_kafka, is_flink=is_flink),
+        "error" in raw,
+    )
+
+
+def _expected(raw: dict[str, Any], *, is_kafka: bool, is_flink: bool) -> dict[str, list[Any]]:
+    if "error" in raw:
+        return {}
+    if is_flink:
+        return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
+    final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
+    if is_kafka:  # which of them are final differs: its suppression emits one step early
+        if raw["window"]["kind"] == "sliding":  # its default retention forgets windows early
+            final = _answers(raw.get("long_retention", {}).get("final", raw["final"]))
+        return {"windows": sorted(final + still_open, key=repr)}
+    expected = {"final": final, "open": still_open}
+    expected |= {name: raw[name] for name in ("dropped", "partially_late") if name in raw}
+    return expected
+
+
+def _answers(rows: list[dict[str, Any]]) -> list[Answer]:
+    found = [
+        Answer(_key(row["key"]), row["start"], row["end"], tuple(row["offsets"])) for row in rows
+    ]
+    return sorted(found, key=repr)
+
+
+def _key(key: object) -> str | None:
+    return None if key is None else json.dumps(key)
+
+
+def _spec(window: dict[str, Any]) -> tuple[WindowSpec | None, str | None]:
+    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec]] = {
+        "sliding": _sliding,
+        "hopping": _time,
+        "tumbling": _time,
+        "session": _session,
+    }
+    kind = window["kind"]
+    if kind not in kinds:
+        return None, f"unknown kind of window {kind!r}; known are {', '.join(kinds)}"
+    try:
+        return kinds[kind](window), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def _sliding(window: dict[str, Any]) -> WindowSpec:
+    if "size_ms" in window:  # the KIP's first draft (rule B7)
+        return ForwardSlidingWindows(window["size_ms"], window.get("grace_ms", 0))
+    return SlidingWindows(
+        window["time_difference_ms"],
+        window["grace_ms"],
+        window.get("first_window_start_ms"),
+        window.get("emit_empty", False),
+    )
+
+
+def _time(window: dict[str, Any]) -> WindowSpec:
+    return TimeWindows(
+        window["size_ms"],
+        window.get("advance_ms", window["size_ms"]),
+        window.get("grace_ms", 0),
+        window.get("first_window_start_ms"),
+        window.get("emit_empty", False),
+    )
+
+
+def _session(window: dict[str, Any]) -> WindowSpec:
+    return SessionWindows(window["gap_ms"], window.get("grace_ms", 0))

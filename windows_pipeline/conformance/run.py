@@ -1,0 +1,138 @@
+"""Answers many cases in a few Spark jobs: each case is a target of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.engine.chunk import Target
+from windows_pipeline.engine.evaluation import evaluate, late
+from windows_pipeline.engine.placement import place
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.windows import SessionWindows, WindowSpec
+
+_OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
+_ARRIVAL = ["partition", "offset"]
+_END_OF_TIME_MS = -NEVER_MS
+
+
+@dataclass
+class Answers:
+    """What the engine answers to a case, by the fields of the format."""
+
+    final: list[Answer] = field(default_factory=list)
+    open: list[Answer] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    partially_late: list[int] = field(default_factory=list)
+
+    @property
+    def windows(self) -> list[Answer]:
+        """Final and open ones together."""
+        return sorted(self.final + self.open, key=repr)
+
+
+def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+    """Answers cases whose windows are known.
+
+    Args:
+        spark: The session.
+        cases: The cases, by a number of their own.
+    """
+    specs = {number: case.spec for number, case in cases.items() if case.spec is not None}
+    targets = {number: Target(spec) for number, spec in specs.items()}
+    answers = {number: Answers() for number in specs}
+    records = _records(spark, {number: cases[number] for number in specs}).persist()
+    try:
+        for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
+            if row.window_end_ms is None:
+                continue
+            case, spec = cases[row.target], specs[row.target]
+            end_ms = row.window_end_ms
+            if case.session_end_after_gap and isinstance(spec, SessionWindows):
+                end_ms += spec.gap_ms
+            window = Answer(row.key, row.window_start_ms, end_ms, tuple(sorted(row.offsets)))
+            side = answers[row.target].final if row.closed else answers[row.target].open
+            side.append(window)
+        for row in late(records, targets, ["key"], _ARRIVAL).where("reason = 'late'").collect():
+            answers[row.target].dropped.append(row.offset)
+        for row in records.where("close_time_ms IS NOT NULL").collect():
+            if _is_partly_late(specs[row.target], row.event_time_ms, row.close_time_ms):
+                answers[row.target].partially_late.append(row.offset)
+    finally:
+        records.unpersist()
+    for found in answers.values():
+        found.final.sort(key=repr)
+        found.open.sort(key=repr)
+        found.dropped.sort()
+        found.partially_late.sort()
+    return answers
+
+
+def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
+    if isinstance(spec, SessionWindows):
+        return False
+    placement = place(spec, np.array([time_ms]), np.array([close_ms]))
+    return bool(placement.partly_late[0])
+
+
+def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
+    """The cases' records with the close times that they met and left (rules A2 to A4)."""
+    rows = [(number, *record) for number, case in cases.items() for record in case.records]
+    schema = "target int, offset bigint, partition int, key string, event_time_ms bigint"
+    definitions = [
+        (number, case.spec.close_delay_ms, case.is_batch)
+        for number, case in cases.items()
+        if case.spec is not None
+    ]
+    delays = spark.createDataFrame(definitions, "target int, delay_ms bigint, is_batch boolean")
+    partition = Window.partitionBy("target", "partition")
+    so_far = partition.orderBy("offset").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    records = (
+        spark.createDataFrame(rows, schema)
+        .withColumn("stream_time_ms", F.max("event_time_ms").over(so_far))
+        .withColumn("partition_max_ms", F.max("event_time_ms").over(partition))
+        .join(F.broadcast(delays), "target")
+    )
+    slowest_ms = F.min("partition_max_ms").over(Window.partitionBy("target"))
+    on_time = F.lit(None).cast("bigint")
+    return records.select(
+        "target",
+        "offset",
+        "partition",
+        "key",
+        "event_time_ms",
+        F.when(F.col("is_batch"), on_time)
+        .otherwise(F.col("stream_time_ms") - F.col("delay_ms"))
+        .alias("close_time_ms"),
+        F.when(F.col("is_batch"), F.lit(_END_OF_TIME_MS))
+        .otherwise(slowest_ms - F.col("delay_ms"))
+        .alias("close_after_ms"),
+    )
+
+
+def differences(case: Case, found: Answers | None) -> Sequence[str]:
+    """What differs from what was expected, a line a window or offset list; none if it passes."""
+    if case.refusal is not None or found is None:
+        if case.refusal_expected:
+            return []
+        return [f"{case.id}: refused: {case.refusal}"]
+    if case.refusal_expected:
+        return [f"{case.id}: expected a refusal, got an answer"]
+    if not case.expected:
+        return [f"{case.id}: holds no answer that can be compared"]
+    lines = []
+    for name, expected in case.expected.items():
+        got = getattr(found, name)
+        if got == expected:
+            continue
+        lines += [f"{case.id}: {name}: missing {one}" for one in expected if one not in got]
+        lines += [f"{case.id}: {name}: not expected {one}" for one in got if one not in expected]
+        if len(lines) == 0:
+            lines.append(f"{case.id}: {name}: expected {expected}, got {got}")
+    return lines

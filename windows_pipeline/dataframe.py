@@ -1,0 +1,242 @@
+"""Windows on any DataFrame: `events.transform(aggregate(windows, ...))`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windows_pipeline.aggregates import Aggregation, UserAggregate
+from windows_pipeline.engine.chunk import Target
+from windows_pipeline.engine.evaluation import evaluate, late
+from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
+from windows_pipeline.windows import SessionWindows, WindowSpec
+
+Transform = Callable[[DataFrame], DataFrame]
+
+_BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One input of `cogroup`.
+
+    Attributes:
+        events: Its records.
+        by: The key's column or columns.
+        event_time: The column of the event time, see `aggregate`.
+        of: What is computed of its records.
+        arrival: How they came; None where all are on time.
+    """
+
+    events: DataFrame
+    by: str | Sequence[str]
+    event_time: str
+    of: Sequence[Aggregation]
+    arrival: Arrival | None = None
+
+
+def aggregate(
+    windows: WindowSpec,
+    *,
+    by: str | Sequence[str],
+    event_time: str,
+    of: Sequence[Aggregation],
+    arrival: Arrival | None = None,
+) -> Transform:
+    """Windows of each key's records, with aggregates: a function for `DataFrame.transform`.
+
+    Without `arrival` every record is on time, and stream time is the largest event time of
+    all. With it each record meets the close time of its arrival, and counts in the windows
+    that were not closed then (rule A5); `late_records` gives those that none counts.
+
+    Args:
+        windows: The windows.
+        by: The column or columns of the key; nulls are a value (rule A6). None of them (an
+            empty list) for windows over all records.
+        event_time: The column of the event time: a timestamp (finer parts than milliseconds
+            are cut off), or a bigint of milliseconds.
+        of: What to compute, from `windows_pipeline.aggregates`.
+        arrival: How records came.
+
+    Returns:
+        Of a DataFrame, every window as it stands (rule E1), in no order: the key's columns;
+        `window_start`, `window_end`, `first_event_time` and `last_event_time` (of the event
+        time's type; the last two null in an empty window), for sessions `session_timeout`
+        (the end and the gap); `record_count` (bigint); the aggregates; and `closed`
+        (boolean), whether it is final: `until_window_closes` keeps these.
+
+    Raises:
+        ValueError: A column of no fitting type, or two results of one name. When Spark runs
+            it: an event time is null (rule A6).
+        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+    """
+
+    def transform(events: DataFrame) -> DataFrame:
+        return cogroup(windows, [Stream(events, by, event_time, of, arrival)])
+
+    return transform
+
+
+def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
+    """Windows over the records of several streams, each with its own aggregates.
+
+    As Kafka Streams' `CogroupedKStream.windowedBy`: a window holds the records of all
+    streams. Each stream is a source partition of its own, or several (rule A1), and the
+    slowest one holds windows open (rule A4).
+
+    Args:
+        windows: The windows.
+        streams: The streams, with keys and event times of the same types.
+
+    Returns:
+        See `aggregate`; the key's columns have the names that the first stream gives them.
+
+    Raises:
+        ValueError: See `aggregate`; or streams that don't fit together.
+    """
+    inputs = [_input(stream) for stream in streams]
+    _require_alike(inputs)
+    first = inputs[0]
+    names = [f"value_{number}_" for number in range(len(inputs))]
+    aggregates = [
+        one for each, prefix in zip(inputs, names, strict=True) for one in each.aggregates(prefix)
+    ]
+    _require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
+    frames = [
+        each.records(prefix, source)
+        for source, (each, prefix) in enumerate(zip(inputs, names, strict=True))
+    ]
+    records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    keys = [f"key_{place}" for place in range(len(first.by))]
+    timed = _timed(records, windows, inputs)
+    found = evaluate(timed, {0: Target(windows)}, keys, aggregates, _arrival(windows, first))
+    found = found.where(F.col("window_end_ms").isNotNull())
+    return found.select(
+        *(F.col(key).alias(name) for key, name in zip(keys, first.by, strict=True)),
+        *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
+        *_session_timeout(windows, first),
+        "record_count",
+        *(F.col(f"`{one.name}`") for one in aggregates),
+        "closed",
+    )
+
+
+def late_records(
+    windows: WindowSpec, *, by: str | Sequence[str], event_time: str, arrival: Arrival
+) -> Transform:
+    """The records that no window counts, with the reason (rule A5): for `DataFrame.transform`.
+
+    Args:
+        windows: The windows.
+        by: See `aggregate`.
+        event_time: See `aggregate`.
+        arrival: How records came.
+
+    Returns:
+        Of a DataFrame, those of its rows, in no order, with `reason`: `late`, all its windows
+        were closed when it came; `uncovered`, it lies between windows or before the first;
+        `uncounted`, it was in time for some window, but none was made. And `stream_time` and
+        `close_time` that it met (of the event time's type), `late_by_ms` (bigint), how far its
+        event time lay behind the close time.
+
+    Raises:
+        ValueError: See `aggregate`; or a column is there already that is to be added.
+    """
+
+    def transform(events: DataFrame) -> DataFrame:
+        own = Input(events, _names(by), event_time, (), arrival)
+        added = ("reason", "stream_time", "close_time", "late_by_ms")
+        _require_distinct([*events.columns, *added])
+        records = own.records(
+            "value_", 0, F.struct(*(F.col(f"`{n}`") for n in events.columns)).alias("record")
+        )
+        keys = [f"key_{place}" for place in range(len(own.by))]
+        timed = _timed(records, windows, [own])
+        found = late(timed, {0: Target(windows)}, keys, _arrival(windows, own))
+        delayed = found.withColumn(
+            "stream_time_ms", F.col("close_time_ms") + F.lit(windows.close_delay_ms)
+        )
+        return delayed.select(
+            "record.*",
+            "reason",
+            own.instant("stream_time_ms").alias("stream_time"),
+            own.instant("close_time_ms").alias("close_time"),
+            (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
+        )
+
+    return transform
+
+
+def _input(stream: Stream) -> Input:
+    return Input(stream.events, _names(stream.by), stream.event_time, stream.of, stream.arrival)
+
+
+def _names(by: str | Sequence[str]) -> list[str]:
+    return [by] if isinstance(by, str) else list(by)
+
+
+def _timed(records: DataFrame, windows: WindowSpec, inputs: Sequence[Input]) -> DataFrame:
+    return with_close_times(records, windows.close_delay_ms, inputs[0].arrival)
+
+
+def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:
+    """What orders arrival; only sessions ask, and only where records can be late (rule D2)."""
+    asks = isinstance(windows, SessionWindows) and first.arrival is not None
+    return ARRIVAL_COLUMNS if asks else ()
+
+
+def _result_names(windows: WindowSpec) -> list[str]:
+    timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
+    return [*_BOUNDS, *timeout, "record_count", "closed"]
+
+
+def _session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
+    if not isinstance(windows, SessionWindows):
+        return []
+    return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
+
+
+def _require_alike(inputs: Sequence[Input]) -> None:
+    """Refuses streams whose keys or times differ, or of which only some say how they came."""
+    if not inputs:
+        raise ValueError("streams: there is none; pass at least one")
+    first = inputs[0]
+    for number, other in enumerate(inputs):
+        name = f"streams[{number}]"
+        _require_same_types(f"{name}: its key", other.key_types, first.key_types)
+        _require_same_types(f"{name}: its event time", [other.time_type], [first.time_type])
+        if (other.arrival is None) != (first.arrival is None):
+            raise ValueError(f"streams[{number}]: give every stream an arrival, or none")
+        if other.idle_after != first.idle_after:
+            raise ValueError(f"streams[{number}]: idle_after differs from the first stream's")
+        if len(inputs) > 1 and any(_takes_nulls(one) for one in other.of):
+            raise ValueError(
+                f"streams[{number}]: an aggregate that takes nulls would see the other "
+                "streams' records as such; skip nulls"
+            )
+
+
+def _takes_nulls(aggregation: Aggregation) -> bool:
+    function = aggregation.function
+    return isinstance(function, UserAggregate) and not function.skip_nulls
+
+
+def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.DataType]) -> None:
+    if list(own) != list(first):
+        texts = [", ".join(kind.simpleString() for kind in kinds) for kinds in (own, first)]
+        raise ValueError(
+            f"{what} is of type {texts[0]}, the first stream's of {texts[1]}; cast one"
+        )
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    # Spark does not tell names apart by case.
+    twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
+    if twice:
+        raise ValueError(f"{twice[0]!r} would be the name of two columns; rename one with alias")

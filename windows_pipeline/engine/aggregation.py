@@ -1,0 +1,143 @@
+"""Aggregates over the windows of a chunk, whatever kind of window made them (rules G1, G2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from windows_pipeline.engine.running import running_count, running_largest
+from windows_pipeline.engine.running_order import (
+    running_distinct_count,
+    running_lists,
+    running_percentile,
+)
+from windows_pipeline.engine.sums import mean_of, sum_of, variance_of
+from windows_pipeline.engine.user_aggregation import aggregate_of_user
+from windows_pipeline.engine.values import (
+    as_array,
+    doubles_of,
+    is_valid,
+    places_by_time_and_value,
+    plain,
+    value_codes,
+)
+from windows_pipeline.engine.windowed_records import WindowedRecords
+
+__all__ = ["WindowedRecords", "aggregate_windows", "event_time_bounds", "parts_of"]
+
+PART_WINDOWS = 1 << 20
+"""How many windows a part holds."""
+PART_VALUES = 1 << 22
+"""How many values the lists of one part hold in all, unless a single one is longer."""
+
+
+def parts_of(
+    records: WindowedRecords, aggregates: Sequence[Aggregate]
+) -> Iterator[WindowedRecords]:
+    """The windows in parts that fit in memory.
+
+    Hopping windows can be many more than records, and the lists of a chunk hold each record as
+    many times as there are windows with it.
+    """
+    windows = records.windows
+    cuts = set(range(PART_WINDOWS, len(windows.group), PART_WINDOWS))
+    if any(aggregate.function is Function.COLLECT_LIST for aggregate in aggregates):
+        part = np.cumsum(windows.entered - windows.left) // PART_VALUES
+        cuts.update((np.flatnonzero(np.diff(part)) + 1).tolist())
+    for start, end in pairwise([0, *sorted(cuts), len(windows.group)]):
+        yield records.part(start, end)
+
+
+def event_time_bounds(records: WindowedRecords) -> tuple[pa.Array, pa.Array]:
+    """The first and the last event time in each window, in ms; null in an empty one."""
+    times, every = records.time_ms, np.ones(len(records.time_ms), np.bool_)
+    first = running_largest(records.windows, ~times, every)
+    last = running_largest(records.windows, times, every)
+    return _taken(pa.array(times), first), _taken(pa.array(times), last)
+
+
+def aggregate_windows(
+    aggregate: Aggregate, column: pa.Array | pa.ChunkedArray, records: WindowedRecords
+) -> pa.Array:
+    """Computes an aggregate of each window.
+
+    Args:
+        aggregate: What to compute.
+        column: The value of each record, of a type that the aggregate takes.
+        records: The records and the windows.
+
+    Returns:
+        A value a window, of the type that `Aggregate.result_type` says.
+
+    Raises:
+        ArithmeticError: A sum or mean does not fit its type (rule G2).
+        RuntimeError: A user's function raised.
+        TypeError: A user's result is not of its type.
+        Each names aggregate and window.
+    """
+    values, function = plain(as_array(column)), aggregate.function
+    if isinstance(function, UserAggregate):
+        return aggregate_of_user(aggregate, function, values, records)
+    match function:
+        case Function.COUNT:
+            return pa.array(running_count(records.windows, is_valid(values)))
+        case Function.COUNT_DISTINCT:
+            return _distinct_count(values, records)
+        case Function.COLLECT_LIST:
+            return _lists(values, records)
+        case Function.MIN | Function.MAX | Function.FIRST | Function.LAST:
+            return _extreme(function, values, records)
+        case Function.PERCENTILE | Function.MEDIAN:
+            return _percentile(aggregate, values, records)
+        case Function.SUM:
+            return sum_of(aggregate, values, records)
+        case Function.AVG:
+            return mean_of(aggregate, values, records)
+        case _:
+            return variance_of(function, values, records)
+
+
+def _extreme(function: Function, values: pa.Array, records: WindowedRecords) -> pa.Array:
+    """The smallest or largest by value, or by event time and then value."""
+    by_value = function in (Function.MIN, Function.MAX)
+    codes = value_codes(values) if by_value else _places(values, records)
+    if function in (Function.MIN, Function.FIRST):
+        codes = ~codes
+    return _taken(values, running_largest(records.windows, codes, is_valid(values)))
+
+
+def _lists(values: pa.Array, records: WindowedRecords) -> pa.Array:
+    places = _places(values, records)
+    offsets, listed = running_lists(records.windows, places, is_valid(values))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(listed)))
+
+
+def _taken(values: pa.Array, record: np.ndarray) -> pa.Array:
+    """The value of each window's record, null where that is -1."""
+    return values.take(pa.array(record, mask=record < 0))
+
+
+def _places(values: pa.Array, records: WindowedRecords) -> np.ndarray:
+    return places_by_time_and_value(
+        records.starts, records.time_ms, value_codes(values), is_valid(values)
+    )
+
+
+def _distinct_count(values: pa.Array, records: WindowedRecords) -> pa.Array:
+    encoded = pa.array(value_codes(values)).dictionary_encode()
+    codes, code_count = np.array(encoded.indices), len(encoded.dictionary)
+    valid = is_valid(values)
+    return pa.array(running_distinct_count(records.windows, codes, valid, code_count))
+
+
+def _percentile(aggregate: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
+    percentage = 0.5 if aggregate.percentage is None else float(aggregate.percentage)
+    codes, valid = value_codes(values), is_valid(values)
+    found = running_percentile(
+        records.starts, records.windows, codes, doubles_of(values), valid, percentage
+    )
+    return pa.array(found, mask=running_count(records.windows, valid) == 0)

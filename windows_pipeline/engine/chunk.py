@@ -1,0 +1,142 @@
+"""Whole groups of records, as NumPy arrays, with the windows that are wanted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.windows import WindowSpec
+from windows_pipeline.windows.arguments import MAX_INSTANT_MS
+
+
+class Closing(NamedTuple):
+    """The close times before and after the unit that windows are computed for (rule A4)."""
+
+    before_ms: int
+    after_ms: int
+
+
+class Target(NamedTuple):
+    """The windows that are wanted, and the close times around the unit that they are for.
+
+    All windows of a whole input are those of one unit: before it nothing was closed.
+    """
+
+    windows: WindowSpec
+    close_before_ms: int = NEVER_MS
+    close_after_ms: int = NEVER_MS
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole groups of records that the same windows are wanted of.
+
+    Attributes:
+        spec: The windows.
+        table: The records, by group and event time.
+        starts: Where each group's records begin; one more entry for the end of the last.
+        time_ms: Event times.
+        close_ms: The close time that each record met; `NEVER_MS` for none.
+        is_new: Whether the record came with the target unit.
+        close_before_ms: By group, the close time before that unit.
+        close_after_ms: By group, the close time after it.
+    """
+
+    spec: WindowSpec
+    table: pa.Table
+    starts: np.ndarray
+    time_ms: np.ndarray
+    close_ms: np.ndarray
+    is_new: np.ndarray
+    close_before_ms: np.ndarray
+    close_after_ms: np.ndarray
+
+    def only(self, kept: np.ndarray) -> Chunk:
+        """The chunk with the records of a mask; groups without any are left out."""
+        if kept.all():
+            return self
+        before = np.concatenate(([0], np.cumsum(kept)))[self.starts]
+        some = np.diff(before) > 0
+        return Chunk(
+            self.spec,
+            self.table.filter(pa.array(kept)),
+            np.concatenate((before[:-1][some], before[-1:])),
+            self.time_ms[kept],
+            self.close_ms[kept],
+            self.is_new[kept],
+            self.close_before_ms[some],
+            self.close_after_ms[some],
+        )
+
+
+def chunks_of(
+    table: pa.Table, starts: np.ndarray, targets: Mapping[int, Target]
+) -> Iterator[Chunk]:
+    """Splits sorted records where other windows are wanted of them.
+
+    Args:
+        table: The columns of `evaluation.evaluate`'s records, by target, group and time.
+        starts: Where each group's records begin; one more entry for the end of the last.
+        targets: What is wanted, by target.
+
+    Raises:
+        ValueError: An event time is null or out of range.
+    """
+    numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+    known, of_group = np.unique(numbers, return_inverse=True)
+    wanted = [targets[int(number)] for number in known]
+    before_ms = np.array([target.close_before_ms for target in wanted], np.int64)[of_group]
+    after_ms = np.array([target.close_after_ms for target in wanted], np.int64)[of_group]
+    if "close_after_ms" in table.column_names:
+        after_ms = np.array(table.column("close_after_ms"), np.int64)[starts[:-1]]
+    time_ms = _times(table)
+    rows = table.num_rows
+    close_ms = (
+        np.array(table.column("close_time_ms").fill_null(NEVER_MS), np.int64)
+        if "close_time_ms" in table.column_names
+        else np.full(rows, NEVER_MS)
+    )
+    is_new = (
+        np.array(table.column("is_new"), np.bool_)
+        if "is_new" in table.column_names
+        else np.ones(rows, np.bool_)
+    )
+    specs = [target.windows for target in wanted]
+    changes = np.flatnonzero(np.diff(of_group)) + 1
+    others = [int(i) for i in changes if specs[of_group[i]] != specs[of_group[i - 1]]]
+    cuts = [0, *others, len(numbers)]
+    for first, last in pairwise(cuts):
+        low, high = int(starts[first]), int(starts[last])
+        yield Chunk(
+            specs[of_group[first]],
+            table.slice(low, high - low),
+            starts[first : last + 1] - low,
+            time_ms[low:high],
+            close_ms[low:high],
+            is_new[low:high],
+            before_ms[first:last],
+            after_ms[first:last],
+        )
+
+
+def _times(table: pa.Table) -> np.ndarray:
+    column = table.column("event_time_ms")
+    if column.null_count:
+        raise ValueError(
+            f"{column.null_count} records have no event time; reject them first, "
+            "as in where(event_time IS NOT NULL)"
+        )
+    bounds = pc.min_max(column).as_py()
+    for time_ms in bounds.values():
+        if abs(time_ms) > MAX_INSTANT_MS:
+            raise ValueError(
+                f"event time {time_ms} ms is out of range; at most {MAX_INSTANT_MS} ms"
+            )
+    return np.array(column, np.int64)

@@ -1,0 +1,87 @@
+"""Exact sums and means of decimals, for many windows at once (rule G2).
+
+A number is a sign and a list of digits of 32 bits, the lowest first, each an array over the
+windows; so nothing wraps, however large a sum gets on the way.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.engine.running import running_total
+from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.engine.values import decimal_words
+
+_DIGIT_BITS = 32
+_DIGIT_MASK = (1 << _DIGIT_BITS) - 1
+
+
+class Wide(NamedTuple):
+    """Whole numbers of any length, one a window."""
+
+    negative: np.ndarray
+    digits: list[np.ndarray]
+
+    def fits(self, precision: int) -> np.ndarray:
+        """Which are of at most so many decimal digits."""
+        less = np.zeros(len(self.negative), np.bool_)
+        bound = 10**precision
+        for digit in self.digits:
+            limit = bound & _DIGIT_MASK
+            less = np.where(digit == limit, less, digit < limit)
+            bound >>= _DIGIT_BITS
+        return less
+
+    def over(self, divisor: np.ndarray, factor: int) -> Wide:
+        """The numbers times a factor below 2**31 by divisors below 2**31, rounded half up."""
+        product, carry = [], np.zeros_like(divisor)
+        for digit in self.digits:
+            carry = digit * factor + carry
+            product.append(carry & _DIGIT_MASK)
+            carry = carry >> _DIGIT_BITS
+        product.append(carry)
+        quotient, rest = [], np.zeros_like(divisor)
+        for digit in reversed(product):
+            whole, rest = np.divmod(rest << _DIGIT_BITS | digit, divisor)
+            quotient.append(whole)
+        return Wide(self.negative, _carried(quotient[::-1], 2 * rest >= divisor))
+
+    def decimals(self, kind: pa.DataType, null: np.ndarray) -> pa.Array:
+        """The numbers, of at most 38 digits, as the digits of decimals without their point."""
+        low = self.digits[0] | self.digits[1] << _DIGIT_BITS
+        high = self.digits[2] | self.digits[3] << _DIGIT_BITS
+        negated = np.where(low == 0, -high, ~high)
+        words = np.stack(
+            [np.where(self.negative, -low, low), np.where(self.negative, negated, high)], axis=1
+        )
+        valid = pa.array(~null).buffers()[1]
+        return pa.Array.from_buffers(kind, len(null), [valid, pa.py_buffer(words)])
+
+
+def running_sum_of_decimals(windows: Windows, column: pa.Array) -> Wide:
+    """Each window's sum, in units of the column's last place."""
+    low, high = decimal_words(column).T
+    digits, carry = [], np.zeros(len(windows.entered), np.int64)
+    for digit in (low & _DIGIT_MASK, low >> _DIGIT_BITS & _DIGIT_MASK, high & _DIGIT_MASK):
+        carry = running_total(windows, digit) + carry
+        digits.append(carry & _DIGIT_MASK)
+        carry = carry >> _DIGIT_BITS
+    top = running_total(windows, high >> _DIGIT_BITS) + carry  # with the sign
+    negative = top < 0
+    digits += [top & _DIGIT_MASK, top >> _DIGIT_BITS & _DIGIT_MASK]
+    # The complement and one more is the number without its sign.
+    magnitude = [np.where(negative, digit ^ _DIGIT_MASK, digit) for digit in digits]
+    return Wide(negative, _carried(magnitude, negative))
+
+
+def _carried(digits: list[np.ndarray], carry: np.ndarray) -> list[np.ndarray]:
+    """The digits of the number that is larger by one where there is a carry."""
+    sums = []
+    for digit in digits:
+        larger = digit + carry
+        sums.append(larger & _DIGIT_MASK)
+        carry = larger >> _DIGIT_BITS
+    return sums

@@ -1,0 +1,200 @@
+"""Finds the windows of a chunk of records, by the sweep of their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.engine.chunk import Chunk
+from windows_pipeline.engine.forward_sweep import forward_sweep
+from windows_pipeline.engine.hopping_sweep import hopping_sweep
+from windows_pipeline.engine.placement import PlacedWindows, Reason, place
+from windows_pipeline.engine.session_sweep import NO_SESSION, sessions_by_arrival, sessions_by_gap
+from windows_pipeline.engine.sweep import Windows, entry_order, sweep
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
+
+
+@dataclass(frozen=True)
+class FoundWindows:
+    """Windows over the records that are in time for some of them.
+
+    Attributes:
+        table: Those records.
+        close_ms: The close time that each met.
+        starts: Where each group of them begins (of sessions: each session); one more entry
+            for the end of the last.
+        time_ms: Their event times, ascending within a group.
+        windows: The windows.
+        length_ms: How far a window's start lies before its end; None where it starts with
+            its first record.
+        reason: Of each record of the chunk, also those left out: the `Reason` why no window
+            counts it.
+    """
+
+    table: pa.Table
+    close_ms: np.ndarray
+    starts: np.ndarray
+    time_ms: np.ndarray
+    windows: Windows
+    length_ms: int | None
+    reason: np.ndarray
+
+
+def find_windows(chunk: Chunk, arrival: Sequence[str]) -> FoundWindows:
+    """Finds the windows that the target units changed or closed.
+
+    Args:
+        chunk: The records.
+        arrival: The columns that order arrival among records that met one close time; only
+            sessions ask for it (rule D2).
+    """
+    if isinstance(chunk.spec, SessionWindows):
+        return _sessions(chunk, chunk.spec, arrival)
+    return _placed(chunk, chunk.spec)
+
+
+def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
+    placement = place(spec, chunk.time_ms, chunk.close_ms)
+    reason = placement.reason.copy()
+    in_time = reason == Reason.NONE
+    kept = chunk.only(in_time)
+    match spec:
+        case SlidingWindows():
+            windows, length_ms = _sliding(kept, spec), spec.time_difference_ms
+        case ForwardSlidingWindows():
+            enter_ms = placement.enter_ms[in_time]
+            windows, length_ms = _forward(kept, spec, enter_ms), spec.size_ms
+        case TimeWindows():
+            enter_ms, last_end_ms = placement.enter_ms[in_time], placement.last_end_ms[in_time]
+            windows, length_ms = _hopping(kept, spec, enter_ms, last_end_ms), spec.size_ms
+    reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.UNCOUNTED
+    return FoundWindows(
+        kept.table, kept.close_ms, kept.starts, kept.time_ms, windows, length_ms, reason
+    )
+
+
+def _sliding(chunk: Chunk, spec: SlidingWindows) -> Windows:
+    first_ms = spec.first_window_start_ms
+    return Windows(
+        *sweep(
+            chunk.starts,
+            chunk.time_ms,
+            chunk.close_ms,
+            chunk.is_new,
+            chunk.close_before_ms,
+            chunk.close_after_ms,
+            spec.time_difference_ms,
+            NEVER_MS if first_ms is None else first_ms,
+            spec.emit_empty,
+        )
+    )
+
+
+def _forward(chunk: Chunk, spec: ForwardSlidingWindows, enter_ms: np.ndarray) -> Windows:
+    order = entry_order(chunk.starts, enter_ms)
+    found = forward_sweep(
+        chunk.starts,
+        chunk.time_ms,
+        enter_ms,
+        order,
+        chunk.is_new,
+        chunk.close_before_ms,
+        chunk.close_after_ms,
+        spec.size_ms,
+    )
+    return _all_counted(found, order)
+
+
+def _hopping(
+    chunk: Chunk, spec: TimeWindows, enter_ms: np.ndarray, last_end_ms: np.ndarray
+) -> Windows:
+    order = entry_order(chunk.starts, enter_ms)
+    found = hopping_sweep(
+        chunk.starts,
+        enter_ms,
+        last_end_ms,
+        order,
+        chunk.is_new,
+        chunk.close_before_ms,
+        chunk.close_after_ms,
+        spec.advance_ms,
+        spec.emit_empty,
+    )
+    return _all_counted(found, order)
+
+
+def _all_counted(found: tuple[np.ndarray, ...], enter_order: np.ndarray) -> Windows:
+    """Windows of a kind that counts every record that is not wholly late."""
+    group, end_ms, closed, entered, left = found
+    uncounted = np.zeros(len(enter_order), np.bool_)
+    return Windows(group, end_ms, closed, entered, left, enter_order, uncounted)
+
+
+def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> FoundWindows:
+    """Sessions, with their records put side by side: they can lie within each other in time."""
+    session = _session_of(chunk, spec, arrival)
+    late = session == NO_SESSION
+    order = np.argsort(session, kind="stable")[np.count_nonzero(late) :]
+    begins = np.diff(session[order], prepend=NO_SESSION) != 0
+    starts = np.concatenate((np.flatnonzero(begins), [len(order)]))
+    time_ms = chunk.time_ms[order]
+    group = np.searchsorted(chunk.starts, order[starts[:-1]], "right") - 1
+    end_ms = time_ms[starts[1:] - 1]
+    is_closed = end_ms < chunk.close_after_ms[group]
+    new_inside = np.diff(np.concatenate(([0], np.cumsum(chunk.is_new[order])))[starts]) > 0
+    wanted = (end_ms >= chunk.close_before_ms[group]) & (is_closed | new_inside)
+    windows = Windows(
+        np.flatnonzero(wanted),
+        end_ms[wanted],
+        is_closed[wanted],
+        starts[1:][wanted],
+        starts[:-1][wanted],
+        np.arange(len(order)),
+        np.zeros(len(order), np.bool_),
+    )
+    reason = np.where(late, Reason.LATE, Reason.NONE).astype(np.int8)
+    table = chunk.table
+    if not np.array_equal(order, np.arange(len(late))):
+        table = table.take(pa.array(order))
+    return FoundWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, reason)
+
+
+def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> np.ndarray:
+    """The session of each record: where all are within grace by their gaps, else by arrival."""
+    session = sessions_by_gap(chunk.starts, chunk.time_ms, spec.gap_ms)
+    beyond_grace = chunk.time_ms < chunk.close_ms + spec.gap_ms
+    if not beyond_grace.any():
+        return session
+    group = _groups_of(chunk)
+    by_arrival = np.isin(group, group[beyond_grace])
+    part = chunk.only(by_arrival)
+    joined = sessions_by_arrival(
+        part.starts, part.time_ms, part.close_ms, _arrival_order(part, arrival), spec.gap_ms
+    )
+    record = np.flatnonzero(by_arrival)[joined]
+    session[by_arrival] = np.where(joined == NO_SESSION, NO_SESSION, record)
+    return session
+
+
+def _arrival_order(chunk: Chunk, arrival: Sequence[str]) -> np.ndarray:
+    """Each group's records in the order in which they came: by stream time, then `arrival`."""
+    columns = [pa.array(_groups_of(chunk)), pa.array(chunk.close_ms)]
+    columns += [chunk.table.column(name) for name in arrival]
+    names = [str(place) for place in range(len(columns))]
+    by = [(name, "ascending") for name in names]
+    return np.asarray(pc.sort_indices(pa.table(columns, names), sort_keys=by), np.int64)
+
+
+def _groups_of(chunk: Chunk) -> np.ndarray:
+    """The number of each record's group."""
+    return np.repeat(np.arange(len(chunk.starts) - 1), np.diff(chunk.starts))

@@ -1,0 +1,213 @@
+"""A user's DataFrame as the engine takes it: keys, times in milliseconds, values, arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windows_pipeline.aggregates import Aggregate, Aggregation
+from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.windows.arguments import require_positive
+
+_SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
+_NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How records came: what stream time, and so lateness, follows from (rules A1 to A4).
+
+    Attributes:
+        offset: The column that orders arrival within a source partition, each value once.
+        source_partition: The column of the source partition; None for a single one.
+        idle_after: How far a source partition's stream time may lie behind the furthest one
+            and still hold windows open; None for any distance (rule A4).
+    """
+
+    offset: str
+    source_partition: str | None = None
+    idle_after: Duration | None = None
+
+    @property
+    def idle_after_ms(self) -> int | None:
+        """The same in milliseconds.
+
+        Raises:
+            ValueError: No duration, or one not above zero.
+        """
+        if self.idle_after is None:
+            return None
+        ms = duration_ms(self.idle_after, "idle_after")
+        require_positive("idle_after", ms)
+        return ms
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input: its records, and what is asked of them.
+
+    Attributes:
+        events: The records.
+        by: The key's columns.
+        event_time: The event time's column: a timestamp, or a bigint of milliseconds.
+        of: What is computed of the values.
+        arrival: How the records came; None where all are on time.
+    """
+
+    events: DataFrame
+    by: Sequence[str]
+    event_time: str
+    of: Sequence[Aggregation] = field(default=())
+    arrival: Arrival | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the key's and the event time's types."""
+        for name in self.by:
+            _require_orderable(name, self.key_type(name))
+        kind = self.time_type
+        if not isinstance(kind, (T.TimestampType, T.LongType, T.IntegerType)):
+            raise ValueError(
+                f"event_time: {self.event_time!r} is of type {kind.simpleString()}; cast it to "
+                "timestamp, or to bigint milliseconds"
+            )
+
+    def key_type(self, name: str) -> T.DataType:
+        """The type of one of the key's columns."""
+        return self.events.select(name).schema[0].dataType
+
+    @property
+    def idle_after(self) -> Duration | None:
+        """How far a source partition may lie behind."""
+        return None if self.arrival is None else self.arrival.idle_after
+
+    @property
+    def key_types(self) -> list[T.DataType]:
+        """The types of the key's columns."""
+        return [self.key_type(name) for name in self.by]
+
+    @property
+    def time_type(self) -> T.DataType:
+        """The type of the event time."""
+        return self.events.select(self.event_time).schema[0].dataType
+
+    def aggregates(self, prefix: str) -> list[Aggregate]:
+        """What the engine computes, of the columns that `records` makes with this prefix."""
+        return [
+            Aggregate(one.result_name, one.function, f"{prefix}{place}", one.percentage)
+            for place, one in enumerate(self.of)
+        ]
+
+    def records(self, prefix: str, source: int, *extra: Column) -> DataFrame:
+        """The columns that the engine takes.
+
+        Args:
+            prefix: Of the value columns' names.
+            source: The number of the stream: of two, each has source partitions of its own.
+            extra: Columns to keep.
+
+        Returns:
+            `target` (0), `key_0` and so on, `event_time_ms`, the values, `source` (int),
+            `source_partition` and `offset` (null without `arrival`), and the extra columns.
+        """
+        keys = [_normal(F.col(name), self.key_type(name)) for name in self.by]
+        partition = offset = F.lit(None).cast("bigint")
+        if self.arrival is not None:
+            offset = F.col(self.arrival.offset)
+        if self.arrival is not None and self.arrival.source_partition is not None:
+            partition = F.col(self.arrival.source_partition)
+        return self.events.select(
+            F.lit(0).alias("target"),
+            *(key.alias(f"key_{place}") for place, key in enumerate(keys)),
+            self._time_ms().alias("event_time_ms"),
+            *(_value(one).alias(f"{prefix}{place}") for place, one in enumerate(self.of)),
+            F.lit(source).alias("source"),
+            partition.cast("string").alias("source_partition"),
+            offset.alias("offset"),
+            *extra,
+        )
+
+    def _time_ms(self) -> Column:
+        time = F.col(self.event_time)
+        is_timestamp = isinstance(self.time_type, T.TimestampType)
+        return F.unix_millis(time) if is_timestamp else time.cast("bigint")
+
+    def instant(self, name: str, plus_ms: int = 0) -> Column:
+        """A column of milliseconds, and some more, as the event time's type."""
+        milliseconds = F.col(name) + F.lit(plus_ms) if plus_ms else F.col(name)
+        if isinstance(self.time_type, T.TimestampType):
+            return F.timestamp_millis(milliseconds)
+        return milliseconds.cast(self.time_type)
+
+
+ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
+"""What orders arrival among records that met one close time (rule A1)."""
+
+
+def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
+    """Adds the close time that each record met and the one that all of them leave.
+
+    Args:
+        records: What `Input.records` gives.
+        delay_ms: How far the close time lies behind stream time (rule A3).
+        arrival: How the records came; None where all are on time.
+
+    Returns:
+        With `close_after_ms`, and where arrival is known `close_time_ms` (bigint).
+    """
+    partition = ["source", "source_partition"]
+    if arrival is not None:
+        in_order = Window.partitionBy(*partition).orderBy("offset")
+        so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        stream_time_ms = F.max("event_time_ms").over(so_far)
+        records = records.withColumn("close_time_ms", stream_time_ms - F.lit(delay_ms))
+    else:
+        partition = []
+    stream_times = records.groupBy(*partition).agg(F.max("event_time_ms").alias("max_ms"))
+    idle_after_ms = None if arrival is None else arrival.idle_after_ms
+    slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
+    closed = slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
+    return records.crossJoin(F.broadcast(closed))
+
+
+def _slowest_active(idle_after_ms: int | None) -> Column:
+    """The smallest stream time of the partitions that are not idle (rule A4)."""
+    if idle_after_ms is None:
+        return F.min("max_ms")
+    every = F.collect_list("max_ms")
+    active_from_ms = F.array_max(every) - F.lit(idle_after_ms)
+    return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
+
+
+def _value(aggregation: Aggregation) -> Column:
+    """What is aggregated: null where a condition is not true, so that it does not count."""
+    column = aggregation.column
+    value = F.lit(1) if column is None else _column(column)
+    if aggregation.condition is None:
+        return value
+    return F.when(_column(aggregation.condition), value)
+
+
+def _column(column: Column | str) -> Column:
+    return F.expr(column) if isinstance(column, str) else column
+
+
+def _normal(key: Column, kind: T.DataType) -> Column:
+    """A key whose equal values are equal to the bit: one NaN, no -0.0."""
+    if not isinstance(kind, (T.DoubleType, T.FloatType)):
+        return key
+    return F.when(F.isnan(key), F.lit(float("nan")).cast(kind)).otherwise(key + F.lit(0).cast(kind))
+
+
+def _require_orderable(name: str, kind: T.DataType) -> None:
+    if isinstance(kind, T.StructType):
+        for part in kind:
+            _require_orderable(f"{name}.{part.name}", part.dataType)
+    elif isinstance(kind, _NO_KEYS):
+        raise ValueError(
+            f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "
+            "cast it, as with to_json"
+        )

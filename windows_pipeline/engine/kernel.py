@@ -1,0 +1,120 @@
+"""What Spark runs on each partition: sorted Arrow batches of records in, windows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
+from windows_pipeline.engine.chunk import Target, chunks_of
+from windows_pipeline.engine.found_windows import FoundWindows, find_windows
+from windows_pipeline.engine.groups import whole_groups
+from windows_pipeline.engine.placement import Reason
+from windows_pipeline.engine.windowed_records import WindowedRecords
+
+
+class WindowKernel:
+    """Gives the windows of each partition; see `evaluation.evaluate`."""
+
+    def __init__(
+        self,
+        targets: Mapping[int, Target],
+        keys: Sequence[str],
+        arrival: Sequence[str],
+        aggregates: Sequence[Aggregate],
+    ) -> None:
+        self._targets = dict(targets)
+        self._by = ["target", *keys]
+        self._arrival = list(arrival)
+        self._aggregates = list(aggregates)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Takes records sorted by target, keys and event time."""
+        for table, starts in whole_groups(batches, self._by):
+            for chunk in chunks_of(table, starts, self._targets):
+                yield from self._windows(find_windows(chunk, self._arrival))
+
+    def _windows(self, found: FoundWindows) -> Iterator[pa.RecordBatch]:
+        def describe(window: int) -> str:
+            return self._describe(found, window)
+
+        whole = WindowedRecords(found.starts, found.time_ms, found.windows, describe)
+        for records in parts_of(whole, self._aggregates):
+            batch = self._batch(found, records)
+            yield batch
+        if found.windows.uncounted.any():
+            yield self._uncounted(found, batch.schema)
+
+    def _batch(self, found: FoundWindows, records: WindowedRecords) -> pa.RecordBatch:
+        windows = records.windows
+        first_ms, last_ms = event_time_bounds(records)
+        length_ms = found.length_ms
+        columns = self._groups(found, found.starts[windows.group]) | {
+            "window_start_ms": first_ms
+            if length_ms is None
+            else pa.array(windows.end_ms - length_ms),
+            "window_end_ms": pa.array(windows.end_ms),
+            "first_event_time_ms": first_ms,
+            "last_event_time_ms": last_ms,
+            "record_count": pa.array(windows.entered - windows.left),
+        }
+        for aggregate in self._aggregates:
+            column = found.table.column(aggregate.column)
+            columns[aggregate.name] = aggregate_windows(aggregate, column, records)
+        columns["closed"] = pa.array(windows.closed)
+        no_record = pa.nulls(len(windows.group), pa.int64())
+        columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _groups(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:
+        place = pa.array(records)
+        return {name: found.table.column(name).take(place).combine_chunks() for name in self._by}
+
+    def _uncounted(self, found: FoundWindows, schema: pa.Schema) -> pa.RecordBatch:
+        """Rows of the distinct event and close times of the records that no window counts."""
+        marked = np.flatnonzero(found.windows.uncounted)
+        times, closes = found.time_ms[marked], found.close_ms[marked]
+        group = np.searchsorted(found.starts, marked, "right") - 1
+        _, kept = np.unique(np.stack([group, times, closes]), axis=1, return_index=True)
+        rows = {field.name: pa.nulls(len(kept), field.type) for field in schema}
+        rows |= self._groups(found, marked[kept])
+        rows["uncounted_time_ms"] = pa.array(times[kept])
+        rows["uncounted_close_ms"] = pa.array(closes[kept])
+        return pa.RecordBatch.from_pydict(rows)
+
+    def _describe(self, found: FoundWindows, window: int) -> str:
+        """Names a window in an error."""
+        end_ms = int(found.windows.end_ms[window])
+        record = int(found.starts[found.windows.group[window]])
+        start_ms = (
+            int(found.time_ms[record]) if found.length_ms is None else end_ms - found.length_ms
+        )
+        key = [found.table.column(name)[record].as_py() for name in self._by[1:]]
+        named = key[0] if len(key) == 1 else tuple(key)
+        return f"the window of key {named!r} from {start_ms} to {end_ms} (ms)"
+
+
+class LateKernel:
+    """Gives the records of each partition that no window counts, with `reason` (rule A5)."""
+
+    def __init__(
+        self, targets: Mapping[int, Target], keys: Sequence[str], arrival: Sequence[str]
+    ) -> None:
+        self._targets = dict(targets)
+        self._by = ["target", *keys]
+        self._arrival = list(arrival)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Takes records sorted by target, keys and event time, with any other columns."""
+        for table, starts in whole_groups(batches, self._by):
+            for chunk in chunks_of(table, starts, self._targets):
+                reason = find_windows(chunk, self._arrival).reason
+                wanted = np.flatnonzero(reason != Reason.NONE)
+                names = pa.array(
+                    [Reason(code).name.lower() for code in reason[wanted]], pa.string()
+                )
+                rows = chunk.table.take(pa.array(wanted)).append_column("reason", names)
+                yield from rows.to_batches()

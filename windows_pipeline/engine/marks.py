@@ -1,0 +1,44 @@
+"""Marks on places in a row, kept in a Fenwick tree: each step costs the logarithm of the row.
+
+The tree is an array of zeros, one longer than the row.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True)
+def mark(tree: np.ndarray, place: int, change: int) -> None:
+    """Sets (1) or takes away (-1) the mark on a place."""
+    node = place + 1
+    while node < len(tree):
+        tree[node] += change
+        node += node & -node
+
+
+@numba.njit(cache=True)
+def marks_before(tree: np.ndarray, place: int) -> int:
+    """How many places before one are marked."""
+    marks = 0
+    node = place
+    while node > 0:
+        marks += tree[node]
+        node -= node & -node
+    return marks
+
+
+@numba.njit(cache=True)
+def place_of(tree: np.ndarray, number: int) -> int:
+    """The marked place with so many marks before it."""
+    step = 1
+    while 2 * step < len(tree):
+        step *= 2
+    node = 0
+    while step:
+        if node + step < len(tree) and tree[node + step] <= number:
+            node += step
+            number -= tree[node]
+        step //= 2
+    return node

@@ -1,0 +1,194 @@
+"""Distinct counts, percentiles and lists of many windows in one pass (rules G1, G2).
+
+As in `running`, each record enters once and leaves once; what is inside is kept as counts by
+value, so that a window costs no more for being long, lists aside.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from windows_pipeline.engine.marks import mark, place_of
+from windows_pipeline.engine.running import running_count
+from windows_pipeline.engine.sweep import Windows
+
+
+def running_distinct_count(
+    windows: Windows, codes: np.ndarray, valid: np.ndarray, code_count: int
+) -> np.ndarray:
+    """How many different values each window holds; codes are from 0 to below `code_count`."""
+    return _distinct(windows.entered, windows.left, windows.enter_order, codes, valid, code_count)
+
+
+@numba.njit(cache=True)
+def _distinct(
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    codes: np.ndarray,
+    valid: np.ndarray,
+    code_count: int,
+) -> np.ndarray:
+    distinct = np.empty(len(entered), np.int64)
+    inside = np.zeros(code_count, np.int64)
+    now = p = q = 0
+    for w in range(len(entered)):
+        while p < entered[w]:
+            r = enter_order[p]
+            p += 1
+            if valid[r]:
+                inside[codes[r]] += 1
+                now += inside[codes[r]] == 1
+        while q < left[w]:
+            if valid[q]:
+                inside[codes[q]] -= 1
+                now -= inside[codes[q]] == 0
+            q += 1
+        distinct[w] = now
+    return distinct
+
+
+def running_percentile(
+    starts: np.ndarray,
+    windows: Windows,
+    codes: np.ndarray,
+    values: np.ndarray,
+    valid: np.ndarray,
+    percentage: float,
+) -> np.ndarray:
+    """The value at `percentage * (count - 1)` of each window's sorted ones.
+
+    Between two neighbours it is interpolated as Spark's `percentile` does it, to the bit.
+
+    Args:
+        starts: Where each group's records begin; one more entry for the end of the last.
+        windows: The windows; the result of one without a value is anything.
+        codes: The order of the values.
+        values: The values as doubles.
+        valid: Which are not null.
+        percentage: From 0 to 1.
+    """
+    return _percentiles(
+        starts,
+        windows.group,
+        windows.entered,
+        windows.left,
+        windows.enter_order,
+        codes,
+        values,
+        valid,
+        percentage,
+    )
+
+
+@numba.njit(cache=True)
+def _percentiles(
+    starts: np.ndarray,
+    group: np.ndarray,
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    codes: np.ndarray,
+    values: np.ndarray,
+    valid: np.ndarray,
+    percentage: float,
+) -> np.ndarray:
+    result = np.empty(len(group), np.float64)
+    w = 0
+    while w < len(group):
+        low, high = starts[group[w]], starts[group[w] + 1]
+        order = np.argsort(codes[low:high], kind="mergesort")
+        ascending, ranked = values[low:high][order], codes[low:high][order]
+        place = np.empty(high - low, np.int64)
+        place[order] = np.arange(high - low)
+        tree = np.zeros(high - low + 1, np.int64)
+        p = q = low
+        inside = 0
+        this = group[w]
+        while w < len(group) and group[w] == this:
+            while p < entered[w]:
+                r = enter_order[p]
+                p += 1
+                if valid[r]:
+                    mark(tree, place[r - low], 1)
+                    inside += 1
+            while q < left[w]:
+                if valid[q]:
+                    mark(tree, place[q - low], -1)
+                    inside -= 1
+                q += 1
+            if inside > 0:
+                position = percentage * (inside - 1)
+                result[w] = _interpolated(tree, ascending, ranked, position)
+            w += 1
+    return result
+
+
+@numba.njit(cache=True)
+def _interpolated(
+    tree: np.ndarray, ascending: np.ndarray, ranked: np.ndarray, position: float
+) -> float:
+    below = int(position)
+    lower_place = place_of(tree, below)
+    lower = float(ascending[lower_place])
+    if position == below:
+        return lower
+    upper_place = place_of(tree, below + 1)
+    if ranked[lower_place] == ranked[upper_place]:  # the values, not the doubles nearest to them
+        return lower
+    upper = float(ascending[upper_place])
+    return (below + 1 - position) * lower + (position - below) * upper
+
+
+def running_lists(
+    windows: Windows, places: np.ndarray, valid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The records in each window that are not null, by their places.
+
+    Returns:
+        Where each window's records start, with one more entry for the end of the last; and
+        the records.
+    """
+    offsets = np.concatenate(([0], np.cumsum(running_count(windows, valid))))
+    record_at = np.empty(len(places), np.int64)
+    record_at[places] = np.arange(len(places))
+    arrays = (windows.entered, windows.left, windows.enter_order, places, record_at)
+    return offsets, _lists(*arrays, valid, offsets)
+
+
+@numba.njit(cache=True)
+def _lists(
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    places: np.ndarray,
+    record_at: np.ndarray,
+    valid: np.ndarray,
+    offsets: np.ndarray,
+) -> np.ndarray:
+    listed = np.empty(offsets[-1], np.int64)
+    inside = np.zeros(len(places), np.bool_)
+    first = len(places)  # no record inside has a place before it
+    p = q = 0
+    for w in range(len(entered)):
+        while p < entered[w]:
+            r = enter_order[p]
+            p += 1
+            if valid[r]:
+                inside[places[r]] = True
+                first = min(first, places[r])
+        while q < left[w]:
+            inside[places[q]] = False
+            q += 1
+        if offsets[w] == offsets[w + 1]:
+            continue
+        while not inside[first]:
+            first += 1
+        place = first
+        for i in range(offsets[w], offsets[w + 1]):
+            while not inside[place]:
+                place += 1
+            listed[i] = record_at[place]
+            place += 1
+    return listed

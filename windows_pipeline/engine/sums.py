@@ -1,0 +1,106 @@
+"""Sums, means and variances of a column of numbers in each window (rules G1, G2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.engine.decimal_sums import Wide, running_sum_of_decimals
+from windows_pipeline.engine.exact_variance import multiples_of, running_variance
+from windows_pipeline.engine.running import (
+    running_count,
+    running_sum_of_doubles,
+    running_sum_of_integers,
+)
+from windows_pipeline.engine.values import is_valid, numbers_of
+from windows_pipeline.engine.windowed_records import WindowedRecords
+
+_VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
+"""What each divides by: the number of values less this."""
+_ROOTS = (Function.STDDEV, Function.STDDEV_POP)
+
+
+def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Sums as bigint, double or decimal, null of no value.
+
+    Raises:
+        ArithmeticError: One does not fit the type; names aggregate and window.
+    """
+    windows, valid = records.windows, is_valid(column)
+    empty = running_count(windows, valid) == 0
+    if pa.types.is_decimal(column.type):
+        sums = running_sum_of_decimals(windows, column)
+        return _decimals(aggregate, column, sums, empty, records)
+    numbers = numbers_of(column)
+    if numbers.dtype == np.float64:
+        return pa.array(running_sum_of_doubles(windows, numbers, valid), mask=empty)
+    high, low = running_sum_of_integers(windows, numbers, valid)
+    fits = (high >= -(2**31)) & (high < 2**31)
+    cure = "declare the column as decimal or double, or sum a smaller unit"
+    _refuse_overflow(aggregate, "bigint", fits, records, cure)
+    return pa.array((high << 32) | low, mask=empty)
+
+
+def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Sums by counts, as double or decimal, null of no value.
+
+    Raises:
+        ArithmeticError: A mean does not fit a decimal of 38 digits; names aggregate and window.
+    """
+    windows, valid = records.windows, is_valid(column)
+    count = running_count(windows, valid)
+    divisor, empty = np.maximum(count, 1), count == 0
+    if pa.types.is_decimal(column.type):
+        digits_more = _result_type(aggregate, column.type).scale - column.type.scale
+        means = running_sum_of_decimals(windows, column).over(divisor, 10**digits_more)
+        return _decimals(aggregate, column, means, empty, records)
+    numbers = numbers_of(column)
+    if numbers.dtype == np.float64:
+        return pa.array(running_sum_of_doubles(windows, numbers, valid) / divisor, mask=empty)
+    high, low = running_sum_of_integers(windows, numbers, valid)
+    quotients = (high * 2.0**32 + low) / divisor
+    # From 2**53 on the sum itself is rounded; Python divides whole numbers exactly.
+    for window in np.flatnonzero((high < -(2**21)) | (high >= 2**21)):
+        quotients[window] = (int(high[window]) << 32 | int(low[window])) / int(count[window])
+    return pa.array(quotients, mask=empty)
+
+
+def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Variances or their roots, null of too few values, NaN where one is NaN or infinite."""
+    windows, valid = records.windows, is_valid(column)
+    finite = valid
+    if pa.types.is_floating(column.type):
+        finite = valid & np.isfinite(numbers_of(column))
+    less = _VARIANCES[function]
+    count, finite_count = running_count(windows, valid), running_count(windows, finite)
+    multiples = multiples_of(column, finite, records.starts)
+    variances = running_variance(windows, multiples, finite_count, less)
+    variances[finite_count < count] = np.nan
+    if function in _ROOTS:
+        variances = np.sqrt(variances)
+    return pa.array(variances, mask=count <= less)
+
+
+def _decimals(
+    aggregate: Aggregate, column: pa.Array, wide: Wide, empty: np.ndarray, records: WindowedRecords
+) -> pa.Array:
+    kind = _result_type(aggregate, column.type)
+    cure = "declare the column as double, or with fewer digits after the point"
+    _refuse_overflow(aggregate, str(kind), wide.fits(kind.precision), records, cure)
+    return wide.decimals(kind, empty)
+
+
+def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
+    result = parse_type(aggregate.result_type(f"decimal({kind.precision},{kind.scale})"))
+    return pa.decimal128(result.precision, result.scale)
+
+
+def _refuse_overflow(
+    aggregate: Aggregate, kind: str, fits: np.ndarray, records: WindowedRecords, cure: str
+) -> None:
+    overflows = np.flatnonzero(~fits)
+    if len(overflows):
+        window = records.describe(int(overflows[0]))
+        raise ArithmeticError(f"{aggregate} overflows {kind} in {window}; {cure}")

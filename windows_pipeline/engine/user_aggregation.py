@@ -1,0 +1,186 @@
+"""A user's own aggregate over many windows (rule G1)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from windows_pipeline.aggregates import Aggregate, UserAggregate
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.engine.arrow_type import arrow_type
+from windows_pipeline.engine.values import is_valid, places_by_time_and_value, value_codes
+from windows_pipeline.engine.windowed_records import WindowedRecords
+
+_UNCHANGING = (bool, bytes, float, int, str, type(None))
+
+
+class _Held(Protocol):
+    """What a group's windows hold as one passes along them."""
+
+    def enter(self, place: int, value: Any) -> None: ...
+
+    def leave(self, place: int, value: Any) -> None: ...
+
+    def accumulator(self) -> Any: ...
+
+
+class _Invertible:
+    """One accumulator that values are taken into and out of."""
+
+    def __init__(self, user: UserAggregate, inverse: Callable[[Any, Any], Any]) -> None:
+        self._update, self._inverse = user.update, inverse
+        self._accumulator = user.create()
+
+    def enter(self, place: int, value: Any) -> None:
+        self._accumulator = self._update(self._accumulator, value)
+
+    def leave(self, place: int, value: Any) -> None:
+        self._accumulator = self._inverse(self._accumulator, value)
+
+    def accumulator(self) -> Any:
+        return self._accumulator
+
+
+class _Tree:
+    """Accumulators of pairs, pairs of pairs and so on, in the order of the values' places.
+
+    A node's accumulator is made when it is asked for after something below it has changed, so
+    a place may be filled after later ones, as partly late records do.
+    """
+
+    _EMPTY = object()
+    _CHANGED = object()
+
+    def __init__(self, user: UserAggregate, size: int) -> None:
+        self._user = user
+        self._leaves = 1 << (size - 1).bit_length()
+        self._nodes = [self._EMPTY] * (2 * self._leaves)
+        self._first, self._end = size, 0  # nothing is inside before and from there
+
+    def enter(self, place: int, value: Any) -> None:
+        user = self._user
+        self._change(place, user.update(user.create(), value))
+        self._first, self._end = min(self._first, place), max(self._end, place + 1)
+
+    def leave(self, place: int, value: Any) -> None:
+        self._change(place, self._EMPTY)
+
+    def accumulator(self) -> Any:
+        while self._first < self._end and self._nodes[self._leaves + self._first] is self._EMPTY:
+            self._first += 1
+        earlier, later = [], []
+        low, high = self._leaves + self._first, self._leaves + self._end
+        while low < high:
+            if low & 1:
+                earlier.append(low)
+                low += 1
+            if high & 1:
+                high -= 1
+                later.append(high)
+            low >>= 1
+            high >>= 1
+        return self._merged([self._node(node) for node in earlier + later[::-1]])
+
+    def _change(self, place: int, accumulator: Any) -> None:
+        nodes, node = self._nodes, self._leaves + place
+        nodes[node] = accumulator
+        node >>= 1
+        while node and nodes[node] is not self._CHANGED:
+            nodes[node] = self._CHANGED
+            node >>= 1
+
+    def _node(self, node: int) -> Any:
+        found = self._nodes[node]
+        if found is self._CHANGED:
+            below = [self._node(2 * node), self._node(2 * node + 1)]
+            full = [each for each in below if each is not self._EMPTY]
+            found = self._merged(full) if full else self._EMPTY
+            self._nodes[node] = found
+        return found
+
+    def _merged(self, accumulators: list[Any]) -> Any:
+        # Merging may change its first argument: a new one, never one that a node keeps.
+        merged = self._user.create()
+        for each in accumulators:
+            if each is not self._EMPTY:
+                merged = self._user.merge(merged, each)
+                if merged is each:
+                    merged = copy.deepcopy(each)
+        return merged
+
+
+def aggregate_of_user(
+    aggregate: Aggregate, user: UserAggregate, column: pa.Array, records: WindowedRecords
+) -> pa.Array:
+    """A user's aggregate of each window.
+
+    Raises:
+        RuntimeError: A function of the user's raised; names aggregate and window.
+        TypeError: A result is not of the type that was declared; names aggregate and window.
+    """
+    kind = arrow_type(parse_type(user.result_type))
+    results = list(_results(aggregate, user, column, records))
+    try:
+        return pa.array(results, kind)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError):
+        for window, result in enumerate(results):
+            _check_type(aggregate, user, result, kind, records.describe, window)
+        raise
+
+
+def _results(
+    aggregate: Aggregate, user: UserAggregate, column: pa.Array, records: WindowedRecords
+) -> Iterator[Any]:
+    windows, starts = records.windows, records.starts
+    valid = is_valid(column)
+    codes = value_codes(column)
+    places = places_by_time_and_value(starts, records.time_ms, codes, valid).tolist()
+    counted = (valid | (not user.skip_nulls)).tolist()
+    values, order = column.to_pylist(), windows.enter_order.tolist()
+    group, low, entered, left = -1, 0, 0, 0
+    held: _Held = _Tree(user, 1)
+    rows = zip(windows.group.tolist(), windows.entered.tolist(), windows.left.tolist(), strict=True)
+    for window, (of_group, to_enter, to_leave) in enumerate(rows):
+        try:
+            if of_group != group:
+                group = of_group
+                low = entered = left = int(starts[group])
+                held = _held(user, int(starts[group + 1]) - low)
+            for record in sorted(order[entered:to_enter], key=places.__getitem__):
+                if counted[record]:
+                    held.enter(places[record] - low, values[record])
+            for record in sorted(range(left, to_leave), key=places.__getitem__):
+                if counted[record]:
+                    held.leave(places[record] - low, values[record])
+            result = user.result(held.accumulator())
+        except Exception as error:
+            raise RuntimeError(
+                f"{aggregate.name}: {aggregate} failed in {records.describe(window)}: {error!r}"
+            ) from error
+        entered, left = to_enter, to_leave
+        # A result may be a part of the accumulator, which goes on changing.
+        yield result if type(result) in _UNCHANGING else copy.deepcopy(result)
+
+
+def _held(user: UserAggregate, size: int) -> _Held:
+    return _Tree(user, size) if user.inverse is None else _Invertible(user, user.inverse)
+
+
+def _check_type(
+    aggregate: Aggregate,
+    user: UserAggregate,
+    result: Any,
+    kind: pa.DataType,
+    describe: Callable[[int], str],
+    window: int,
+) -> None:
+    try:
+        pa.array([result], kind)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+        raise TypeError(
+            f"{aggregate.name}: {aggregate} gave {result!r}, which is no {user.result_type}, "
+            f"in {describe(window)}: {error}"
+        ) from error

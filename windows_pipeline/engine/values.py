@@ -1,0 +1,119 @@
+"""A column's values as arrays: numbers, their order, and which are not null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.engine.running import order_codes
+
+_EXACT_DIGITS = 15
+"""Whole numbers of so many digits, and powers of ten to it, are doubles."""
+
+
+def as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def is_valid(column: pa.Array) -> np.ndarray:
+    """Which values are not null."""
+    return np.asarray(pc.is_valid(column), np.bool_)
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The same values with one zero and one NaN, so that equal ones are alike to the bit."""
+    if pa.types.is_floating(column.type):
+        nan, zero = (pa.scalar(number, column.type) for number in (np.nan, 0.0))
+        return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+    if pa.types.is_struct(column.type):
+        fields = [plain(field) for field in column.flatten()]
+        return pa.StructArray.from_arrays(fields, fields=list(column.type), mask=pc.is_null(column))
+    return column
+
+
+def numbers_of(column: pa.Array) -> np.ndarray:
+    """Integers and floats as 64-bit numbers, 0 in the place of nulls."""
+    kind = np.float64 if pa.types.is_floating(column.type) else np.int64
+    return np.asarray(column.fill_null(0)).astype(kind)  # a copy: Arrow's own is read-only
+
+
+def doubles_of(column: pa.Array) -> np.ndarray:
+    """Numbers of any type, each as the double nearest to it, 0 in the place of nulls."""
+    if not pa.types.is_decimal(column.type):
+        return numbers_of(column).astype(np.float64, copy=False)
+    scale = column.type.scale
+    if column.type.precision <= _EXACT_DIGITS:
+        doubles: np.ndarray = decimal_words(column)[:, 0] / 10.0**scale
+        return doubles
+    # Python divides whole numbers exactly, then rounds.
+    return np.array([unscaled / 10**scale for unscaled in unscaled_integers(column)], np.float64)
+
+
+def decimal_words(column: pa.Array) -> np.ndarray:
+    """Decimals without their point, 128 bits as two signed words, the low one first."""
+    start = column.offset * 2
+    words = np.frombuffer(column.buffers()[1], np.int64)[start : start + 2 * len(column)]
+    return np.where(is_valid(column)[:, None], words.reshape(-1, 2), 0)
+
+
+def unscaled_integers(column: pa.Array) -> list[int]:
+    """Decimals without their point as Python's integers, 0 in the place of nulls."""
+    words = decimal_words(column)
+    low, high = words[:, 0].view(np.uint64).tolist(), words[:, 1].tolist()
+    return [upper << 64 | lower for upper, lower in zip(high, low, strict=True)]
+
+
+def value_codes(column: pa.Array) -> np.ndarray:
+    """Integers in the order that Spark gives to the values; some one number stands for null.
+
+    NaN is the largest number, -0.0 equals 0.0; text and binary go by their bytes; in structs
+    the first field that differs decides, null before all else.
+    """
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return order_codes(numbers_of(column))
+    if pa.types.is_boolean(kind) or pa.types.is_date32(kind):
+        return numbers_of(column.cast(pa.int32()))
+    if pa.types.is_timestamp(kind):
+        return numbers_of(column.cast(pa.int64()))
+    if pa.types.is_struct(kind):
+        return _struct_ranks(column)
+    encoded = column.dictionary_encode()
+    order = np.asarray(pc.sort_indices(encoded.dictionary), np.int64)
+    ranks = np.zeros(len(order) + 1, np.int64)  # one more, where all is null
+    ranks[order] = np.arange(len(order))
+    ranked: np.ndarray = ranks[np.asarray(encoded.indices.fill_null(0))]
+    return ranked
+
+
+def _struct_ranks(column: pa.Array) -> np.ndarray:
+    keys = []
+    for field in column.flatten():
+        keys += [is_valid(field), value_codes(field)]
+    order = np.lexsort(keys[::-1])
+    differs = np.zeros(len(order), np.bool_)
+    for key in keys:
+        differs[1:] |= key[order[1:]] != key[order[:-1]]
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(differs)
+    return ranks
+
+
+def places_by_time_and_value(
+    starts: np.ndarray, time_ms: np.ndarray, codes: np.ndarray, valid: np.ndarray
+) -> np.ndarray:
+    """Each record's place in the order of group, event time and value, null the smallest.
+
+    The records are in the order of group and event time; only equal times are to be sorted.
+    """
+    begins = np.ones(len(time_ms) + 1, np.bool_)
+    begins[1:-1] = time_ms[1:] != time_ms[:-1]
+    begins[starts] = True
+    tied = np.flatnonzero(~(begins[1:] & begins[:-1]))
+    places = np.arange(len(time_ms))
+    run = np.cumsum(begins[:-1])[tied]
+    of_tied = tied[np.lexsort((codes[tied], valid[tied], run))]
+    places[of_tied] = tied
+    return places

@@ -1,0 +1,39 @@
+"""What every aggregate is computed from: a chunk's records and the windows over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from windows_pipeline.engine.sweep import Windows
+
+
+class WindowedRecords(NamedTuple):
+    """The records of a chunk, in the order of group and event time, and windows over them.
+
+    Attributes:
+        starts: Where each group's records begin; one more entry for the end of the last.
+        time_ms: The records' event times.
+        windows: The windows, by group. Within a group `entered` and `left` never fall, what
+            has left has entered, and `enter_order` holds the group's records in its place.
+        describe: Names a window by its number, as in 'the window of key 'UA' from 0 to 10 (ms)'.
+    """
+
+    starts: np.ndarray
+    time_ms: np.ndarray
+    windows: Windows
+    describe: Callable[[int], str]
+
+    def part(self, start: int, end: int) -> WindowedRecords:
+        """The same records with some of the windows: from number `start` to before `end`."""
+        windows = self.windows
+        some = windows._replace(
+            group=windows.group[start:end],
+            end_ms=windows.end_ms[start:end],
+            closed=windows.closed[start:end],
+            entered=windows.entered[start:end],
+            left=windows.left[start:end],
+        )
+        return self._replace(windows=some, describe=lambda window: self.describe(start + window))

@@ -1,0 +1,143 @@
+"""Recounts windows by binary search in what entered and what left, many keys at once.
+
+Neither the order of the rows within a key nor the engine's sweep has a part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.windows import SlidingWindows
+
+_ADDED = pa.schema(
+    [
+        ("recount", pa.int64()),
+        ("recount_first_ms", pa.int64()),
+        ("recount_last_ms", pa.int64()),
+        ("departed_on_bound", pa.bool_()),
+        ("near_partly_late", pa.int64()),
+        ("held", pa.bool_()),
+    ]
+)
+
+
+class EvidenceKernel:
+    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.sliding_evidence`.
+
+    The rows come sorted by `target` and `key`: windows (`is_window`) with `window_end_ms`, and
+    records, none wholly late or uncovered, with `event_time_ms`, `close_time_ms` and `is_new`;
+    what a row has no value for is null. All windows and the new records are given back, without
+    `is_new` and with the columns that `sliding_evidence` adds.
+    """
+
+    def __init__(self, spec: SlidingWindows, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._spec = spec
+        self._chunk_rows = chunk_rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Gives the evidence of a partition."""
+        for table, starts in whole_groups(batches, ["target", "key"], self._chunk_rows):
+            group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            is_window = table.column("is_window").to_numpy()
+            records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
+            chunk = _Chunk(records, group[~is_window], windows, group[is_window], self._spec)
+            yield from _with_columns(windows, chunk.beside_windows())
+            is_new = records.column("is_new").to_numpy()
+            new = records.filter(pa.array(is_new))
+            yield from _with_columns(new, {"held": pa.array(chunk.held()[is_new])})
+
+
+class _Chunk:
+    """The instants of whole groups as codes: numbers in the order of group and instant.
+
+    A record is in the windows that end from the instant it enters to before the one it leaves
+    at. As no group's codes lie among another's, one search answers for all groups.
+    """
+
+    def __init__(
+        self,
+        records: pa.Table,
+        of_records: np.ndarray,
+        windows: pa.Table,
+        of_windows: np.ndarray,
+        spec: SlidingWindows,
+    ) -> None:
+        self.spec = spec
+        time_ms, close_ms = _numbers(records, "event_time_ms"), _numbers(records, "close_time_ms")
+        left_end_ms = time_ms
+        if spec.first_window_start_ms is not None:
+            first_end_ms = spec.first_window_start_ms + spec.time_difference_ms
+            left_end_ms = np.maximum(time_ms, first_end_ms)
+        partly_late = close_ms > left_end_ms
+        self.instants_ms, codes = _codes(
+            [of_records, of_records, of_records[partly_late], of_windows],
+            [
+                np.maximum(left_end_ms, close_ms),
+                time_ms + spec.time_difference_ms + 1,
+                left_end_ms[partly_late],
+                _numbers(windows, "window_end_ms"),
+            ],
+        )
+        self.enter, self.leave, self.near, self.end = codes
+        self.far = self.leave[partly_late]
+
+    def beside_windows(self) -> dict[str, pa.Array]:
+        by_entry = np.argsort(self.enter)
+        leave = np.sort(self.leave)
+        entered = np.searchsorted(self.enter[by_entry], self.end, "right")
+        left = np.searchsorted(leave, self.end, "right")
+        # Of those that entered, the one to leave last is in the window if any is.
+        last_leave = np.maximum.accumulate(self.leave[by_entry])
+        near = np.searchsorted(np.sort(self.near), self.end, "right")
+        # A partly late record is near for one instant after it left, too.
+        near -= np.searchsorted(np.sort(self.far), self.end, "left")
+        empty = entered == left
+        return {
+            "recount": pa.array(entered - left),
+            "recount_first_ms": pa.array(self._time_ms(leave, left), mask=empty),
+            "recount_last_ms": pa.array(self._time_ms(last_leave, entered - 1), mask=empty),
+            "departed_on_bound": pa.array(left > np.searchsorted(leave, self.end, "left")),
+            "near_partly_late": pa.array(near),
+        }
+
+    def held(self) -> np.ndarray:
+        """Whether a window ends while each record is in it."""
+        ends = np.sort(self.end)
+        return np.searchsorted(ends, self.enter, "left") < np.searchsorted(ends, self.leave, "left")
+
+    def _time_ms(self, leave: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The event times of records by their leaving; anything where the place is none."""
+        code = np.append(leave, 0)[places]
+        leave_ms = self.instants_ms[code % len(self.instants_ms)]
+        times_ms: np.ndarray = leave_ms - self.spec.time_difference_ms - 1
+        return times_ms
+
+
+def _codes(
+    groups: Sequence[np.ndarray], instants_ms: Sequence[np.ndarray]
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The distinct instants, and group * their number + rank of each instant.
+
+    Ranks, as a group number and milliseconds together may not fit 64 bits.
+    """
+    distinct_ms, rank = np.unique(np.concatenate(instants_ms), return_inverse=True)
+    code = np.concatenate(groups) * len(distinct_ms) + rank
+    return distinct_ms, np.split(code, np.cumsum([len(part) for part in groups[:-1]]))
+
+
+def _numbers(rows: pa.Table, name: str) -> np.ndarray:
+    return np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64)
+
+
+def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+    rows = rows.drop_columns("is_new")
+    for field in _ADDED:
+        rows = rows.append_column(
+            field, columns.get(field.name, pa.nulls(rows.num_rows, field.type))
+        )
+    yield from rows.to_batches()

@@ -1,0 +1,60 @@
+"""Sliding windows as KIP-450 first drafted them: one that starts at each record's time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.windows.arguments import require_not_negative, require_positive
+from windows_pipeline.windows.time_window import TimeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardSlidingWindows:
+    """One window [t, t + size] for each distinct record time of a key, bounds included.
+
+    Make one with ``SlidingWindows.of(size)``, and ``.grace(after)`` if there is one.
+
+    Attributes:
+        size_ms: How far a window reaches from its first record.
+        grace_ms: How long after its end a window still takes records (rule A3).
+    """
+
+    size_ms: int
+    grace_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks the arguments (rule B1)."""
+        require_positive("size", self.size_ms)
+        require_not_negative("grace", self.grace_ms)
+
+    @classmethod
+    def of(cls, size: Duration) -> ForwardSlidingWindows:
+        """Makes windows of a size, with no grace (rule B7).
+
+        Raises:
+            ValueError: A size not above zero, or with a part smaller than a millisecond.
+        """
+        return cls(duration_ms(size, "size"))
+
+    def grace(self, after: Duration) -> ForwardSlidingWindows:
+        """The same windows, with a grace.
+
+        Raises:
+            ValueError: A negative grace, or one with a part smaller than a millisecond.
+        """
+        return replace(self, grace_ms=duration_ms(after, "grace"))
+
+    @property
+    def grace_period_ms(self) -> int:
+        """The grace, by the KIP's name."""
+        return self.grace_ms
+
+    @property
+    def close_delay_ms(self) -> int:
+        """How far the close time lies behind stream time (rule A3)."""
+        return self.grace_ms
+
+    def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
+        """The window that a record at this time makes."""
+        return (TimeWindow(timestamp_ms, timestamp_ms + self.size_ms),)
