@@ -284,7 +284,7 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
     [
         ("key", "name", [count()], "'name' is of type string"),
         ("tags", "ms", [count()], "'tags' is of type array<string>"),
-        ("key", "ms", [sum_("name")], "column 'value_0_0' is of type string"),
+        ("key", "ms", [sum_("name")], "sum(name): column 'name' is of type string"),
         ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
         ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
     ],

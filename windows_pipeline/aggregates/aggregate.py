@@ -48,6 +48,7 @@ class Aggregate:
         function: What is computed.
         column: The value column.
         percentage: For `percentile`: which, from 0 to 1.
+        written: The column as its user wrote it, where `column` is the engine's own name.
 
     Raises:
         ValueError: A percentage out of range, or where none belongs.
@@ -57,13 +58,14 @@ class Aggregate:
     function: Function | UserAggregate
     column: str
     percentage: float | None = None
+    written: str | None = None
 
     def __post_init__(self) -> None:
         """Checks the percentage."""
         check_percentage(self.function, self.percentage)
 
     def __str__(self) -> str:
-        arguments = [self.column]
+        arguments = [self.written or self.column]
         if self.percentage is not None:
             arguments.append(str(self.percentage))
         return f"{function_name(self.function)}({', '.join(arguments)})"
@@ -105,7 +107,7 @@ class Aggregate:
 
     def _refusal(self, column_type: str, taken: str) -> ValueError:
         return ValueError(
-            f"{self}: column {self.column!r} is of type {column_type}; "
+            f"{self}: column {(self.written or self.column)!r} is of type {column_type}; "
             f"{function_name(self.function)} takes {taken}"
         )
 

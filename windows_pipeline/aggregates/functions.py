@@ -72,6 +72,13 @@ class Aggregation:
         return replace(self, condition=condition)
 
     @property
+    def written(self) -> str:
+        """The column as the user wrote it; an expression by the name of its result."""
+        if self.column is None:
+            return "*"
+        return self.column if isinstance(self.column, str) else self.result_name
+
+    @property
     def result_name(self) -> str:
         """The result's column.
 

@@ -97,7 +97,9 @@ class Input:
     def aggregates(self, prefix: str) -> list[Aggregate]:
         """What the engine computes, of the columns that `records` makes with this prefix."""
         return [
-            Aggregate(one.result_name, one.function, f"{prefix}{place}", one.percentage)
+            Aggregate(
+                one.result_name, one.function, f"{prefix}{place}", one.percentage, one.written
+            )
             for place, one in enumerate(self.of)
         ]
 
