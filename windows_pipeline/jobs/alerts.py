@@ -16,7 +16,7 @@ from windows_pipeline.engine.sliding import reach_ms, sliding_windows
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
 from windows_pipeline.jobs.arrivals import Arrivals
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import alerts_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -134,4 +134,4 @@ class AlertsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""
-        return publish_together(days, stage.tables)
+        return publish_in_order(days, stage.tables)

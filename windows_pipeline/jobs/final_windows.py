@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.jobs.arrivals import units_frame
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -65,7 +65,7 @@ class FinalWindowsJob(WindowsJob):
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows."""
-        return publish_together(days, stage.tables)
+        return publish_in_order(days, stage.tables)
 
 
 def _counted_alike(sides: Mapping[str, DataFrame], columns: Sequence[str]) -> DataFrame:

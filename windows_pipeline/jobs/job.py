@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
@@ -105,14 +104,9 @@ def kept(rows: DataFrame) -> DataFrame:
     return rows.persist(StorageLevel.MEMORY_AND_DISK)
 
 
-def publish_together(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
-    """Publishes tables whose order does not matter; returns the versions by table name.
-
-    Much of a Delta write is the driver's work, so two at once take little more than one.
-    """
-    with ThreadPoolExecutor(len(staged)) as pool:
-        versions = pool.map(lambda one: one.table.publish(one.rows, days), staged)
-        return {one.table.name: version for one, version in zip(staged, versions, strict=True)}
+def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
+    """Publishes each table in turn; returns the versions by table name."""
+    return {one.table.name: one.table.publish(one.rows, days) for one in staged}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import sliding_windows
 from windows_pipeline.jobs.arrivals import units_frame
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
 from windows_pipeline.quality.invariants import accounting_checks, window_checks
@@ -81,4 +81,4 @@ class KeyedWindowsJob(WindowsJob):
         """Writes late_records and keyed_windows; closed windows only if the pipeline says so."""
         keyed, late = stage.tables
         rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
-        return publish_together(days, [late, StagedTable(keyed.table, rows)])
+        return publish_in_order(days, [late, StagedTable(keyed.table, rows)])

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.jobs.arrivals import day_facts, read_arrivals
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_together
+from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
@@ -108,10 +108,10 @@ class RawEventsJob:
         A unit that was there is withdrawn from the log before its records change, so that
         stopping half-way leaves it missing, which holds everything later back.
         """
-        *records, log = stage.tables
-        if not log.table.read(spark).where(in_units(days)).isEmpty():
-            log.table.withdraw(spark, days)
-        return publish_together(days, records) | publish_together(days, [log])
+        log = stage.tables[-1].table
+        if not log.read(spark).where(in_units(days)).isEmpty():
+            log.withdraw(spark, days)
+        return publish_in_order(days, stage.tables)
 
     def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""
