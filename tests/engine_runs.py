@@ -242,7 +242,7 @@ def answer_from(
     closings = closings_of(timeline_of(case).units, definition.grace)
     spec = spec_of(definition)
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
-    kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates))
+    kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
     rows = [row for batch in kernel(batches_of(kept, cuts)) for row in batch.to_pylist()]
     windows = [
         window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)

@@ -115,14 +115,19 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     keys = [f"key_{place}" for place in range(len(first.by))]
     timed = _timed(records, windows, inputs)
-    found = evaluate(timed, {0: Target(windows)}, keys, aggregates, _arrival(windows, first))
-    found = found.where(F.col("window_end_ms").isNotNull())
+    # Of one stream the number of records is there already.
+    counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
+    computed = [one for one in aggregates if one.name not in counts]
+    found = evaluate(timed, {0: Target(windows)}, keys, computed, _arrival(windows, first))
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
         *_session_timeout(windows, first),
         "record_count",
-        *(F.col(f"`{one.name}`") for one in aggregates),
+        *(
+            F.col("record_count" if one.name in counts else f"`{one.name}`").alias(one.name)
+            for one in aggregates
+        ),
         "closed",
     )
 

@@ -72,6 +72,11 @@ class Aggregation:
         return replace(self, condition=condition)
 
     @property
+    def counts_records(self) -> bool:
+        """Whether it is the number of all records in the window."""
+        return self.column is None and self.condition is None
+
+    @property
     def written(self) -> str:
         """The column as the user wrote it; an expression by the name of its result."""
         if self.column is None:

@@ -50,8 +50,6 @@ def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
         for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
-            if row.window_end_ms is None:
-                continue
             case, spec = cases[row.target], specs[row.target]
             end_ms = row.window_end_ms
             if case.session_end_after_gap and isinstance(spec, SessionWindows):

@@ -20,6 +20,8 @@ def evaluate(
     keys: Sequence[str],
     aggregates: Sequence[Aggregate],
     arrival: Sequence[str] = (),
+    *,
+    tells_uncounted: bool = False,
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed, as it left them.
 
@@ -34,13 +36,15 @@ def evaluate(
         aggregates: What to compute.
         arrival: The columns that order arrival among records that met one close time. Only
             sessions ask for them (rule D2).
+        tells_uncounted: Whether to tell of records that no sliding window counts.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
         `last_event_time_ms` (null in an empty window), `record_count`, the aggregates, and
-        `closed`, in no order. And, with all those but target and keys null, a row for each
-        distinct `uncounted_time_ms` and `uncounted_close_ms` of partly late records of
-        sliding windows that settled with the target and that no window counts (rule A5).
+        `closed`, in no order. If it tells of uncounted records also, with all those but target
+        and keys null, a row for each distinct `uncounted_time_ms` and `uncounted_close_ms` of
+        partly late records of sliding windows that settled with the target and that no window
+        counts (rule A5); these two columns are null in windows.
 
     Raises:
         ArithmeticError: When it runs: a sum does not fit its type (rule G2).
@@ -48,8 +52,10 @@ def evaluate(
     """
     columns = [aggregate.column for aggregate in aggregates]
     wanted = ["target", *keys, "event_time_ms", *_optional(records), *arrival, *columns]
-    kernel = WindowKernel(targets, keys, arrival, aggregates)
+    kernel = WindowKernel(targets, keys, arrival, aggregates, tells_uncounted=tells_uncounted)
     schema = _result_schema(records.schema, keys, aggregates)
+    if tells_uncounted:
+        schema.add("uncounted_time_ms", T.LongType()).add("uncounted_close_ms", T.LongType())
     return _in_order(records.select(*dict.fromkeys(wanted)), keys).mapInArrow(kernel, schema)
 
 
@@ -96,5 +102,4 @@ def _result_schema(
     for aggregate in aggregates:
         result = aggregate.result_type(records[aggregate.column].dataType.simpleString())
         schema.add(aggregate.name, T.DataType.fromDDL(result))
-    schema.add("closed", T.BooleanType())
-    return schema.add("uncounted_time_ms", T.LongType()).add("uncounted_close_ms", T.LongType())
+    return schema.add("closed", T.BooleanType())

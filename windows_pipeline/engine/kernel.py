@@ -25,11 +25,14 @@ class WindowKernel:
         keys: Sequence[str],
         arrival: Sequence[str],
         aggregates: Sequence[Aggregate],
+        *,
+        tells_uncounted: bool = False,
     ) -> None:
         self._targets = dict(targets)
         self._by = ["target", *keys]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
+        self._tells_uncounted = tells_uncounted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by target, keys and event time."""
@@ -45,7 +48,7 @@ class WindowKernel:
         for records in parts_of(whole, self._aggregates):
             batch = self._batch(found, records)
             yield batch
-        if found.windows.uncounted.any():
+        if self._tells_uncounted and found.windows.uncounted.any():
             yield self._uncounted(found, batch.schema)
 
     def _batch(self, found: FoundWindows, records: WindowedRecords) -> pa.RecordBatch:
@@ -65,8 +68,9 @@ class WindowKernel:
             column = found.table.column(aggregate.column)
             columns[aggregate.name] = aggregate_windows(aggregate, column, records)
         columns["closed"] = pa.array(windows.closed)
-        no_record = pa.nulls(len(windows.group), pa.int64())
-        columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
+        if self._tells_uncounted:
+            no_record = pa.nulls(len(windows.group), pa.int64())
+            columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
         return pa.RecordBatch.from_pydict(columns)
 
     def _groups(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:

@@ -52,4 +52,4 @@ def sliding_windows(
     # What no window counts need not be moved.
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
-    return evaluate(in_time, targets, ["key"], aggregates)
+    return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True)
