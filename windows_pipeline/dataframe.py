@@ -100,27 +100,23 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
     Raises:
         ValueError: See `aggregate`; or streams that don't fit together.
     """
-    inputs = [_input(stream) for stream in streams]
+    inputs = [
+        Input(each.events, _names(each.by), each.event_time, each.of, each.arrival, source)
+        for source, each in enumerate(streams)
+    ]
     _require_alike(inputs)
     first = inputs[0]
-    names = [f"value_{number}_" for number in range(len(inputs))]
-    aggregates = [
-        one for each, prefix in zip(inputs, names, strict=True) for one in each.aggregates(prefix)
-    ]
+    aggregates = [one for each in inputs for one in each.aggregates]
     _require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
-    frames = [
-        each.records(prefix, source)
-        for source, (each, prefix) in enumerate(zip(inputs, names, strict=True))
-    ]
+    frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-    keys = [f"key_{place}" for place in range(len(first.by))]
-    timed = _timed(records, windows, inputs)
+    timed = with_close_times(records, windows.close_delay_ms, first.arrival)
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = evaluate(timed, {0: Target(windows)}, keys, computed, _arrival(windows, first))
+    found = evaluate(timed, {0: Target(windows)}, first.keys, computed, _arrival(windows, first))
     return found.select(
-        *(F.col(key).alias(name) for key, name in zip(keys, first.by, strict=True)),
+        *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
         *_session_timeout(windows, first),
         "record_count",
@@ -158,12 +154,9 @@ def late_records(
         own = Input(events, _names(by), event_time, (), arrival)
         added = ("reason", "stream_time", "close_time", "late_by_ms")
         _require_distinct([*events.columns, *added])
-        records = own.records(
-            "value_", 0, F.struct(*(F.col(f"`{n}`") for n in events.columns)).alias("record")
-        )
-        keys = [f"key_{place}" for place in range(len(own.by))]
-        timed = _timed(records, windows, [own])
-        found = late(timed, {0: Target(windows)}, keys, _arrival(windows, own))
+        whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
+        timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
+        found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
         delayed = found.withColumn(
             "stream_time_ms", F.col("close_time_ms") + F.lit(windows.close_delay_ms)
         )
@@ -178,16 +171,8 @@ def late_records(
     return transform
 
 
-def _input(stream: Stream) -> Input:
-    return Input(stream.events, _names(stream.by), stream.event_time, stream.of, stream.arrival)
-
-
 def _names(by: str | Sequence[str]) -> list[str]:
     return [by] if isinstance(by, str) else list(by)
-
-
-def _timed(records: DataFrame, windows: WindowSpec, inputs: Sequence[Input]) -> DataFrame:
-    return with_close_times(records, windows.close_delay_ms, inputs[0].arrival)
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +38,6 @@ def main(
         typer.echo(f"error: {error}", err=True)
         raise SystemExit(2) from None
     cases = dict(enumerate(case for of_file in read.values() for case in of_file))
-    # Spark's warnings are not answers.
-    os.environ.setdefault("SPARK_LOG_LEVEL", "ERROR")
     spark = start_session(settings)
     found = answer(spark, cases)
     failed = set()

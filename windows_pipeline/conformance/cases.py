@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
@@ -15,6 +15,10 @@ from windows_pipeline.windows import (
     TimeWindows,
     WindowSpec,
 )
+
+T = TypeVar("T")
+
+_KAFKA, _FLINK = "kafka-streams", "flink"
 
 
 class CaseError(Exception):
@@ -49,8 +53,6 @@ class Case:
         records: The records in the order of arrival; those that count.
         spec: The windows; None for a kind or an argument that is refused.
         refusal: Why it is refused.
-        is_batch: Whether the input is whole: every record on time, every window closed.
-        session_end_after_gap: Whether a session ends a gap after its last record.
         expected: What is compared, by field: lists of `Answer` or of offsets.
         refusal_expected: Whether the engine that answered refused it as well.
     """
@@ -60,10 +62,17 @@ class Case:
     records: tuple[Record, ...]
     spec: WindowSpec | None
     refusal: str | None
-    is_batch: bool
-    session_end_after_gap: bool
     expected: Mapping[str, list[Any]]
     refusal_expected: bool
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is one of Flink's batch answers.
+
+        Then every record is on time, every window closed, and a session ends a gap after its
+        last record.
+        """
+        return self.engine == _FLINK
 
 
 def read_cases(path: Path) -> list[Case]:
@@ -72,26 +81,37 @@ def read_cases(path: Path) -> list[Case]:
     Raises:
         CaseError: A line is no case.
     """
+    return _read(path, _case)
+
+
+def agreements(path: Path) -> set[tuple[str, str]]:
+    """By the contract's cases, which engine gave the same answer to which id (`agrees_with`).
+
+    Raises:
+        CaseError: A line is no case.
+    """
+    return set(filter(None, _read(path, _agreement)))
+
+
+def _agreement(raw: dict[str, Any]) -> tuple[str, str] | None:
+    engine = raw.get("agrees_with")
+    return (_engine(engine), raw["id"]) if engine else None
+
+
+def _read(path: Path, read: Callable[[dict[str, Any]], T]) -> list[T]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise CaseError(f"{path}: can't be read: {error.strerror}") from None
-    cases = []
+    found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            cases.append(_case(json.loads(line)))
+            found.append(read(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CaseError(f"{path}:{number}: no case: {error!r}") from None
-    return cases
-
-
-def agreements(path: Path) -> set[tuple[str, str]]:
-    """By the contract's cases, which engine gave the same answer to which id (`agrees_with`)."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    read = (json.loads(line) for line in lines if line.strip())
-    return {(_engine(case["agrees_with"]), case["id"]) for case in read if case.get("agrees_with")}
+    return found
 
 
 def _engine(text: str) -> str:
@@ -101,9 +121,8 @@ def _engine(text: str) -> str:
 
 def _case(raw: dict[str, Any]) -> Case:
     engine = _engine(raw["engine"])
-    is_kafka, is_flink = engine == "kafka-streams", engine == "flink"
     window = dict(raw["window"])
-    if is_kafka:  # its windows start at 0 (rules B6, C1)
+    if engine == _KAFKA:  # its windows start at 0 (rules B6, C1)
         window.setdefault("first_window_start_ms", 0)
     spec, refusal = _spec(window)
     unusable = set(raw.get("unusable", []))
@@ -124,20 +143,18 @@ def _case(raw: dict[str, Any]) -> Case:
         records,
         spec,
         refusal,
-        is_flink,
-        is_flink,
-        _expected(raw, is_kafka=is_kafka, is_flink=is_flink),
+        _expected(raw, engine),
         "error" in raw,
     )
 
 
-def _expected(raw: dict[str, Any], *, is_kafka: bool, is_flink: bool) -> dict[str, list[Any]]:
+def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     if "error" in raw:
         return {}
-    if is_flink:
+    if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
-    if is_kafka:  # which of them are final differs: its suppression emits one step early
+    if engine == _KAFKA:  # which of them are final differs: its suppression emits one step early
         if raw["window"]["kind"] == "sliding":  # its default retention forgets windows early
             final = _answers(raw.get("long_retention", {}).get("final", raw["final"]))
         return {"windows": sorted(final + still_open, key=repr)}

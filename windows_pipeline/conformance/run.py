@@ -52,7 +52,7 @@ def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]
         for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
             case, spec = cases[row.target], specs[row.target]
             end_ms = row.window_end_ms
-            if case.session_end_after_gap and isinstance(spec, SessionWindows):
+            if case.is_batch and isinstance(spec, SessionWindows):
                 end_ms += spec.gap_ms
             window = Answer(row.key, row.window_start_ms, end_ms, tuple(sorted(row.offsets)))
             side = answers[row.target].final if row.closed else answers[row.target].open

@@ -27,8 +27,6 @@ from windows_pipeline.engine.values import (
 )
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
-__all__ = ["WindowedRecords", "aggregate_windows", "event_time_bounds", "parts_of"]
-
 PART_WINDOWS = 1 << 20
 """How many windows a part holds."""
 PART_VALUES = 1 << 22

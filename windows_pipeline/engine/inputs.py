@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -46,7 +47,7 @@ class Arrival:
         return ms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Input:
     """One input: its records, and what is asked of them.
 
@@ -56,6 +57,7 @@ class Input:
         event_time: The event time's column: a timestamp, or a bigint of milliseconds.
         of: What is computed of the values.
         arrival: How the records came; None where all are on time.
+        source: The stream's number: of two, each has source partitions and values of its own.
     """
 
     events: DataFrame
@@ -63,11 +65,12 @@ class Input:
     event_time: str
     of: Sequence[Aggregation] = field(default=())
     arrival: Arrival | None = None
+    source: int = 0
 
     def __post_init__(self) -> None:
         """Checks the key's and the event time's types."""
-        for name in self.by:
-            _require_orderable(name, self.key_type(name))
+        for name, key_type in zip(self.by, self.key_types, strict=True):
+            _require_orderable(name, key_type)
         kind = self.time_type
         if not isinstance(kind, (T.TimestampType, T.LongType, T.IntegerType)):
             raise ValueError(
@@ -75,47 +78,49 @@ class Input:
                 "timestamp, or to bigint milliseconds"
             )
 
-    def key_type(self, name: str) -> T.DataType:
-        """The type of one of the key's columns."""
-        return self.events.select(name).schema[0].dataType
-
     @property
     def idle_after(self) -> Duration | None:
         """How far a source partition may lie behind."""
         return None if self.arrival is None else self.arrival.idle_after
 
-    @property
+    @cached_property
     def key_types(self) -> list[T.DataType]:
         """The types of the key's columns."""
-        return [self.key_type(name) for name in self.by]
+        return [field.dataType for field in self.events.select(*self.by).schema]
 
-    @property
+    @cached_property
     def time_type(self) -> T.DataType:
         """The type of the event time."""
         return self.events.select(self.event_time).schema[0].dataType
 
-    def aggregates(self, prefix: str) -> list[Aggregate]:
-        """What the engine computes, of the columns that `records` makes with this prefix."""
+    @property
+    def keys(self) -> list[str]:
+        """The key's columns as `records` names them."""
+        return [f"key_{place}" for place in range(len(self.by))]
+
+    @property
+    def _values(self) -> list[str]:
+        return [f"value_{self.source}_{place}" for place in range(len(self.of))]
+
+    @property
+    def aggregates(self) -> list[Aggregate]:
+        """What the engine computes, of the columns that `records` makes."""
         return [
-            Aggregate(
-                one.result_name, one.function, f"{prefix}{place}", one.percentage, one.written
-            )
-            for place, one in enumerate(self.of)
+            Aggregate(one.result_name, one.function, value, one.percentage, one.written)
+            for one, value in zip(self.of, self._values, strict=True)
         ]
 
-    def records(self, prefix: str, source: int, *extra: Column) -> DataFrame:
+    def records(self, *extra: Column) -> DataFrame:
         """The columns that the engine takes.
 
         Args:
-            prefix: Of the value columns' names.
-            source: The number of the stream: of two, each has source partitions of its own.
             extra: Columns to keep.
 
         Returns:
             `target` (0), `key_0` and so on, `event_time_ms`, the values, `source` (int),
             `source_partition` and `offset` (null without `arrival`), and the extra columns.
         """
-        keys = [_normal(F.col(name), self.key_type(name)) for name in self.by]
+        keys = zip(self.by, self.key_types, self.keys, strict=True)
         partition = offset = F.lit(None).cast("bigint")
         if self.arrival is not None:
             offset = F.col(self.arrival.offset)
@@ -123,10 +128,10 @@ class Input:
             partition = F.col(self.arrival.source_partition)
         return self.events.select(
             F.lit(0).alias("target"),
-            *(key.alias(f"key_{place}") for place, key in enumerate(keys)),
+            *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
             self._time_ms().alias("event_time_ms"),
-            *(_value(one).alias(f"{prefix}{place}") for place, one in enumerate(self.of)),
-            F.lit(source).alias("source"),
+            *(_value(one).alias(name) for one, name in zip(self.of, self._values, strict=True)),
+            F.lit(self.source).alias("source"),
             partition.cast("string").alias("source_partition"),
             offset.alias("offset"),
             *extra,

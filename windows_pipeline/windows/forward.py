@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import require_not_negative, require_positive
+from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardSlidingWindows:
+class ForwardSlidingWindows(Graced):
     """One window [t, t + size] for each distinct record time of a key, bounds included.
 
     Make one with ``SlidingWindows.of(size)``, and ``.grace(after)`` if there is one.
@@ -44,16 +45,6 @@ class ForwardSlidingWindows:
             ValueError: A negative grace, or one with a part smaller than a millisecond.
         """
         return replace(self, grace_ms=duration_ms(after, "grace"))
-
-    @property
-    def grace_period_ms(self) -> int:
-        """The grace, by the KIP's name."""
-        return self.grace_ms
-
-    @property
-    def close_delay_ms(self) -> int:
-        """How far the close time lies behind stream time (rule A3)."""
-        return self.grace_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
         """The window that a record at this time makes."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import require_not_negative, require_positive
+from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class SessionWindows:
+class SessionWindows(Graced):
     """Runs of records of a key, each at most a gap after the one before (rules D1, D2).
 
     A difference of just the gap joins. A session's bounds are its first and last record;
@@ -43,11 +44,6 @@ class SessionWindows:
     def of_inactivity_gap_with_no_grace(cls, gap: Duration) -> SessionWindows:
         """Makes the windows of a gap alone; see `of_inactivity_gap_and_grace`."""
         return cls.of_inactivity_gap_and_grace(gap, "0 ms")
-
-    @property
-    def grace_period_ms(self) -> int:
-        """The grace, by Kafka Streams' name."""
-        return self.grace_ms
 
     @property
     def close_delay_ms(self) -> int:

@@ -12,11 +12,12 @@ from windows_pipeline.windows.arguments import (
     require_positive,
 )
 from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class SlidingWindows:
+class SlidingWindows(Graced):
     """One window for each distinct set of records at most a time difference apart.
 
     Make one with `with_time_difference_and_grace`. Records a@3 b@7 c@12 d@19 with a
@@ -81,16 +82,6 @@ class SlidingWindows:
             ValueError: See `ForwardSlidingWindows.of`.
         """
         return ForwardSlidingWindows.of(size)
-
-    @property
-    def grace_period_ms(self) -> int:
-        """The grace, by the KIP's name."""
-        return self.grace_ms
-
-    @property
-    def close_delay_ms(self) -> int:
-        """How far the close time lies behind stream time (rule A3)."""
-        return self.grace_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, TimeWindow]:
         """The left and the right window of a record at this time (rule B3).

@@ -11,11 +11,12 @@ from windows_pipeline.windows.arguments import (
     require_not_negative,
     require_positive,
 )
+from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class TimeWindows:
+class TimeWindows(Graced):
     """Windows [start, start + size) that start at each multiple of an advance (rule C1).
 
     Make them with `of_size_and_grace` or `of_size_with_no_grace`: tumbling windows, which
@@ -83,16 +84,6 @@ class TimeWindows:
             ValueError: An advance not above zero, or with a part smaller than a millisecond.
         """
         return replace(self, advance_ms=duration_ms(advance, "advance"))
-
-    @property
-    def grace_period_ms(self) -> int:
-        """The grace, by Kafka Streams' name."""
-        return self.grace_ms
-
-    @property
-    def close_delay_ms(self) -> int:
-        """How far the close time lies behind stream time (rule A3)."""
-        return self.grace_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, ...]:
         """The windows that hold a record at this time, by start; none for one in a gap."""
