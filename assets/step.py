@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 import dagster as dg
-from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
 from assets.metadata import check_metadata, day_metadata, table_metadata
 from assets.partitions import arrival_days, days_of
+from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.quality.validation import CheckResult
@@ -69,7 +69,7 @@ def step(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
     )
-    def run(context: dg.AssetExecutionContext, spark: LazyPySparkResource) -> Iterator[StepEvent]:
+    def run(context: dg.AssetExecutionContext, spark: SparkResource) -> Iterator[StepEvent]:
         session = spark.spark_session
         selected = context.op_execution_context.selected_asset_keys
         if not selected:

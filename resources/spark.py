@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dagster_pyspark import LazyPySparkResource
+from pyspark.sql import SparkSession
 
-from windows_pipeline.session import use_this_python
+from windows_pipeline.session import use_this_python, without_checksum_files
 from windows_pipeline.settings import Settings
 
 
-def spark_resource(settings: Settings) -> LazyPySparkResource:
+class SparkResource(LazyPySparkResource):
     """A session made on first use, as the settings say; the steps of a run share it."""
+
+    @property
+    def spark_session(self) -> SparkSession:
+        """The session."""
+        return without_checksum_files(super().spark_session)
+
+
+def spark_resource(settings: Settings) -> SparkResource:
+    """The resource that the assets' steps take."""
     use_this_python()
-    return LazyPySparkResource(spark_config=settings.spark_conf())
+    return SparkResource(spark_config=settings.spark_conf())

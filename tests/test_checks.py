@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.quality.invariants import window_checks
-from windows_pipeline.quality.validation import SAMPLE_ROWS, Batch, validate
+from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
 from windows_pipeline.tables.delta import Table
 
 IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
@@ -157,12 +157,12 @@ def test_sound_tables_pass(full_run: Project, spark: SparkSession, step: str) ->
 
 
 def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSession) -> None:
-    job = job_of(full_run, "keyed")
-    rows = [table.read(spark) for table in job.tables]
-    evidence = job.evidence(spark, ALL_DAYS, rows)[0]
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
-    (check,) = [c for c in window_checks(windows) if c.name == "no_empty_window"]
-    (result,) = validate(Batch("empty", evidence.evidence, evidence.rows, [check]))
+    pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
+    job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
+    rows = [table.read(spark) for table in job.tables]
+    batch = job.evidence(spark, ALL_DAYS, rows, job.arrived(spark))[0]
+    result = {result.check.name: result for result in validate(batch)}["no_empty_window"]
     assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
@@ -147,7 +148,16 @@ def wanted_beside(window: Row, case: Case) -> Row:
         "recount_last_ms": max(times, default=None),
         "departed_on_bound": any(record["event_time_ms"] == start_ms - 1 for record in records),
         "near_partly_late": len(near),
+        "same_end": sum(
+            other["window_end_ms"] == end_ms and group_of(other) == group_of(window)
+            for other in case.windows
+        ),
     }
+
+
+def said_records(window: Row) -> tuple[Any, ...]:
+    names = ("first_event_time_ms", "last_event_time_ms", "record_count")
+    return (*group_of(window), *[window[name] for name in names])
 
 
 def is_held(record: Row, case: Case) -> bool:
@@ -193,6 +203,7 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     rows = evidence_of(shuffled, cuts, chunk_rows)
 
     beside = []
+    told_apart: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if not row["is_window"]:
             continue
@@ -203,13 +214,27 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
             expected["recount_first_ms"] = row["recount_first_ms"]
         assert only(row, expected) == expected
         beside.append(only(row, WINDOW_COLUMNS))
+        told_apart[said_records(row)].append(row)
     wanted = [only(window, WINDOW_COLUMNS) for window in case.windows]
     assert texts(beside) == texts(wanted)
 
-    judged = [only(row, [*RECORD_COLUMNS, "held"]) for row in rows if not row["is_window"]]
+    # Rule B4: alike where no partly late record can tell two windows apart.
+    for alike in told_apart.values():
+        clear = [row for row in alike if row["near_partly_late"] == 0 and row["record_count"] > 0]
+        for row in alike:
+            assert row["same_records"] == (len(clear) if row in clear else None)
+
     new = [record for record in case.records if record["is_new"]]
-    accounts = [{**only(record, RECORD_COLUMNS), "held": is_held(record, case)} for record in new]
-    assert texts(judged) == texts(accounts)
+    held = [record for record in new if is_held(record, case)]
+    of_records = [row for row in rows if not row["is_window"]]
+    unheld = [only(row, RECORD_COLUMNS) for row in of_records if row["counted"] is None]
+    wanted = [only(record, RECORD_COLUMNS) for record in new if record not in held]
+    assert texts(unheld) == texts(wanted)
+    counted = {group_of(row): row["counted"] for row in of_records if row["counted"] is not None}
+    assert counted == {
+        group_of(record): sum(group_of(other) == group_of(record) for other in held)
+        for record in new
+    }
 
 
 def test_a_window_without_an_end_holds_nothing() -> None:
@@ -220,17 +245,18 @@ def test_a_window_without_an_end_holds_nothing() -> None:
     }  # fmt: skip
     whole = {"target": 0, "key": "a", "is_window": True, "window_end_ms": 5}
     rows = evidence_of(Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}]))
-    assert [(row["is_window"], row["recount"], row["held"]) for row in rows] == [
+    assert [(row["is_window"], row["recount"], row["counted"]) for row in rows] == [
         (True, 0, None),
-        (False, None, False),
+        (False, None, None),
+        (False, None, 0),
     ]
     rows = evidence_of(
         Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}, whole])
     )
-    assert [(row["window_end_ms"], row["recount"], row["held"]) for row in rows] == [
+    assert [(row["window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
         (None, 0, None),
         (5, 1, None),
-        (None, None, True),
+        (None, None, 1),
     ]
 
 
@@ -251,14 +277,16 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
             "is_new": pa.array(random.random(rows) < 0.5, mask=is_window),
             "is_window": pa.array(is_window),
             "window_end_ms": pa.array(instants, mask=~is_window),
-            "record_count": empty,
+            "first_event_time_ms": empty,
+            "last_event_time_ms": empty,
+            "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
         }
     )
 
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)
         found = pa.Table.from_batches(EvidenceKernel(SlidingWindows(600, 0))(iter(batches)))
-        order = ("key", "event_time_ms", "close_time_ms", "window_end_ms", "held")
+        order = ("key", "event_time_ms", "close_time_ms", "window_end_ms", "counted")
         return found.sort_by([(name, "ascending") for name in order])
 
     together = answer(table)

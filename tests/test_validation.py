@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.config.model import Source
-from windows_pipeline.sources.validation import split_records
+from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)
 COLUMNS = {
@@ -42,17 +42,17 @@ def landed(spark: SparkSession, source: Source, *records: dict[str, Any]) -> Dat
 
 
 def reasons(spark: SparkSession, source: Source, *records: dict[str, Any]) -> list[str | None]:
-    accepted, rejected = split_records(landed(spark, source, *records), source)
-    assert rejected.columns == ["unit", "file", "reason", "original"]
-    found = {int(row.original): row.reason for row in rejected.collect()}
-    assert accepted.count() + len(found) == len(records)
+    judged = judged_records(landed(spark, source, *records), source).collect()
+    assert len(judged) == len(records)
+    found = {int(row.original): row.reason for row in judged if row.reason is not None}
+    assert all(row.original is None for row in judged if row.reason is None)
     return [found.get(i) for i in range(len(records))]
 
 
 def accepted_of(spark: SparkSession, source: Source, *records: dict[str, Any]) -> list[Row]:
-    accepted, rejected = split_records(landed(spark, source, *records), source)
-    assert rejected.collect() == []
-    return accepted.collect()
+    judged = judged_records(landed(spark, source, *records), source).collect()
+    assert [row.reason for row in judged if row.reason is not None] == []
+    return judged
 
 
 def ms(*parts: int) -> int:
@@ -171,6 +171,8 @@ def test_accepted_records_are_typed_under_the_names_of_their_roles(spark: SparkS
         "real": 0.0,
         "flag": True,
         "day": date(2013, 1, 3),
+        "reason": None,
+        "original": None,
     }
     assert str(row.real) == "0.0"
 
@@ -197,4 +199,4 @@ def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "America/New_York")
     with pytest.raises(ValueError, match=r"timeZone: 'America/New_York' must be 'UTC'"):
-        split_records(landed(other, source_of(), GOOD), source_of())
+        judged_records(landed(other, source_of(), GOOD), source_of())

@@ -22,6 +22,8 @@ _RAW_COLUMNS = frozenset(
         "unit",
         "stream_time",
         "close_time",
+        "file",
+        "malformed",
         "original",
         "reason",
     }

@@ -10,36 +10,40 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
 _PLACE = ["unit", "source_partition"]
+_CARRIED = {"file", "reason", "original"}
+"""What a record carries along that is not its own: where it stood, and why it is rejected."""
 
 
 def in_arrival_order(accepted: DataFrame, arrival: str | None) -> DataFrame:
     """Numbers the records of each unit and source partition by arrival (rules A1, A2).
 
-    The order is by the arrival column, then event time, then every other column but the
-    file: records that tie in all of them are alike, so the numbers don't depend on how a
+    The order is by the arrival column, then event time, then every other column of the
+    record: records that tie in all of them are alike, so the numbers don't depend on how a
     unit was split into files. Without an arrival column the files' names order it, then
     event time and the rest; the place of a line in its file is not known to Spark, so such
     a source should land its records in files whose names sort by arrival.
 
     Args:
         accepted: The columns `unit`, `source_partition`, `event_time` (ms), `file`, the
-            arrival column if there is one, and any others of types that can be ordered.
+            arrival column if there is one, and any others of types that can be ordered;
+            `file`, `reason` and `original` are no part of a record. Rejected records, whose
+            source partition is null, may be among them: their numbers mean nothing.
         arrival: The arrival column's name; None for no such column.
 
     Returns:
-        The records, unordered, without `file` and with `offset` (bigint, 0 for the first
+        The records, unordered, with `offset` (bigint, 0 for the first
         of its unit and source partition) and `running_max` (bigint, ms: the largest event
         time of the unit and source partition up to and including the record).
     """
     leading = ["file" if arrival is None else arrival, "event_time"]
-    others = [name for name in accepted.columns if name not in {*leading, *_PLACE, "file"}]
+    others = [name for name in accepted.columns if name not in {*leading, *_PLACE, *_CARRIED}]
     order = Window.partitionBy(*_PLACE).orderBy(*[F.col(f"`{name}`") for name in leading + others])
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return accepted.select(
         "*",
         (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
         F.max("event_time").over(so_far).alias("running_max"),
-    ).drop("file")
+    )
 
 
 def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:

@@ -7,7 +7,7 @@ from datetime import date
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import RuleSql, broken_rules, with_episodes
@@ -17,6 +17,7 @@ from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
 from windows_pipeline.jobs.arrivals import Arrivals
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import alerts_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -51,14 +52,14 @@ class AlertsJob(WindowsJob):
         columns = self.windows.result_columns(self.pipeline.source)
         return alerts_checks(self.windows.alerts, columns)
 
-    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; an episode's beginning may lie before them."""
         final = self.own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, spark.createDataFrame([], table.schema))], [])
         raised = kept(self._raise(final))
-        arrivals = self.arrivals(spark)
+        arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
         joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
         return Stage([StagedTable(table, joined)], [raised, joined])
@@ -118,7 +119,11 @@ class AlertsJob(WindowsJob):
         return self._raise(final)
 
     def evidence(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
     ) -> list[Batch]:
         """The alerts, and whether each one's window is final as the alert has it."""
         (alerts,) = rows
@@ -129,8 +134,14 @@ class AlertsJob(WindowsJob):
         judged = alerts.join(is_final, same, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
-        rows_in_ms = with_milliseconds(judged)
-        return [Batch("alerts", rows_in_ms, rows_in_ms, self.checks)]
+        before = Window.partitionBy("rule", "key").orderBy("window_end_ms")
+        beside = with_milliseconds(judged).withColumns(
+            {
+                "previous_end": F.lag("window_end").over(before),
+                "previous_episode": F.lag("episode_start").over(before),
+            }
+        )
+        return [Batch("alerts", beside, beside, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes alerts."""

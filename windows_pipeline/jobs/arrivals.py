@@ -1,11 +1,10 @@
-"""Reads the arrival log and says what some units' windows need (rules A2 to A4)."""
+"""Says from the arrival log what some units' windows need (rules A2 to A4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,26 +23,17 @@ from windows_pipeline.engine.timeline import (
     look_back,
 )
 from windows_pipeline.jobs.job import Facts
-from windows_pipeline.tables.catalog import SourceTables, WindowTables
+from windows_pipeline.jobs.log import ArrivalLog
+from windows_pipeline.tables.catalog import WindowTables
 from windows_pipeline.tables.delta import in_units
 from windows_pipeline.windows import SlidingWindows
-
-
-class LogRow(NamedTuple):
-    """A row of the arrival log: a source partition's part of a unit."""
-
-    unit: date
-    source_partition: str | None
-    max_event_time_ms: int | None
-    rows: int
-    unit_rejected: int
 
 
 @dataclass(frozen=True)
 class Arrivals:
     """What has arrived, as the windows of one definition see it."""
 
-    log: tuple[LogRow, ...]
+    log: ArrivalLog
     timeline: Timeline
     spec: SlidingWindows
     first_day: date
@@ -79,18 +69,8 @@ class Arrivals:
         return records_to_read(raw_events, self.timeline, reads, self.spec.grace_ms)
 
 
-def read_arrivals(
-    spark: SparkSession, pipeline: Pipeline, tables: SourceTables, spec: SlidingWindows
-) -> Arrivals:
-    """Scans a pipeline's arrival log."""
-    rows = tables.arrival_log.read(spark).select(
-        "unit",
-        "source_partition",
-        F.unix_millis("max_event_time"),
-        "rows",
-        "unit_rejected",
-    )
-    log = tuple(LogRow(*row) for row in rows.collect())
+def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: SlidingWindows) -> Arrivals:
+    """What the log of a pipeline says to the windows of one definition."""
     first_day = pipeline.partitions.start
     timeline = build_timeline(
         (Arrival(row.unit, row.source_partition, row.max_event_time_ms) for row in log),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date
-from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.jobs.arrivals import units_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.invariants import final_windows_checks
+from windows_pipeline.quality.invariants import CLOSED_BY_UNIT, final_windows_checks
+from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
+
+_PLACE = ("unit", "key", "window_start", "window_end")
 
 
 class FinalWindowsJob(WindowsJob):
@@ -41,26 +45,42 @@ class FinalWindowsJob(WindowsJob):
         columns = [field.name for field in self.own.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
-    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Takes the closed windows of the days."""
         closed = kept(self._closed(spark, days))
         return Stage([StagedTable(self.own.final_windows, closed)], [closed])
 
     def evidence(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
     ) -> list[Batch]:
-        """The windows beside their close times, and those that went, changed or came anew."""
+        """The windows beside their close times, and those that went, changed or came anew.
+
+        Of the units whose sides differ in their checksums, where a window lies outside the
+        unit's close times, or where one is there twice: in the others no check can fail.
+        """
         (final,) = rows
-        units = units_frame(spark, self.arrivals(spark), days)
-        closings = units.select("unit", "close_before_ms", "close_after_ms")
+        units = units_frame(spark, self.arrivals(log), days)
+        closings = F.broadcast(units.select("unit", "close_before_ms", "close_after_ms"))
         sides = {
             "final": final,
             "published": self.own.final_windows.read(spark).where(in_units(days)),
             "closed": self._closed(spark, days),
         }
-        alike = _counted_alike(sides, final.columns)
-        bounds = {f"{name}_ms": F.unix_millis(name) for name in ("window_start", "window_end")}
-        judged = alike.withColumns(bounds).join(F.broadcast(closings), "unit")
+        differing = units_that_differ(sides, required=["final", "closed"])
+        in_doubt = differing | _misplaced(final, closings) | _repeated(final)
+        doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
+        same_end = Window.partitionBy("key", "window_end")
+        alike = _with_end_ms(counted_alike(doubtful, _PLACE)).withColumns(
+            {
+                "window_start_ms": F.unix_millis("window_start"),
+                "times_final": F.sum("in_final").over(same_end),
+            }
+        )
+        judged = alike.join(closings, "unit")
         return [Batch("final_windows", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -68,13 +88,27 @@ class FinalWindowsJob(WindowsJob):
         return publish_in_order(days, stage.tables)
 
 
-def _counted_alike(sides: Mapping[str, DataFrame], columns: Sequence[str]) -> DataFrame:
-    """Each distinct row once, by its place and a hash of the rest, with each side's count."""
-    place = ["unit", "key", "window_start", "window_end"]
-    values = F.xxhash64(*[name for name in columns if name not in place])
-    marked = [
-        frame.select(*place, values.alias("values_hash"), F.lit(name).alias("side"))
-        for name, frame in sides.items()
-    ]
-    counts = [F.count_if(F.col("side") == name).alias(f"in_{name}") for name in sides]
-    return reduce(DataFrame.unionByName, marked).groupBy(*place, "values_hash").agg(*counts)
+def _with_end_ms(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("window_end_ms", F.unix_millis("window_end"))
+
+
+def _misplaced(final: DataFrame, closings: DataFrame) -> set[date]:
+    """The units with a window that their close times do not close."""
+    placed = _with_end_ms(final).join(closings, "unit")
+    return _units(placed.where(f"NOT coalesce({CLOSED_BY_UNIT}, FALSE)"))
+
+
+def _repeated(final: DataFrame) -> set[date]:
+    """The units with a window whose key and end are final elsewhere, too."""
+    ends = final.groupBy("key", "window_end").agg(
+        F.count("*").alias("times"), F.collect_set("unit").alias("units")
+    )
+    return _units(ends.where("times > 1").select(F.explode("units").alias("unit")))
+
+
+def _units(rows: DataFrame) -> set[date]:
+    return {row.unit for row in rows.select("unit").distinct().collect()}
+
+
+def _of_units(rows: DataFrame, units: AbstractSet[date]) -> DataFrame:
+    return rows.where(in_units(sorted(units)) if units else F.lit(False))

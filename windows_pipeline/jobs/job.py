@@ -10,6 +10,7 @@ from typing import Protocol
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.tables.delta import Table, in_units
 
@@ -80,12 +81,20 @@ class Job(Protocol):
         """All checks of its tables."""
         ...
 
-    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+    def arrived(self, spark: SparkSession) -> ArrivalLog:
+        """The arrival log, as the rest of the job takes it; nothing if it is not read."""
+        ...
+
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the rows of some units."""
         ...
 
     def evidence(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
     ) -> list[Batch]:
         """The batches that its checks run on, for rows of its tables, in their order."""
         ...
@@ -94,7 +103,9 @@ class Job(Protocol):
         """Writes the rows; killed anywhere and run again, the tables are the same."""
         ...
 
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+    def facts(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+    ) -> dict[date, Facts]:
         """What is to be said of each unit, once it is published."""
         ...
 
@@ -126,14 +137,15 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         table.require(spark)
     for table in job.tables:
         table.create_if_missing(spark)
-    stage = job.stage(spark, days)
+    log = job.arrived(spark)
+    stage = job.stage(spark, days, log)
     try:
-        batches = job.evidence(spark, days, [staged.rows for staged in stage.tables])
+        batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
         rows = {staged.table.name: _rows_by_unit(staged.rows) for staged in stage.tables}
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
-        facts = job.facts(spark, days) if passed else {}
+        facts = job.facts(spark, days, log) if passed else {}
         return JobResult(passed, rows, versions, checks, facts)
     finally:
         for frame in stage.cached:
@@ -145,7 +157,7 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     rows = [table.read(spark).where(in_units(days)) for table in job.tables]
-    return _validate_all(job.evidence(spark, days, rows))
+    return _validate_all(job.evidence(spark, days, rows, job.arrived(spark)))
 
 
 def _rows_by_unit(rows: DataFrame) -> dict[date, int]:
@@ -159,7 +171,7 @@ def published_days(job: Job, spark: SparkSession) -> list[date]:
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    # Each check of a batch is a query or two of its own; compute the evidence once.
+    # Each check of a batch is a query of its own; compute the evidence once.
     evidence = [batch.evidence for batch in batches]
     for frame in evidence:
         kept(frame)

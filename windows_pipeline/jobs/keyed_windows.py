@@ -12,10 +12,11 @@ from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import sliding_windows
 from windows_pipeline.jobs.arrivals import units_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
 from windows_pipeline.quality.invariants import accounting_checks, window_checks
-from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.quality.validation import Batch, Check, breaking
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
@@ -38,10 +39,10 @@ class KeyedWindowsJob(WindowsJob):
         """The windows' checks and the accounting."""
         return [*window_checks(self.windows), *accounting_checks()]
 
-    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the days' windows from raw_events alone."""
         spec = self.windows.spec
-        arrivals = self.arrivals(spark)
+        arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
         records = arrivals.records(raw, days)
         computed = kept(
@@ -56,24 +57,25 @@ class KeyedWindowsJob(WindowsJob):
         return Stage(staged, [computed, late])
 
     def evidence(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
     ) -> list[Batch]:
         """The windows beside what the raw records say of them, and where each record went."""
         keyed, late = rows
         spec = self.windows.spec
-        arrivals = self.arrivals(spark)
+        arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
         beside = sliding_evidence(records, with_milliseconds(keyed), spec)
+        checks = window_checks(self.windows)
+        told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
         rejected = self.source.rejected_records.read(spark).where(in_units(days))
-        accounts = account_for_records(beside, late, rejected, units)
+        accounts = account_for_records(told, late, rejected, units)
         return [
-            Batch(
-                "keyed_windows",
-                beside,
-                beside.where(F.col("is_window")),
-                window_checks(self.windows),
-            ),
+            Batch("keyed_windows", told, told.where(F.col("is_window")), checks),
             Batch("accounting", accounts, accounts, accounting_checks()),
         ]
 

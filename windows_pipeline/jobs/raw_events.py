@@ -11,13 +11,14 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
-from windows_pipeline.jobs.arrivals import day_facts, read_arrivals
+from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import read_landed
-from windows_pipeline.sources.validation import split_records
+from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table, in_units
 
@@ -50,7 +51,11 @@ class RawEventsJob:
         """Where the source's day folders lie."""
         return resolve(self.pipeline.source.path, self.settings.landing)
 
-    def stage(self, spark: SparkSession, days: Sequence[date]) -> Stage:
+    def arrived(self, spark: SparkSession) -> ArrivalLog:
+        """Nothing: days are ingested whatever else is there."""
+        return ()
+
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Reads the landed files of the days.
 
         Raises:
@@ -58,35 +63,44 @@ class RawEventsJob:
         """
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
-        accepted, rejected = split_records(landed, source)
-        ordered = in_arrival_order(accepted, source.arrival)
-        raw = kept(
-            ordered.withColumn("event_time", F.timestamp_millis("event_time")).withColumn(
-                "running_max", F.timestamp_millis("running_max")
-            )
+        # Accepted and rejected ones together: a text is parsed once.
+        ordered = kept(in_arrival_order(judged_records(landed, source), source.arrival))
+        accepted = ordered.where(F.col("reason").isNull())
+        raw = accepted.withColumns(
+            {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         )
-        refused = kept(rejected)
-        counted = arrival_log(
-            raw.withColumn("event_time", F.unix_millis("event_time")), refused, days
-        )
-        log = kept(counted.withColumn("max_event_time", F.timestamp_millis("max_event_time")))
-        rows = (raw, refused, log)
-        staged = [StagedTable(*one) for one in zip(self.tables, rows, strict=True)]
-        return Stage(staged, list(rows))
+        rejected = ordered.where(F.col("reason").isNotNull())
+        counted = arrival_log(accepted, rejected, days)
+        units = kept(counted.withColumn("max_event_time", F.timestamp_millis("max_event_time")))
+        rows = (raw, rejected, units)
+        staged = [
+            StagedTable(table, frame.select(table.schema.names))
+            for table, frame in zip(self.tables, rows, strict=True)
+        ]
+        return Stage(staged, [ordered, units])
 
     def evidence(
-        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
     ) -> list[Batch]:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
-        raw, rejected, log = rows
+        raw, rejected, units = rows
         landed = read_landed(spark, self.pipeline.source, self.landing, days)
         of_unit = landed.groupBy("unit").agg(F.count("*").alias("landed"))
         in_order = Window.partitionBy("unit", "source_partition").orderBy("offset")
-        seen = raw.withColumn(
-            "so_far", F.max("event_time").over(in_order.rowsBetween(Window.unboundedPreceding, 0))
+        so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
+        seen = raw.select(
+            "unit",
+            "source_partition",
+            "running_max",
+            F.max("event_time").over(so_far).alias("so_far"),
+            F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
         )
         of_partition = seen.groupBy("unit", "source_partition").agg(
-            F.count_distinct("offset").alias("distinct_offsets"),
+            F.count_if(~F.col("is_again")).alias("distinct_offsets"),
             F.count_if(~F.col("so_far").eqNullSafe(F.col("running_max"))).alias(
                 "wrong_running_max"
             ),
@@ -94,7 +108,7 @@ class RawEventsJob:
         of_reject = rejected.groupBy("unit").agg(F.count("*").alias("rejected"))
         total = F.sum("rows").over(Window.partitionBy("unit"))
         judged = (
-            log.join(of_partition, ["unit", "source_partition"], "left")
+            units.join(of_partition, ["unit", "source_partition"], "left")
             .join(of_unit, "unit", "left")
             .join(of_reject, "unit", "left")
             .withColumn("unit_rows", total)
@@ -113,12 +127,15 @@ class RawEventsJob:
             log.withdraw(spark, days)
         return publish_in_order(days, stage.tables)
 
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+    def facts(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+    ) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""
         tables = source_tables(self.pipeline, self.settings.warehouse)
+        published = read_log(spark, tables.arrival_log)
         facts: dict[date, Facts] = {day: {} for day in days}
         for name, windows in self.pipeline.windows.items():
-            arrivals = read_arrivals(spark, self.pipeline, tables, windows.spec)
+            arrivals = arrivals_of(self.pipeline, published, windows.spec)
             for day, of_day in day_facts(arrivals, days).items():
                 closed = of_day.pop("closed_through_ms", None)
                 facts[day] |= of_day

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
-from windows_pipeline.jobs.arrivals import Arrivals, late_facts, read_arrivals
+from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, late_facts
 from windows_pipeline.jobs.job import Facts
+from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 
@@ -39,10 +40,16 @@ class WindowsJob:
         """The tables of the definition."""
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
-    def arrivals(self, spark: SparkSession) -> Arrivals:
-        """What has arrived."""
-        return read_arrivals(spark, self.pipeline, self.source, self.windows.spec)
+    def arrived(self, spark: SparkSession) -> ArrivalLog:
+        """The arrival log."""
+        return read_log(spark, self.source.arrival_log)
 
-    def facts(self, spark: SparkSession, days: Sequence[date]) -> dict[date, Facts]:
+    def arrivals(self, log: ArrivalLog) -> Arrivals:
+        """What has arrived, as the definition's windows see it."""
+        return arrivals_of(self.pipeline, log, self.windows.spec)
+
+    def facts(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+    ) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
-        return late_facts(spark, self.own, self.arrivals(spark), days)
+        return late_facts(spark, self.own, self.arrivals(log), days)

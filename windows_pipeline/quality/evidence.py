@@ -32,12 +32,14 @@ _ADDED = (
     .add("recount_last_ms", T.LongType())
     .add("departed_on_bound", T.BooleanType())
     .add("near_partly_late", T.LongType())
-    .add("held", T.BooleanType())
+    .add("same_records", T.LongType())
+    .add("same_end", T.LongType())
+    .add("counted", T.LongType())
 )
 
 
 def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindows) -> DataFrame:
-    """Puts beside each window what its records say, and beside each new record its window.
+    """Puts beside each window what its records say, and says which new records none holds.
 
     Args:
         records: What `stream_time.records_to_read` gives.
@@ -50,9 +52,12 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
         `recount_last_ms` of the records in it (the times are null where there are none; where
         partly late ones are near, the first is only a lower bound); `departed_on_bound`,
         whether a record left just before it; `near_partly_late`, how many partly late records
-        are within reach. And a row a new record (not `is_window`): `target`, `key`,
-        `event_time_ms`, `close_time_ms`, `held`, whether a window holds it. Milliseconds and
-        counts are bigint; what a row has no value for is null. In no order.
+        are within reach; `same_end`, how many windows of its target and key end then, and
+        `same_records`, how many of them say that they hold the same records (null where a partly
+        late one is near, or none is held). A row a new record that no window holds (not
+        `is_window`): `target`, `key`, `event_time_ms`, `close_time_ms`. And a row a target and
+        key with new records: `target`, `key`, `counted`, how many of them windows hold.
+        Milliseconds and counts are bigint; what a row has no value for is null. In no order.
     """
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(
         *_RECORD_COLUMNS, F.lit(False).alias("is_window")
@@ -71,7 +76,8 @@ def account_for_records(
     """Says of each unit where its records went (rule A5).
 
     Args:
-        evidence: What `sliding_evidence` gives, for all windows that the unit changed.
+        evidence: What `sliding_evidence` gives, for all windows that the unit changed; the
+            windows may be left out.
         late: late_records that these units list: `unit`, `arrived_unit`.
         rejected: rejected_records of these units: `unit`.
         units: One row a unit: `unit`, `target`, `ingested` (bigint), `close_after_ms`
@@ -83,12 +89,12 @@ def account_for_records(
         window counts them so far, but one that is open still may (rule B5).
     """
     last_end = F.col("event_time_ms") + F.col("time_difference_ms")
-    open_still = ~F.col("held") & (last_end >= F.col("close_after_ms"))
+    open_still = last_end >= F.col("close_after_ms")
     counts = (
         evidence.where(~F.col("is_window"))
         .join(F.broadcast(units), "target")
         .groupBy("unit")
-        .agg(F.count_if("held").alias("counted"), F.count_if(open_still).alias("pending"))
+        .agg(F.sum("counted").alias("counted"), F.count_if(open_still).alias("pending"))
     )
     own_late = late.where(F.col("unit") == F.col("arrived_unit"))
     return (

@@ -21,7 +21,9 @@ _ADDED = pa.schema(
         ("recount_last_ms", pa.int64()),
         ("departed_on_bound", pa.bool_()),
         ("near_partly_late", pa.int64()),
-        ("held", pa.bool_()),
+        ("same_records", pa.int64()),
+        ("same_end", pa.int64()),
+        ("counted", pa.int64()),
     ]
 )
 
@@ -31,8 +33,9 @@ class EvidenceKernel:
 
     The rows come sorted by `target` and `key`: windows (`is_window`) with `window_end_ms`, and
     records, none wholly late or uncovered, with `event_time_ms`, `close_time_ms` and `is_new`;
-    what a row has no value for is null. All windows and the new records are given back, without
-    `is_new` and with the columns that `sliding_evidence` adds.
+    what a row has no value for is null. It gives all windows, the new records that no window
+    holds, and a row a group that has new records: how many are `counted`. Without `is_new`, with
+    the columns that `sliding_evidence` adds.
     """
 
     def __init__(self, spec: SlidingWindows, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -47,9 +50,13 @@ class EvidenceKernel:
             records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
             chunk = _Chunk(records, group[~is_window], windows, group[is_window], self._spec)
             yield from _with_columns(windows, chunk.beside_windows())
-            is_new = records.column("is_new").to_numpy()
-            new = records.filter(pa.array(is_new))
-            yield from _with_columns(new, {"held": pa.array(chunk.held()[is_new])})
+            is_new, held = records.column("is_new").to_numpy(), chunk.held()
+            yield from _with_columns(records.filter(pa.array(is_new & ~held)), {})
+            new_group = group[~is_window][is_new]
+            counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
+            with_new = np.unique(new_group)
+            summed = _only(table.take(starts[with_new]), ["target", "key"])
+            yield from _with_columns(summed, {"counted": pa.array(counted[with_new])})
 
 
 class _Chunk:
@@ -68,6 +75,7 @@ class _Chunk:
         spec: SlidingWindows,
     ) -> None:
         self.spec = spec
+        self.windows, self.of_windows = windows, of_windows
         time_ms, close_ms = _numbers(records, "event_time_ms"), _numbers(records, "close_time_ms")
         left_end_ms = time_ms
         if spec.first_window_start_ms is not None:
@@ -103,7 +111,21 @@ class _Chunk:
             "recount_last_ms": pa.array(self._time_ms(last_leave, entered - 1), mask=empty),
             "departed_on_bound": pa.array(left > np.searchsorted(leave, self.end, "left")),
             "near_partly_late": pa.array(near),
+            "same_records": self._same_records(near == 0),
+            "same_end": pa.array(_how_many_equal([self.end])),
         }
+
+    def _same_records(self, told_apart: np.ndarray) -> pa.Array:
+        """How many windows of its group say that they hold the records that each one holds.
+
+        Null where that tells nothing: where a partly late record is near, and where none is held.
+        """
+        names = ("first_event_time_ms", "last_event_time_ms", "record_count")
+        said = [self.of_windows, *[_numbers(self.windows, name) for name in names]]
+        judged = told_apart & (said[-1] > 0)
+        same = np.zeros(len(judged), np.int64)
+        same[judged] = _how_many_equal([column[judged] for column in said])
+        return pa.array(same, mask=~judged)
 
     def held(self) -> np.ndarray:
         """Whether a window ends while each record is in it."""
@@ -128,6 +150,29 @@ def _codes(
     distinct_ms, rank = np.unique(np.concatenate(instants_ms), return_inverse=True)
     code = np.concatenate(groups) * len(distinct_ms) + rank
     return distinct_ms, np.split(code, np.cumsum([len(part) for part in groups[:-1]]))
+
+
+def _how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """How many rows are equal to each row, itself included."""
+    order = np.lexsort(columns)
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = np.logical_or.reduce([np.diff(column[order]) != 0 for column in columns])
+    run = np.cumsum(begins) - 1
+    equal = np.empty(len(order), np.int64)
+    equal[order] = np.bincount(run)[run]
+    return equal
+
+
+def _only(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows with these columns and nulls in the others, none of them a window."""
+    kept = [
+        rows.column(field.name) if field.name in names else pa.nulls(rows.num_rows, field.type)
+        for field in rows.schema
+    ]
+    of_none = pa.table(kept, schema=rows.schema)
+    place = rows.schema.get_field_index("is_window")
+    is_none = pa.repeat(False, rows.num_rows)
+    return of_none.set_column(place, rows.schema.field(place), is_none)
 
 
 def _numbers(rows: pa.Table, name: str) -> np.ndarray:

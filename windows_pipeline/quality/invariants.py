@@ -1,9 +1,12 @@
-"""The checks of each table: what must hold of its rows, as SQL over the rows and evidence."""
+"""The checks of each table: what breaks them, as SQL over a row and its evidence."""
 
 from __future__ import annotations
 
 from windows_pipeline.config import Rule, Windows
 from windows_pipeline.quality.validation import Check
+
+CLOSED_BY_UNIT = "window_end_ms >= close_before_ms AND window_end_ms < close_after_ms"
+"""The condition that a unit closed a window (rule A4)."""
 
 
 def raw_events_checks() -> list[Check]:
@@ -12,19 +15,18 @@ def raw_events_checks() -> list[Check]:
         Check(
             "offsets_without_gap",
             "In each unit and source partition the offsets are 0, 1, 2, ... once each (rule A1)",
-            "SELECT * FROM {batch} WHERE rows > 0 AND (first_offset <> 0 "
+            "rows > 0 AND (first_offset <> 0 "
             "OR last_offset <> rows - 1 OR distinct_offsets <> rows)",
         ),
         Check(
             "running_max_is_stream_time",
             "The running maximum is the largest event time so far in the unit (rule A2)",
-            "SELECT * FROM {batch} WHERE wrong_running_max > 0",
+            "wrong_running_max > 0",
         ),
         Check(
             "landed_is_accepted_or_rejected",
             "Every landed record is accepted or rejected with a reason (rule A6)",
-            "SELECT * FROM {batch} WHERE landed <> unit_rows + rejected "
-            "OR rejected <> unit_rejected",
+            "landed <> unit_rows + rejected OR rejected <> unit_rejected",
         ),
     ]
 
@@ -45,7 +47,6 @@ def window_checks(windows: Windows) -> list[Check]:
             "bounds_inclusive",
             "A window spans the time difference, holds its records between its bounds, both "
             "included, and a record stands on its end or just before its start (rules B2, B3)",
-            "SELECT * FROM {batch} WHERE "
             f"window_end_ms - window_start_ms <> {difference_ms} "
             "OR first_event_time_ms < window_start_ms OR last_event_time_ms > window_end_ms "
             "OR first_event_time_ms > last_event_time_ms OR NOT ("
@@ -57,7 +58,7 @@ def window_checks(windows: Windows) -> list[Check]:
             "A window's count, first and last event time are those of the raw records that "
             "count in it (rules B4, B5)",
             # Where partly late ones are near, the evidence only bounds the first one.
-            "SELECT * FROM {batch} WHERE record_count <> recount OR (recount > 0 "
+            "record_count <> recount OR (recount > 0 "
             "AND (NOT last_event_time_ms <=> recount_last_ms "
             "OR NOT coalesce(first_event_time_ms >= recount_first_ms, FALSE) "
             "OR near_partly_late = 0 AND first_event_time_ms <> recount_first_ms))",
@@ -66,21 +67,14 @@ def window_checks(windows: Windows) -> list[Check]:
             "one_window_per_record_set",
             "No two windows of a key hold the same records, where none was partly late, "
             "and no two have the same end (rules B3, B4)",
-            "SELECT target, key, min(window_start_ms) AS window_start_ms, first_event_time_ms, "
-            "last_event_time_ms, record_count, count(*) AS windows FROM {batch} "
-            "WHERE near_partly_late = 0 AND record_count > 0 "
-            "GROUP BY target, key, first_event_time_ms, last_event_time_ms, record_count "
-            "HAVING count(*) > 1 UNION ALL "
-            "SELECT target, key, min(window_start_ms), min(first_event_time_ms), "
-            "min(last_event_time_ms), min(record_count), count(*) FROM {batch} "
-            "GROUP BY target, key, window_end_ms HAVING count(*) > 1",
+            "same_records > 1 OR same_end > 1",
         ),
         Check(
             "no_empty_window" if not spec.emit_empty else "empty_windows_are_silences",
             "No window is empty"
             if not spec.emit_empty
             else "An empty window is closed and follows a record that left (rule B8)",
-            "SELECT * FROM {batch} WHERE record_count IS NULL OR record_count < 0 OR "
+            "record_count IS NULL OR record_count < 0 OR "
             + (empty if spec.emit_empty else "record_count = 0"),
         ),
     ]
@@ -93,13 +87,12 @@ def accounting_checks() -> list[Check]:
             "every_record_accounted_for",
             "Ingested = counted + pending + late and uncovered + rejected (rule A5); pending "
             "ones may still get a window that is open",
-            "SELECT * FROM {batch} WHERE held_back_by IS NULL "
-            "AND ingested <> counted + pending + late + rejected",
+            "held_back_by IS NULL AND ingested <> counted + pending + late + rejected",
         ),
         Check(
             "no_arrival_missing",
             "Every earlier raw day is there; past a missing one nothing closes (rule A2)",
-            "SELECT * FROM {batch} WHERE held_back_by IS NOT NULL",
+            "held_back_by IS NOT NULL",
             blocking=False,
         ),
     ]
@@ -109,57 +102,45 @@ def final_windows_checks() -> list[Check]:
     """Checks of final windows; a row a distinct window, with how often each side has it.
 
     The sides: the rows judged (`in_final`), what is published (`in_published`), and the
-    closed keyed windows (`in_closed`).
+    closed keyed windows (`in_closed`). `times_final`: how often its key and end are final.
     """
     return [
         Check(
             "final_is_closed",
             "A final window is a closed keyed window, and each of these is final; it ended "
             "before the unit's close time and not before the last unit's (rules A4, E1)",
-            "SELECT * FROM {batch} WHERE least(in_final, 1) <> least(in_closed, 1) "
-            "OR in_final > 0 AND NOT coalesce(window_end_ms >= close_before_ms "
-            "AND window_end_ms < close_after_ms, FALSE)",
+            "least(in_final, 1) <> least(in_closed, 1) "
+            f"OR in_final > 0 AND NOT coalesce({CLOSED_BY_UNIT}, FALSE)",
         ),
         Check(
             "final_once",
             "A key's window is final once",
-            "SELECT key, min(window_start_ms) AS window_start_ms, window_end, "
-            "sum(in_final) AS windows FROM {batch} "
-            "GROUP BY key, window_end HAVING sum(in_final) > 1",
+            "in_final > 0 AND times_final > 1",
         ),
         Check(
             "final_never_changed",
             "A window that was published as final stands as it was (rule E1). Where raw records "
             "were changed on purpose, rebuild: windows-pipeline rebuild",
-            "SELECT * FROM {batch} WHERE in_published > in_final",
+            "in_published > in_final",
         ),
     ]
 
 
 def alerts_checks(rules: dict[str, Rule], columns: dict[str, str]) -> list[Check]:
-    """Checks of alerts; a row an alert, with whether its window is final."""
+    """Checks of alerts; a row an alert, whether its window is final, and the alert before it."""
     broken = " OR ".join(
-        f"(rule = '{name}' AND ({_plain(rule.when_sql(columns))}))" for name, rule in rules.items()
+        f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in rules.items()
     )
     return [
         Check(
             "alert_breaks_its_rule",
             "An alert's window is final and breaks the alert's rule (rule E5)",
-            "SELECT * FROM {batch} WHERE NOT is_final "
-            f"OR NOT coalesce({broken or 'FALSE'}, FALSE)",
+            f"NOT is_final OR NOT coalesce({broken or 'FALSE'}, FALSE)",
         ),
         Check(
             "episodes_apart",
             "Overlapping alerts of one key and rule are one episode, others are not (rule E5)",
-            "SELECT * FROM (SELECT *, lag(window_end) OVER w AS previous_end, "
-            "lag(episode_start) OVER w AS previous_episode FROM {batch} "
-            "WINDOW w AS (PARTITION BY rule, key ORDER BY window_end)) "
-            "WHERE episode_start > window_start OR (previous_end IS NOT NULL AND "
+            "episode_start > window_start OR (previous_end IS NOT NULL AND "
             "(window_start <= previous_end) <> (episode_start = previous_episode))",
         ),
     ]
-
-
-def _plain(sql: str) -> str:
-    """Braces in a rule's literals, which a query template would take for a name."""
-    return sql.replace("{", "{{").replace("}", "}}")

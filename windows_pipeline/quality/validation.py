@@ -10,7 +10,8 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 # Great Expectations reads it when imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
@@ -26,14 +27,21 @@ class Check:
     Attributes:
         name: Its name; unique in its table.
         description: What must hold, for people.
-        failing_rows: SQL over `{batch}` that finds the rows that break it.
+        failing: SQL, a condition: true of the rows that break it.
         blocking: Whether rows that break it are kept from the table's readers.
     """
 
     name: str
     description: str
-    failing_rows: str
+    failing: str
     blocking: bool = True
+
+    @property
+    def failing_rows(self) -> str:
+        """The query over `{batch}` that finds the rows that break it."""
+        # A query is a template: braces in a literal would be taken for a name.
+        plain = self.failing.replace("{", "{{").replace("}", "}}")
+        return f"SELECT * FROM {{batch}} WHERE {plain}"  # noqa: S608  its text is our own
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,8 @@ class Batch:
     Attributes:
         name: What the rows are.
         evidence: The frame that costs the most, to be kept while the checks run.
-        rows: What the checks see: the evidence, or what is made of it.
+        rows: What the checks see: the evidence, or what is made of it; where rows are many,
+            those that `breaking` leaves.
         checks: The checks.
     """
 
@@ -71,6 +80,14 @@ class CheckResult:
     def passed(self) -> bool:
         """Whether no row breaks it."""
         return self.failing_rows == 0
+
+
+def breaking(checks: Sequence[Check]) -> Column:
+    """The condition that a row breaks any of the checks.
+
+    Rows that it leaves are few, so each check can have its own query without another pass.
+    """
+    return F.expr(" OR ".join(f"coalesce({check.failing}, FALSE)" for check in checks))
 
 
 def import_ahead() -> None:
@@ -134,5 +151,5 @@ def _check_result(check: Check, result: Any, rows: DataFrame) -> CheckResult:
     sample = [{name: str(value) for name, value in row.items()} for row in failing[:SAMPLE_ROWS]]
     number = len(failing)
     if number >= MOST_ROWS:
-        number = rows.sparkSession.sql(check.failing_rows, batch=rows).count()
+        number = rows.where(check.failing).count()
     return CheckResult(check, number, sample)

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.arrivals import read_arrivals
+from windows_pipeline.jobs.arrivals import arrivals_of
+from windows_pipeline.jobs.log import read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
 
@@ -52,7 +53,7 @@ def records_of_alert(
             "take key and window_end from a row of alerts"
         )
     spec = pipeline.windows[windows_name].spec
-    arrivals = read_arrivals(spark, pipeline, source, spec)
+    arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
     records = arrivals.records(source.raw_events.read(spark), [found[0].unit])
     start_ms = end_ms - spec.time_difference_ms
     # In time for the window: not closed when the record came (rule B5).

@@ -16,8 +16,8 @@ _MAX_EVENT_MS = (2**63 - 1) // 1_000
 """What a Spark timestamp (microseconds) can hold; windows around it can't overflow."""
 
 
-def split_records(landed: DataFrame, source: Source) -> tuple[DataFrame, DataFrame]:
-    """Types the declared columns and parts the records into accepted and rejected ones.
+def judged_records(landed: DataFrame, source: Source) -> DataFrame:
+    """Types the declared columns and says why a record is rejected.
 
     Reasons, of which the first that applies is given: ``malformed``, ``null_key`` (also
     empty text), ``null_event_time``, ``unreadable_event_time``, ``null_arrival`` and
@@ -35,11 +35,11 @@ def split_records(landed: DataFrame, source: Source) -> tuple[DataFrame, DataFra
         source: The roles, types and `max_ahead`.
 
     Returns:
-        The accepted records: `unit` (date), `source_partition` (text, ``'0'`` where none is
-        declared), `key`, `event_time` (bigint, ms, rounded down; a bigint column is
-        milliseconds since 1970), the arrival column by its own name and type if declared,
-        `file`, and the value columns, typed. The rejected ones: `unit`, `file`, `reason`,
-        `original`. Both unordered.
+        A row a record, unordered: `unit` (date), `file`, and `reason`, null where it is
+        accepted. Of an accepted one `source_partition` (text, ``'0'`` where none is declared),
+        `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds since
+        1970), the arrival column by its own name and type if declared, and the value columns,
+        typed. Of a rejected one `original`, its text. The rest is null.
 
     Raises:
         ValueError: The session's time zone isn't UTC.
@@ -60,29 +60,28 @@ def split_records(landed: DataFrame, source: Source) -> tuple[DataFrame, DataFra
         ).alias("typed"),
     ).withColumn("event_time", _event_ms(source))
     judged = typed.withColumn("reason", _reason(source))
-    rejected = judged.where(F.col("reason").isNotNull())
-    accepted = judged.where(F.col("reason").isNull())
-    return (
-        accepted.select(*_accepted_columns(source)),
-        rejected.select("unit", "file", "reason", "original"),
+    is_accepted = F.col("reason").isNull()
+    return judged.select(
+        "unit",
+        "file",
+        "reason",
+        F.when(~is_accepted, F.col("original")).alias("original"),
+        *[F.when(is_accepted, value).alias(name) for name, value in _accepted(source).items()],
     )
 
 
-def _accepted_columns(source: Source) -> list[Column]:
+def _accepted(source: Source) -> dict[str, Column]:
     typed = F.col("typed")
     partition = F.lit("0")
     if source.source_partition is not None:
         partition = typed[source.source_partition].cast("string")
-    arrival = [] if source.arrival is None else [typed[source.arrival].alias(source.arrival)]
-    return [
-        F.col("unit"),
-        partition.alias("source_partition"),
-        typed[source.key].alias("key"),
-        F.col("event_time"),
-        *arrival,
-        F.col("file"),
-        *[typed[name].alias(name) for name in source.values],
-    ]
+    named = [*([] if source.arrival is None else [source.arrival]), *source.values]
+    return {
+        "source_partition": partition,
+        "key": typed[source.key],
+        "event_time": F.col("event_time"),
+        **{name: typed[name] for name in named},
+    }
 
 
 def _typed(text: Column, kind: str) -> Column:

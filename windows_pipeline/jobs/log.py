@@ -1,0 +1,36 @@
+"""The rows of the arrival log: what has arrived, read once a job (rule A2)."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.tables.delta import Table
+
+
+class LogRow(NamedTuple):
+    """A row of the arrival log: a source partition's part of a unit."""
+
+    unit: date
+    source_partition: str | None
+    max_event_time_ms: int | None
+    rows: int
+    unit_rejected: int
+
+
+ArrivalLog = tuple[LogRow, ...]
+
+
+def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
+    """Scans a pipeline's arrival log."""
+    rows = arrival_log.read(spark).select(
+        "unit",
+        "source_partition",
+        F.unix_millis("max_event_time"),
+        "rows",
+        "unit_rejected",
+    )
+    return tuple(LogRow(*row) for row in rows.collect())
