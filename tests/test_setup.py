@@ -16,11 +16,15 @@ import pytest
 import yaml
 from dagster import DagsterEventType, DagsterInstance
 from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resources.event_log import KeptEnginesEventLogStorage
+from resources.event_log import BatchedEventLogStorage
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -151,22 +155,49 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     assert folders == {"windows_pipeline", "windows_pipeline-0.1.0.dist-info"}
 
 
-@dg.asset
+DAYS = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
+
+
+@dg.asset(partitions_def=DAYS, backfill_policy=dg.BackfillPolicy.single_run())
 def noted() -> None:
-    """An asset whose events are stored."""
+    """An asset whose events are stored, a range at once."""
 
 
 def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
     with DagsterInstance.from_config(str(tmp_path)) as instance:
-        # Dagster's own storage reads what the kept engines wrote.
-        run = dg.materialize([noted], instance=instance)
-        assert isinstance(instance.event_log_storage, KeptEnginesEventLogStorage)
-        stored = SqliteEventLogStorage(str(tmp_path)).get_logs_for_run(run.run_id)
+        assert isinstance(instance.event_log_storage, BatchedEventLogStorage)
+        # Dagster's own storage reads what the batches wrote.
+        own = SqliteEventLogStorage(str(tmp_path))
+        days = DAYS.get_partition_keys()
+        run = dg.materialize(
+            [noted],
+            instance=instance,
+            tags={
+                ASSET_PARTITION_RANGE_START_TAG: days[0],
+                ASSET_PARTITION_RANGE_END_TAG: days[-1],
+            },
+        )
+        stored = own.get_logs_for_run(run.run_id)
         events = [entry.dagster_event_type for entry in stored]
-        assert DagsterEventType.ASSET_MATERIALIZATION in events
+        assert events.count(DagsterEventType.ASSET_MATERIALIZATION_PLANNED) == len(days)
+        assert events.count(DagsterEventType.ASSET_MATERIALIZATION) == len(days)
         assert events[-1] is DagsterEventType.RUN_SUCCESS
+        assert own.get_materialized_partitions(noted.key) == set(days)
+
+        # A batch is stored whole or not at all, and the log goes on after it.
+        batch = [
+            entry
+            for entry in stored
+            if entry.dagster_event_type is DagsterEventType.ASSET_MATERIALIZATION
+        ]
+        broken = batch[0]._replace(timestamp=1e30)
+        with pytest.raises((ValueError, OverflowError)):
+            instance.event_log_storage.store_event_batch([*batch, broken])
+        assert len(own.get_logs_for_run(run.run_id)) == len(stored)
+        instance.event_log_storage.store_event(batch[0])
+        assert len(own.get_logs_for_run(run.run_id)) == len(stored) + 1
         assert not instance.telemetry_enabled
         assert not instance.nux_enabled
         concurrency = instance.get_concurrency_config()
