@@ -158,14 +158,37 @@ def windows_of(
         cuts: Where the sorted records are cut into batches, counted around the end.
         random: Orders records of one key and time, which Spark may do in any way.
     """
-    targets = {number: each.target for number, each in asked.items()}
     keys = _text_keys(asked) if keys is None else keys
-    kernel = WindowKernel(targets, list(keys.columns), ARRIVAL, aggregates_of(aggregates))
-    found = _run(kernel, _batches(asked, keys, cuts, random))
     return [
         window_row({**row, "key": _key_of(row, keys)}, row["target"], aggregates)
-        for row in found
-        if row["window_end_ms"] is not None
+        for run in runs_of(asked, aggregates, keys, cuts, random)
+        for row in windows_of_run(run)
+    ]
+
+
+def runs_of(
+    asked: Mapping[int, Asked],
+    aggregates: Aggregates | None = None,
+    keys: Keys | None = None,
+    cuts: Sequence[int] = (),
+    random: Random | None = None,
+) -> list[dict[str, Any]]:
+    """The kernel's rows: a run of hopping windows each, of other kinds a window."""
+    targets = {number: each.target for number, each in asked.items()}
+    keys = _text_keys(asked) if keys is None else keys
+    wanted = aggregates_of(aggregates or {})
+    kernel = WindowKernel(targets, list(keys.columns), ARRIVAL, wanted)
+    return list(_run(kernel, _batches(asked, keys, cuts, random)))
+
+
+def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The windows of one of the kernel's rows."""
+    first_ms, advance_ms = run["window_end_ms"], run.get("advance_ms", 1)
+    ends_ms = range(first_ms, run.get("last_window_end_ms", first_ms) + 1, advance_ms)
+    length_ms = first_ms - run["window_start_ms"]
+    return [
+        {**run, "window_start_ms": end_ms - length_ms, "window_end_ms": end_ms}
+        for end_ms in ends_ms
     ]
 
 

@@ -80,6 +80,22 @@ def test_a_second_pipeline_is_a_second_file() -> None:
     assert len(carriers.windows) > 1
 
 
+def test_decimals_are_written_with_or_without_spaces(tmp_path: Path) -> None:
+    for written in ("decimal(12,2)", "decimal( 12, 2 )"):
+        text = changed("distance: bigint", f"distance: {written}")
+        flights = load_text(tmp_path, text)
+        assert flights.source.values["distance"] == "decimal(12,2)"
+        columns = flights.windows["hourly"].result_columns(flights.source)
+        assert columns["total_distance"] == "decimal(22,2)"
+    text = changed("distance: bigint", "distance: decimal(5)")
+    assert load_text(tmp_path, text).source.values["distance"] == "decimal(5,0)"
+
+
+def test_no_key_is_a_decimal(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, changed("origin: string", "origin: decimal(5,0)"))
+    assert "'origin' is of type decimal(5,0); the key must be string or bigint" in problem
+
+
 def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
     for written in (
         "2013-01-01T00:00:00Z",
@@ -98,6 +114,11 @@ BROKEN = [
     ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl' or 'parquet'"),
     ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write one"),
     ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
+    ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),
+    ("flight: bigint", "flight: decimal(39,2)", "source.columns.flight", "decimal(39,2)", "38"),
+    ("flight: bigint", "flight: decimal(2,3)", "source.columns.flight", "decimal(2,3)", "of them"),
+    ("flight: bigint", "flight: decimal(2", "source.columns.flight", "decimal(2", "of them"),
+    ("flight: bigint", "flight: decimals(2)", "source.columns.flight", "decimals(2)", "not known"),
     ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
     ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
     ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),

@@ -84,6 +84,27 @@ def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_pa
     assert not second.malformed
 
 
+def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule G2. A number within a text, and beside it, stays what it is."""
+    line = (
+        '{"at": "x \\"1.5, ", "much": -12345678901234567.890, "id": [0.10, {"b": -2}], '
+        '"x": -Infinity, "little":1e-7, "text": "0.3000000000000000000004", "none": null}'
+    )
+    land(tmp_path, DAY, "a.jsonl", f'{line}\n{{"much": {{"deep": 1.50}}, "id": "b"}}\n')
+    names = dict.fromkeys(("much", "little", "text", "none"), "decimal(38,10)")
+    source = source_of("jsonl", COLUMNS | names)
+    first, nested = read(spark, source, tmp_path)
+    assert values(first, "id", "at", *names) == (
+        '[0.1,{"b":-2}]',
+        'x "1.5, ',
+        "-12345678901234567.890",
+        "1e-7",
+        "0.3000000000000000000004",
+        None,
+    )
+    assert (nested.malformed, nested.none) == (False, None)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -194,6 +194,15 @@ def test_a_condition_is_no_severity() -> None:
         number("record_count > 3")
 
 
+def test_a_decimal_is_a_number() -> None:
+    columns = {"total": "decimal(22,2)", "record_count": "bigint"}
+    text = "total / record_count > 9.99 and total <> 0 and total between 1 and 2.5"
+    assert compile_expression(text, columns, "boolean")
+    assert compile_expression("coalesce(total, 0)", columns, "number") == "COALESCE(`total`, 0)"
+    with pytest.raises(RuleError, match="compares number with string"):
+        compile_expression("total = 'much'", columns, "boolean")
+
+
 def test_a_column_of_another_type_is_refused() -> None:
     with pytest.raises(RuleError, match="of type binary"):
         compile_expression("raw is null", {"raw": "binary"}, "boolean")

@@ -177,6 +177,55 @@ def test_accepted_records_are_typed_under_the_names_of_their_roles(spark: SparkS
     assert str(row.real) == "0.0"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.50", "1.50"),
+        ("-0.1", "-0.10"),
+        ("+7", "7.00"),
+        (".5", "0.50"),
+        ("5.", "5.00"),
+        (" 3.25 ", "3.25"),
+        ("999.99", "999.99"),
+        ("-999.9900", "-999.99"),
+        ("1.5E2", "150.00"),
+        ("1.5e-1", "0.15"),
+        ("1200e-4", "0.12"),
+        ("00001", "1.00"),
+        ("0.000", "0.00"),
+        ("-0e-99", "0.00"),
+        ("1.005", None),
+        ("0.001", None),
+        ("1.5e-2", None),
+        ("999.999", None),
+        ("1000", None),
+        ("1e3", None),
+        ("1e999", None),
+        ("1e-999999999", None),
+        ("0.1" + "0" * 60 + "1", None),
+        ("", None),
+        (".", None),
+        ("e5", None),
+        ("NaN", None),
+        ("Infinity", None),
+        ("1,5", None),
+        ("0x1", None),
+        ("1d", None),
+    ],
+)
+def test_a_decimal_is_exact_or_of_the_wrong_type(
+    spark: SparkSession, text: str, expected: str | None
+) -> None:
+    """Rule G2: too many digits before or after the point are refused, never rounded."""
+    source = source_of(columns=COLUMNS | {"amount": "decimal(5,2)"})
+    record = GOOD | {"amount": text}
+    if expected is None:
+        assert reasons(spark, source, record) == ["wrong_type: amount"]
+    else:
+        (row,) = accepted_of(spark, source, record)
+        assert str(row.amount) == expected
+
+
 def test_null_values_are_records_and_so_are_floats_that_are_no_numbers(
     spark: SparkSession,
 ) -> None:

@@ -26,8 +26,10 @@ from kernel_runs import (
     Read,
     by_unit,
     reasons_of,
+    runs_of,
     whole_input,
     windows_of,
+    windows_of_run,
 )
 from oracle import (
     Aggregates,
@@ -52,6 +54,7 @@ from strategies import (
     whole_inputs,
 )
 from windows_pipeline.durations import MAX_DURATION_MS
+from windows_pipeline.engine.found_windows import LONGEST_RUN
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
@@ -209,6 +212,27 @@ def test_worked_example_of_kip_450_as_hopping_windows() -> None:
     assert sorted(spans(found)) == [
         (start, start + 10, sum(start <= time < start + 10 for time in (3, 7, 12, 19)))
         for start in range(-6, 20)
+    ]
+
+
+@pytest.mark.parametrize("advance_ms", [1, 10, 100, 1000])
+def test_a_record_costs_two_rows_however_many_windows_hold_it(advance_ms: int) -> None:
+    """Rule C2: windows between an entry and the next change are one run, which is filled once."""
+    times = (0, 1500, 9000)
+    runs = runs_of({0: whole_input(arriving(*times), TimeDefinition(1000, advance_ms, 0))})
+    assert len(runs) <= 2 * len(times) + 1  # one is cut where the close time lies
+    assert sum(len(windows_of_run(run)) for run in runs) == 3 * 1000 // advance_ms
+
+
+def test_a_run_longer_than_spark_should_hold_comes_in_parts() -> None:
+    """Of 200,000 windows that hold one record, and 150,000 silent ones before the next."""
+    times, size_ms = (0, 350_000), 200_000
+    definition = TimeDefinition(size_ms, 1, 0, emit_empty=True)
+    asked = {0: whole_input(arriving(*times), definition)}
+    assert max(len(windows_of_run(run)) for run in runs_of(asked)) == LONGEST_RUN
+    assert sorted(spans(windows_of(asked, {}))) == [
+        (start, start + size_ms, sum(start <= time < start + size_ms for time in times))
+        for start in range(1 - size_ms, times[-1] + 1)
     ]
 
 

@@ -37,6 +37,7 @@ _TYPE_KINDS: dict[str, Kind] = {
     "int": "number",
     "double": "number",
     "float": "number",
+    "decimal": "number",
 }
 _CASTS: dict[exp.DType, Kind] = {
     exp.DType.BIGINT: "number",
@@ -174,7 +175,8 @@ class Check:
                 f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(self._columns)}"
             )
             raise RuleError(f"there is no column {name!r}; {hint}")
-        kind = _TYPE_KINDS.get(self._columns[name])
+        # Spark compares decimals with other numbers by value.
+        kind = _TYPE_KINDS.get(self._columns[name].partition("(")[0])
         if kind is None:
             raise RuleError(f"column {name!r} is of type {self._columns[name]}; use another")
         return kind

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
 from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.problems import without_value
 from windows_pipeline.durations import duration_ms, duration_text
 
-ColumnType = Literal["string", "bigint", "double", "boolean", "date", "timestamp"]
-
+_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,6 +30,24 @@ def _column_name(value: str) -> str:
     if not _COLUMN_NAME.fullmatch(value):
         raise ValueError("is no column name; use letters, digits and _, beginning with a letter")
     return value
+
+
+def _column_type(value: object) -> str:
+    if value in _PLAIN_TYPES:
+        return str(value)
+    if not isinstance(value, str) or not re.match(r"\s*decimal\b", value):
+        plain = ", ".join(repr(kind) for kind in _PLAIN_TYPES)
+        raise ValueError(f"is not known; use {plain} or 'decimal(digits, digits after the point)'")
+    if "(" not in value:
+        raise ValueError("has no digits; write how many, as in 'decimal(12,2)'")
+    try:
+        kind = parse_type(value)
+    except ValueError:
+        raise ValueError(
+            "is no decimal; write 1 to 38 digits and how many of them stand after the point, "
+            "as in 'decimal(12,2)'"
+        ) from None
+    return f"decimal({kind.precision},{kind.scale})"
 
 
 def _duration(value: object, info: ValidationInfo) -> int:
@@ -106,6 +124,8 @@ _DurationMs = Annotated[int, BeforeValidator(_duration), PlainSerializer(duratio
 
 Identifier = Annotated[str, AfterValidator(_identifier)]
 ColumnName = Annotated[str, AfterValidator(_column_name)]
+ColumnType = Annotated[str, BeforeValidator(_column_type)]
+"""A column's type as Spark writes it."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 AggregateText = Annotated[str, AfterValidator(_aggregate)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Target
-from windows_pipeline.engine.kernel import LateKernel, WindowKernel
+from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
 
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
 
@@ -56,7 +57,11 @@ def evaluate(
     schema = _result_schema(records.schema, keys, aggregates)
     if tells_uncounted:
         schema.add("uncounted_time_ms", T.LongType()).add("uncounted_close_ms", T.LongType())
-    return _in_order(records.select(*dict.fromkeys(wanted)), keys).mapInArrow(kernel, schema)
+    in_order = _in_order(records.select(*dict.fromkeys(wanted)), keys)
+    if not kernel.tells_runs:
+        return in_order.mapInArrow(kernel, schema)
+    of_runs = T.StructType([*schema, *(T.StructField(name, T.LongType()) for name in RUN)])
+    return _each_window(in_order.mapInArrow(kernel, of_runs))
 
 
 def late(
@@ -79,6 +84,17 @@ def late(
     """
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
     return _in_order(records, keys).mapInArrow(LateKernel(targets, keys, arrival), schema)
+
+
+def _each_window(runs: DataFrame) -> DataFrame:
+    """Every window of the runs that hold the same records."""
+    ends = F.sequence("window_end_ms", "last_window_end_ms", "advance_ms")
+    # Outer, as uncounted records have no ends, and as the plan else makes each sequence twice.
+    each = runs.select("*", F.explode_outer(ends).alias("end_ms"))
+    later_ms = F.col("end_ms") - F.col("window_end_ms")
+    start_ms = F.col("window_start_ms") + later_ms
+    moved = each.withColumns({"window_start_ms": start_ms, "window_end_ms": F.col("end_ms")})
+    return moved.drop("end_ms", *RUN)
 
 
 def _optional(records: DataFrame) -> Iterable[str]:

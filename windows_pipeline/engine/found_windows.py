@@ -23,6 +23,9 @@ from windows_pipeline.windows import (
     TimeWindows,
 )
 
+LONGEST_RUN = 1 << 16
+"""How many hopping windows that hold the same records are told as one, at most."""
+
 
 @dataclass(frozen=True)
 class FoundWindows:
@@ -37,6 +40,7 @@ class FoundWindows:
         windows: The windows.
         length_ms: How far a window's start lies before its end; None where it starts with
             its first record.
+        advance_ms: From one window of a run to the next; 1 where windows come one by one.
         reason: Of each record of the chunk, also those left out: the `Reason` why no window
             counts it.
     """
@@ -47,6 +51,7 @@ class FoundWindows:
     time_ms: np.ndarray
     windows: Windows
     length_ms: int | None
+    advance_ms: int
     reason: np.ndarray
 
 
@@ -68,6 +73,7 @@ def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
     reason = placement.reason.copy()
     in_time = reason == Reason.NONE
     kept = chunk.only(in_time)
+    advance_ms = 1
     match spec:
         case SlidingWindows():
             windows, length_ms = _sliding(kept, spec), spec.time_difference_ms
@@ -77,9 +83,10 @@ def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
         case TimeWindows():
             enter_ms, last_end_ms = placement.enter_ms[in_time], placement.last_end_ms[in_time]
             windows, length_ms = _hopping(kept, spec, enter_ms, last_end_ms), spec.size_ms
+            advance_ms = spec.advance_ms
     reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.UNCOUNTED
     return FoundWindows(
-        kept.table, kept.close_ms, kept.starts, kept.time_ms, windows, length_ms, reason
+        kept.table, kept.close_ms, kept.starts, kept.time_ms, windows, length_ms, advance_ms, reason
     )
 
 
@@ -119,7 +126,7 @@ def _hopping(
     chunk: Chunk, spec: TimeWindows, enter_ms: np.ndarray, last_end_ms: np.ndarray
 ) -> Windows:
     order = entry_order(chunk.starts, enter_ms)
-    found = hopping_sweep(
+    *found, run_end_ms = hopping_sweep(
         chunk.starts,
         enter_ms,
         last_end_ms,
@@ -130,10 +137,30 @@ def _hopping(
         spec.advance_ms,
         spec.emit_empty,
     )
-    return _all_counted(found, order)
+    return _short_runs(_all_counted(found, order), run_end_ms, spec.advance_ms)
 
 
-def _all_counted(found: tuple[np.ndarray, ...], enter_order: np.ndarray) -> Windows:
+def _short_runs(windows: Windows, last_end_ms: np.ndarray, advance_ms: int) -> Windows:
+    """Runs of hopping windows alike, cut where they are longer than Spark should hold at once."""
+    last_number = (last_end_ms - windows.end_ms) // advance_ms
+    if (last_number < LONGEST_RUN).all():
+        return windows._replace(last_end_ms=last_end_ms)
+    pieces = last_number // LONGEST_RUN + 1
+    run = np.repeat(np.arange(len(pieces)), pieces)
+    number = (np.arange(len(run)) - (np.cumsum(pieces) - pieces)[run]) * LONGEST_RUN
+    end_ms = windows.end_ms[run] + number * advance_ms
+    further = np.minimum(last_number[run] - number, LONGEST_RUN - 1)
+    return windows._replace(
+        group=windows.group[run],
+        end_ms=end_ms,
+        closed=windows.closed[run],
+        entered=windows.entered[run],
+        left=windows.left[run],
+        last_end_ms=end_ms + further * advance_ms,
+    )
+
+
+def _all_counted(found: Sequence[np.ndarray], enter_order: np.ndarray) -> Windows:
     """Windows of a kind that counts every record that is not wholly late."""
     group, end_ms, closed, entered, left = found
     uncounted = np.zeros(len(enter_order), np.bool_)
@@ -166,7 +193,7 @@ def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> Fou
     table = chunk.table
     if not np.array_equal(order, np.arange(len(late))):
         table = table.take(pa.array(order))
-    return FoundWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, reason)
+    return FoundWindows(table, chunk.close_ms[order], starts, time_ms, windows, None, 1, reason)
 
 
 def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> np.ndarray:

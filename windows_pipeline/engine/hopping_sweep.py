@@ -1,8 +1,9 @@
 """Which hopping and tumbling windows there are: one pass over each key's records (rule C1).
 
 In the order of window ends a record enters at the first end that was not closed when it came,
-and leaves after the last window that starts at or before it. A window costs what it costs to
-move to it, however many windows a record is in (rule C2).
+and leaves after the last window that starts at or before it. Between two such changes all
+windows hold the same records, however many there are: they are found, and filled, as one run.
+So the cost is two steps a record, not multiplied by size / advance (rule C2).
 """
 
 from __future__ import annotations
@@ -39,20 +40,25 @@ def hopping_sweep(
         emit_empty: Whether closed windows without records are results.
 
     Returns:
-        The fields of `Windows` up to `left`.
+        Runs of windows that hold the same records and are all closed or all open: the fields
+        of `Windows` up to `left`, and the end of each run's last window.
     """
-    room = 2 * len(first_end_ms) + 16
+    # A group has at most two changes a record, and one run is cut where closing ends.
+    room = 2 * len(first_end_ms) + len(starts)
     group = np.empty(room, np.int64)
     end_ms = np.empty(room, np.int64)
     closed = np.empty(room, np.bool_)
     entered = np.empty(room, np.int64)
     left = np.empty(room, np.int64)
+    run_end_ms = np.empty(room, np.int64)
     found = 0
     for g in range(len(starts) - 1):
         low, high = starts[g], starts[g + 1]
         p = q = low
         new_inside = 0
         end = first_end_ms[enter_order[low]]
+        wanted_from = _next_end(end, close_before_ms[g], advance_ms)
+        open_from = _next_end(end, close_after_ms[g], advance_ms)
         while True:
             while p < high and first_end_ms[enter_order[p]] <= end:
                 new_inside += is_new[enter_order[p]]
@@ -60,34 +66,36 @@ def hopping_sweep(
             while q < high and last_end_ms[q] < end:
                 new_inside -= is_new[q]
                 q += 1
-            is_closed = end <= close_after_ms[g]
-            may_be = p > q or emit_empty
-            wanted = may_be and end > close_before_ms[g] and (is_closed or new_inside > 0)
-            if wanted:
-                if found == room:
-                    room *= 2
-                    group, end_ms = _longer(group, room), _longer(end_ms, room)
-                    entered, left = _longer(entered, room), _longer(left, room)
-                    closed = _longer(closed, room)
-                group[found], end_ms[found], closed[found] = g, end, is_closed
-                entered[found], left[found] = p, q
-                found += 1
-            next_entry_ms = first_end_ms[enter_order[p]] if p < high else _NO_ENTRY
+            change = first_end_ms[enter_order[p]] if p < high else _NO_ENTRY
             if p > q:
-                end += advance_ms
-            elif emit_empty and end + advance_ms <= close_after_ms[g]:
-                # Silent windows that were closed before are passed over.
-                past_closed = end + (close_before_ms[g] - end) // advance_ms * advance_ms
-                end = min(max(end + advance_ms, past_closed), next_entry_ms)
-            elif p < high:
-                end = next_entry_ms
-            else:
+                change = min(change, last_end_ms[q] + advance_ms)
+            begin = max(end, wanted_from)
+            cut = min(change, open_from)
+            if begin < cut and (p > q or emit_empty):
+                group[found], entered[found], left[found] = g, p, q
+                end_ms[found], run_end_ms[found] = begin, cut - advance_ms
+                closed[found] = True
+                found += 1
+            begin = max(begin, open_from)
+            if begin < change and new_inside > 0:
+                group[found], entered[found], left[found] = g, p, q
+                end_ms[found], run_end_ms[found] = begin, change - advance_ms
+                closed[found] = False
+                found += 1
+            if change == _NO_ENTRY:
                 break
-    return group[:found], end_ms[:found], closed[:found], entered[:found], left[:found]
+            end = change
+    return (
+        group[:found],
+        end_ms[:found],
+        closed[:found],
+        entered[:found],
+        left[:found],
+        run_end_ms[:found],
+    )
 
 
 @numba.njit(cache=True)
-def _longer(values: np.ndarray, length: int) -> np.ndarray:
-    longer = np.empty(length, values.dtype)
-    longer[: len(values)] = values
-    return longer
+def _next_end(end_ms: int, after_ms: int, advance_ms: int) -> int:
+    """The first window end after a time, from the end of any window."""
+    return end_ms + ((after_ms - end_ms) // advance_ms + 1) * advance_ms

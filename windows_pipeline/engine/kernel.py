@@ -1,4 +1,7 @@
-"""What Spark runs on each partition: sorted Arrow batches of records in, windows out."""
+"""What Spark runs on each partition: sorted Arrow batches of records in, windows out.
+
+Hopping windows go out as runs of those that hold the same records, which `evaluation` unrolls.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,19 @@ from windows_pipeline.engine.found_windows import FoundWindows, find_windows
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.placement import Reason
 from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.windows import TimeWindows
+
+RUN = ("last_window_end_ms", "advance_ms")
+"""The columns of a run's last window and of the way from each of its windows to the next."""
 
 
 class WindowKernel:
-    """Gives the windows of each partition; see `evaluation.evaluate`."""
+    """Gives the windows of each partition; see `evaluation.evaluate`.
+
+    Attributes:
+        tells_runs: Whether a row is a run of windows that hold the same records: the first of
+            them, and the columns `RUN`. So it is where any windows are hopping or tumbling.
+    """
 
     def __init__(
         self,
@@ -33,6 +45,7 @@ class WindowKernel:
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
         self._tells_uncounted = tells_uncounted
+        self.tells_runs = any(isinstance(each.windows, TimeWindows) for each in targets.values())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by target, keys and event time."""
@@ -71,6 +84,10 @@ class WindowKernel:
         if self._tells_uncounted:
             no_record = pa.nulls(len(windows.group), pa.int64())
             columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
+        if self.tells_runs:
+            last_end_ms = windows.end_ms if windows.last_end_ms is None else windows.last_end_ms
+            advances_ms = np.full(len(last_end_ms), found.advance_ms)
+            columns |= zip(RUN, (pa.array(last_end_ms), pa.array(advances_ms)), strict=True)
         return pa.RecordBatch.from_pydict(columns)
 
     def _groups(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:

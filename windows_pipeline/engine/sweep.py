@@ -29,6 +29,8 @@ class Windows(NamedTuple):
     enter_order: np.ndarray
     uncounted: np.ndarray
     """Marks partly late records that settled and that no window counts (rule A5)."""
+    last_end_ms: np.ndarray | None = None
+    """Where each stands for a run of hopping windows alike, the end of the last of them."""
 
 
 @numba.njit(cache=True)

@@ -28,12 +28,13 @@ class WindowedRecords(NamedTuple):
 
     def part(self, start: int, end: int) -> WindowedRecords:
         """The same records with some of the windows: from number `start` to before `end`."""
-        windows = self.windows
+        windows, last_end_ms = self.windows, self.windows.last_end_ms
         some = windows._replace(
             group=windows.group[start:end],
             end_ms=windows.end_ms[start:end],
             closed=windows.closed[start:end],
             entered=windows.entered[start:end],
             left=windows.left[start:end],
+            last_end_ms=None if last_end_ms is None else last_end_ms[start:end],
         )
         return self._replace(windows=some, describe=lambda window: self.describe(start + window))

@@ -40,6 +40,8 @@ _ROW_AS_JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+_NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[0-9][0-9.eE+-]*+)"""
+"""What stands before a number outside of texts, and the number."""
 _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 
 
@@ -95,6 +97,20 @@ def read_jsonl(
         (~F.coalesce(is_object, F.lit(False))).alias("malformed"),
         *[_json_text(first[name]).alias(name) for name in columns],
     )
+
+
+def with_exact_numbers(landed: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Gives these columns of `read_jsonl` every digit that their numbers have.
+
+    Spark's own text of a number with a point is that of the double nearest to it. It leaves
+    texts as they are, so the numbers are made such first.
+    """
+    if not columns:
+        return landed
+    record = StructType([StructField(name, StringType()) for name in columns])
+    quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
+    parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
+    return landed.withColumns({name: F.coalesce(parsed[name], name) for name in columns})
 
 
 def read_csv(

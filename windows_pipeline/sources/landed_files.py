@@ -13,7 +13,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.model import Source
-from windows_pipeline.sources.formats import READERS, LandedFile, no_records
+from windows_pipeline.sources.formats import READERS, LandedFile, no_records, with_exact_numbers
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LISTING_THREADS = 16
@@ -83,7 +83,11 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
         files = [file for day_files in listed for file in day_files]
     if not files:
         return no_records(spark, list(source.columns))
-    return READERS[source.format](spark, root.filesystem, files, list(source.columns))
+    rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
+    if source.format != "jsonl":
+        return rows
+    decimals = [name for name, kind in source.columns.items() if kind.startswith("decimal")]
+    return with_exact_numbers(rows, decimals)
 
 
 def _root(path: str) -> _Root:

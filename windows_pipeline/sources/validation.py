@@ -5,11 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.model import Source
 
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
+_NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
+"""A number, as whole digits, digits after the point, and a power of ten that is not absurd."""
 _EXACT_DOUBLE = 2**53
 """A double holds every integer up to it."""
 _MAX_EVENT_MS = (2**63 - 1) // 1_000
@@ -28,7 +31,8 @@ def judged_records(landed: DataFrame, source: Source) -> DataFrame:
     of the unit's day (UTC).
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
-    ``+02:00``) or in UTC. A text is a bigint if it is a whole number (``5``, also ``5.0``).
+    ``+02:00``) or in UTC. A text is a bigint if it is a whole number (``5``, also ``5.0``), and
+    a decimal if the type holds the number exactly: nothing is rounded.
 
     Args:
         landed: What `read_landed` returns; its session must be in time zone UTC.
@@ -93,6 +97,8 @@ def _typed(text: Column, kind: str) -> Column:
         number = text.try_cast("double")
         whole = (F.abs(number) <= _EXACT_DOUBLE) & (F.rint(number) == number)
         return F.coalesce(text.try_cast("bigint"), F.when(whole, number.cast("bigint")))
+    if kind.startswith("decimal"):
+        return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
     if kind == "double":
         # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
         return text.try_cast("double") + F.lit(0.0)
@@ -103,6 +109,17 @@ def _typed(text: Column, kind: str) -> Column:
         # Spark's date cast ignores what follows the date, readable or not.
         return F.when(_typed(text, "timestamp").isNotNull(), text.try_cast("date"))
     return text.try_cast(kind)
+
+
+def _places(text: Column) -> Column:
+    """How many digits after the point a number's text needs; null where it is no number."""
+    whole, after, exponent = (F.regexp_extract(text, _NUMBER, part) for part in (1, 2, 3))
+    digits = F.concat(whole, after)
+    zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
+    shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
+    places = F.length(after) - zeros_at_end - shift
+    # A zero is all zeros at the end, and needs no place.
+    return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), places).otherwise(0))
 
 
 def _event_ms(source: Source) -> Column:

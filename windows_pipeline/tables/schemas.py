@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql import types as T
 
+from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config import Source, Windows
 
 _TYPES: dict[str, T.DataType] = {
@@ -148,5 +149,12 @@ def _aggregates(source: Source, windows: Windows) -> Iterable[_Column]:
 def _schema(columns: Iterable[_Column]) -> T.StructType:
     schema = T.StructType()
     for column in columns:
-        schema.add(column.name, _TYPES[column.type], True, {"comment": column.comment})
+        schema.add(column.name, _spark_type(column.type), True, {"comment": column.comment})
     return schema
+
+
+def _spark_type(text: str) -> T.DataType:
+    if text in _TYPES:
+        return _TYPES[text]
+    decimal = parse_type(text)
+    return T.DecimalType(decimal.precision, decimal.scale)
