@@ -13,12 +13,14 @@ from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
     ASSET_PARTITION_RANGE_START_TAG,
 )
+from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from definitions import build_definitions
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
+from windows_pipeline.tables.delta import Table
 
 ROOT = Path(__file__).parent.parent
 FIRST_DAY = date(2013, 1, 1)
@@ -120,6 +122,12 @@ class Project:
             place = Path(table.location).relative_to(self.folder)
             shutil.copytree(self.folder / place, folder / place)
         return Project(folder, self.base)
+
+
+def version_of(spark: SparkSession, table: Table) -> int:
+    """The newest version of a table, by its history."""
+    history = DeltaTable.forPath(spark, table.location).history(1)
+    return int(history.select("version").collect()[0][0])
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:

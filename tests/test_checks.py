@@ -12,7 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
@@ -129,7 +129,7 @@ def test_each_check_finds_its_broken_row(full_run: Project, spark: SparkSession,
     tables = {**vars(full_run.source), **vars(full_run.windows)}
     breaks = [how for how in BREAKS if how.step == step]
     broken = {how.table: tables[how.table] for how in breaks}
-    versions = {name: table.version(spark) for name, table in broken.items()}
+    versions = {name: version_of(spark, table) for name, table in broken.items()}
     rows: dict[int, Row] = {}
     for name, table in broken.items():
         of_table = [how for how in breaks if how.table == name]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
 
 
 @pytest.fixture
@@ -28,8 +28,17 @@ def expected(full_run: Project, spark: SparkSession) -> dict[str, list[tuple[obj
 
 def test_day_by_day(raw_only: Project, spark: SparkSession, expected: object) -> None:
     for number in range(1, DAYS + 1):
-        assert raw_only.run(number, number, *DERIVED).success
+        result = raw_only.run(number, number, *DERIVED)
+        assert result.success
     assert raw_only.all_rows(spark) == expected
+    # The last run names the version that it made of each table.
+    made = [
+        event.step_materialization_data.materialization
+        for event in result.all_events
+        if event.is_step_materialization
+    ]
+    named = {one.asset_key.path[-1]: one.metadata["delta_version"].value for one in made}
+    assert named == {name: version_of(spark, getattr(raw_only.windows, name)) for name in DERIVED}
 
 
 def test_backwards_then_ranges_again(

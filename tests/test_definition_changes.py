@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DAYS, DERIVED, SHORT_GRACE, Project
+from pipeline_runs import DAYS, DERIVED, SHORT_GRACE, Project, version_of
 from windows_pipeline.jobs.chain import rebuild
 
 
@@ -47,11 +47,11 @@ def test_a_changed_rule_touches_alerts_only(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "rule", derived=True)
-    version = project.windows.final_windows.version(spark)
+    version = version_of(spark, project.windows.final_windows)
     busy = {"when": "record_count > 20", "severity": "record_count"}
     project.declare(grace=SHORT_GRACE, alerts={"busy": busy})
     rebuilt = list(rebuild(spark, project.pipeline, project.settings))
     assert [name for name, _ in rebuilt] == ["flights/hourly/alerts"]
-    assert project.windows.final_windows.version(spark) == version
+    assert version_of(spark, project.windows.final_windows) == version
     rules = project.windows.alerts.read(spark).select("rule").distinct().collect()
     assert [row.rule for row in rules] == ["busy"]

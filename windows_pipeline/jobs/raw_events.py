@@ -20,7 +20,7 @@ from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import read_landed
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.tables.catalog import source_tables
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,7 @@ class RawEventsJob:
         A unit that was there is withdrawn from the log before its records change, so that
         stopping half-way leaves it missing, which holds everything later back.
         """
-        log = stage.tables[-1].table
-        if not log.read(spark).where(in_units(days)).isEmpty():
-            log.withdraw(spark, days)
+        stage.tables[-1].table.withdraw(spark, days)
         return publish_in_order(days, stage.tables)
 
     def facts(

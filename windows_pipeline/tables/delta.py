@@ -19,6 +19,8 @@ _DEFINITION = "windows_pipeline.definition"
 
 _DIGEST = "windows_pipeline.digest"
 """The table property that holds the definition's digest: what is compared."""
+_LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
+"""Where Delta tells the version that the session's last write made."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -163,16 +165,11 @@ class Table:
             .option("replaceWhere", _units_sql(days))
             .save(self.location)
         )
-        return self.version(spark)
+        return int(str(spark.conf.get(_LAST_COMMIT)))
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units."""
         DeltaTable.forPath(spark, self.location).delete(in_units(days))
-
-    def version(self, spark: SparkSession) -> int:
-        """The table's version."""
-        history = DeltaTable.forPath(spark, self.location).history(1)
-        return int(history.select("version").collect()[0][0])
 
 
 def _sql_path(location: str) -> str:
