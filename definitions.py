@@ -9,6 +9,7 @@ import dagster as dg
 from assets.alerts import alerts
 from assets.final_windows import final_windows
 from assets.keyed_windows import keyed_windows
+from assets.maintenance import maintenance_job, weekly_schedule
 from assets.raw_events import raw_events
 from assets.schedules import all_assets_job, newest_day_schedule
 from resources.spark import spark_resource
@@ -20,11 +21,17 @@ def build_definitions(settings: Settings) -> dg.Definitions:
     """The definitions of every pipeline in the settings' folder."""
     pipelines = load_pipelines(settings.pipelines)
     jobs = {pipeline.name: all_assets_job(pipeline) for pipeline in pipelines}
+    upkeep = {pipeline.name: maintenance_job(pipeline, settings) for pipeline in pipelines}
     return dg.Definitions(
         assets=[asset for pipeline in pipelines for asset in _assets(pipeline, settings)],
-        jobs=list(jobs.values()),
+        jobs=[*jobs.values(), *upkeep.values()],
         schedules=[
-            newest_day_schedule(pipeline, jobs[pipeline.name], settings) for pipeline in pipelines
+            schedule
+            for pipeline in pipelines
+            for schedule in (
+                newest_day_schedule(pipeline, jobs[pipeline.name], settings),
+                weekly_schedule(pipeline, upkeep[pipeline.name]),
+            )
         ],
         resources={"spark": spark_resource(settings)},
         # One process and one Spark session a run.

@@ -24,8 +24,9 @@ from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
-from windows_pipeline.tables.catalog import window_tables
+from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
+from windows_pipeline.tables.maintenance import maintain
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
@@ -109,6 +110,18 @@ def rebuild_command(
         )
     if failed:
         raise typer.Exit(1)
+
+
+@app.command("maintain")
+def maintain_command(pipeline: PipelineName) -> None:
+    """Joins small files and deletes those that no version needs any more; rows stay."""
+    settings, declared, spark = _open(pipeline)
+    for table in all_tables(declared, settings.warehouse):
+        done = maintain(spark, table)
+        _console.print(
+            f"{table.name}: {len(done.units)} units joined, "
+            f"{done.files_before} files to {done.files_after}"
+        )
 
 
 @app.command("episodes")

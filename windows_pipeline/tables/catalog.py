@@ -111,3 +111,10 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "key",
         ),
     )
+
+
+def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
+    """Every table of a pipeline: its source's, then each window definition's."""
+    of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
+    groups = (source_tables(pipeline, warehouse), *of_windows)
+    return [table for group in groups for table in vars(group).values()]

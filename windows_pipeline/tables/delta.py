@@ -162,7 +162,7 @@ class Table:
             .sortWithinPartitions("unit", *self.sorted_by)
             .write.format("delta")
             .mode("overwrite")
-            .option("replaceWhere", _units_sql(days))
+            .option("replaceWhere", units_sql(days))
             .save(self.location)
         )
         return int(str(spark.conf.get(_LAST_COMMIT)))
@@ -195,10 +195,11 @@ def _stored_definition(spark: SparkSession, location: str) -> dict[str, str]:
 
 def in_units(days: Sequence[date]) -> Column:
     """The condition that a row is of one of these units."""
-    return F.expr(_units_sql(days))
+    return F.expr(units_sql(days))
 
 
-def _units_sql(days: Sequence[date]) -> str:
+def units_sql(days: Sequence[date]) -> str:
+    """The same condition as SQL."""
     first, last = min(days), max(days)
     if len(set(days)) == (last - first) // timedelta(days=1) + 1:
         return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"

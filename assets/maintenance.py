@@ -1,0 +1,47 @@
+"""The job that keeps a pipeline's tables readable, and its schedule."""
+
+# No deferred annotations here: Dagster reads those of the functions it calls.
+
+import dagster as dg
+
+from resources.spark import SparkResource
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import all_tables
+from windows_pipeline.tables.maintenance import maintain
+
+
+def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that joins small files and deletes those that no version needs any more."""
+
+    @dg.op(name=f"{pipeline.name}_maintain")
+    def maintain_tables(context: dg.OpExecutionContext, spark: SparkResource) -> None:
+        session = spark.spark_session
+        for table in all_tables(pipeline, settings.warehouse):
+            if not table.exists(session):
+                context.log.info(f"{table.name}: not there yet")
+                continue
+            done = maintain(session, table)
+            context.log.info(
+                f"{table.name}: {len(done.units)} units joined, "
+                f"{done.files_before} files to {done.files_after}"
+            )
+
+    @dg.job(
+        name=f"{pipeline.name}_maintenance",
+        description=f"Joins small files of {pipeline.name}'s tables and deletes unused ones.",
+    )
+    def maintenance() -> None:
+        maintain_tables()
+
+    return maintenance
+
+
+def weekly_schedule(pipeline: Pipeline, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Weekly, on Sunday."""
+    return dg.ScheduleDefinition(
+        name=f"{pipeline.name}_weekly_maintenance",
+        job=job,
+        cron_schedule="0 4 * * 0",
+        execution_timezone="UTC",
+    )

@@ -1,0 +1,70 @@
+"""Maintenance joins and deletes files; rows, versions and readers stay as they are."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from definitions import build_definitions
+from pipeline_runs import Project, day, version_of
+from windows_pipeline.tables.delta import Table, TableMissingError, in_units
+from windows_pipeline.tables.maintenance import maintain
+
+
+def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
+    files = table.read(spark).select("unit", "_metadata.file_path").distinct()
+    return {row["unit"]: row["count"] for row in files.groupBy("unit").count().collect()}
+
+
+@pytest.fixture
+def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
+    """The rows of day 2 lie in three files of keyed_windows."""
+    project = full_run.copy(tmp_path / "crowded", derived=True)
+    table = project.windows.keyed_windows
+    rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
+    rows.count()
+    rows.write.format("delta").mode("overwrite").option(
+        "replaceWhere", f"unit = DATE'{day(2)}'"
+    ).save(table.location)
+    rows.unpersist()
+    return project
+
+
+def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
+    table = crowded.windows.keyed_windows
+    rows, version = crowded.rows(spark, "keyed_windows"), version_of(spark, table)
+    several = {unit: files for unit, files in files_by_unit(spark, table).items() if files > 1}
+    assert several[day(2)] == 3
+
+    done = maintain(spark, table)
+    assert done.units == sorted(several)
+    assert (done.files_before, done.files_after) == (sum(several.values()), len(several))
+    assert set(files_by_unit(spark, table).values()) == {1}
+    assert crowded.rows(spark, "keyed_windows") == rows
+    before = spark.read.format("delta").option("versionAsOf", version).load(table.location)
+    assert before.count() == len(rows)
+
+    again = maintain(spark, table)
+    assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
+
+
+def test_the_job_maintains_every_table(crowded: Project, spark: SparkSession) -> None:
+    rows = crowded.all_rows(spark)
+    definitions = build_definitions(crowded.settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        job = definitions.resolve_job_def("flights_maintenance")
+        assert job.execute_in_process(instance=instance).success
+    assert crowded.all_rows(spark) == rows
+    assert set(files_by_unit(spark, crowded.windows.keyed_windows).values()) == {1}
+    names = {schedule.name for schedule in definitions.schedules or []}
+    assert "flights_weekly_maintenance" in names
+
+
+def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
+    project = full_run.copy(tmp_path / "raw", derived=False)
+    with pytest.raises(TableMissingError, match="flights/hourly/alerts"):
+        maintain(spark, project.windows.alerts)

@@ -1,0 +1,76 @@
+"""Keeps tables readable: few files a unit, clustered as they are read, and no dead ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.tables.delta import Table, units_sql
+
+
+@dataclass(frozen=True)
+class Maintained:
+    """What maintenance did to a table.
+
+    Attributes:
+        units: The units whose files were joined and clustered.
+        files_before: How many files these had.
+        files_after: How many they have.
+    """
+
+    units: list[date]
+    files_before: int
+    files_after: int
+
+
+def maintain(spark: SparkSession, table: Table) -> Maintained:
+    """Joins the files of units that have several, then deletes files that no version needs.
+
+    Rows stay as they are, and so does what readers of time travel and of the change data feed
+    are promised: only files that have been unused for the table's own retention
+    (`delta.deletedFileRetentionDuration`, a week by default) are deleted, and joining files
+    changes no data. Run again, it does nothing; stopped anywhere, it is run again.
+
+    Args:
+        spark: The session.
+        table: The table; its files are clustered by its `sorted_by` columns (Z-order).
+
+    Raises:
+        TableMissingError: The table is not there.
+        DefinitionChangedError: It follows another definition.
+    """
+    table.require(spark)
+    delta = DeltaTable.forPath(spark, table.location)
+    units = _crowded_units(spark, table, delta)
+    before = after = 0
+    if units:
+        optimize = delta.optimize().where(units_sql(units))
+        metrics = optimize.executeZOrderBy(*table.sorted_by).select("metrics.*").collect()[0]
+        before, after = metrics["numFilesRemoved"], metrics["numFilesAdded"]
+    delta.vacuum()
+    return Maintained(units, before, after)
+
+
+def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
+    """The units with several files, of which one came after the last time that they were joined.
+
+    A unit that is larger than a file keeps several, and is not written anew each time.
+    """
+    joined = delta.history().where("operation = 'OPTIMIZE'").agg(F.max("timestamp")).collect()[0][0]
+    files = (
+        table.read(spark)
+        .select("unit", "_metadata.file_path", "_metadata.file_modification_time")
+        .groupBy("unit")
+        .agg(
+            F.count_distinct("file_path").alias("files"),
+            F.max("file_modification_time").alias("newest"),
+        )
+        .where("files > 1")
+    )
+    if joined is not None:
+        files = files.where(F.col("newest") > F.lit(joined))
+    return sorted(row.unit for row in files.collect())
