@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from benchmarks import plot, results
-from benchmarks.compare import Engines, Tell, compare
+from benchmarks.compare import Engines, compare
 from benchmarks.engine_process import Resources
 from benchmarks.plan import Planned, planned
 from benchmarks.ways import FLOOR, OURS, WAYS, Way
@@ -23,7 +23,7 @@ _DEFAULT_SIZES = "1M,10M"
 _FULL_SIZES = "1M,10M,50M,100M"
 _ALWAYS = (OURS, FLOOR)
 # They take minutes, so they are measured when they are named, or with everything.
-_LONG = ("flink-stream", "kafka-streams")
+_LONG = ("flink-hop-batch", "kafka-streams")
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -44,7 +44,9 @@ def main(
 ) -> None:
     """Measures windows_pipeline beside other engines; see benchmarks/results."""
     console = Console()
-    sizes = [size_number(one) for one in (size or (_FULL_SIZES if full else _DEFAULT_SIZES)).split(",")]
+    sizes = [
+        size_number(one) for one in (size or (_FULL_SIZES if full else _DEFAULT_SIZES)).split(",")
+    ]
     ways = _ways(peers, full=full)
     folder = results.machine_folder(_RESULTS)
     works = [one for one in planned(sizes, full=full) if only in one.name]

@@ -21,6 +21,7 @@ Tell = Callable[[str], None]
 
 _SLOW_S = 20.0
 _QUIET_CORES = 0.2
+_MORE_TURNS = 2
 
 
 @dataclass
@@ -133,7 +134,7 @@ def compare(
     alone = work.dataset.records > MAX_RECORDS_IN_MEMORY
     if alone:
         engines.end_all()
-    for turn in range(2 * runs + 1):
+    for turn in range(runs + _MORE_TURNS + 1):
         for one in measured:
             if one.is_enough:
                 continue

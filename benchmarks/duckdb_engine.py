@@ -35,7 +35,9 @@ class DuckDBEngine(Engine):
         columns = ", ".join(workload.columns)
         source = f"read_parquet('{folder}/*.parquet')"
         if workload.dataset.records <= MAX_RECORDS_IN_MEMORY:
-            self._connection.execute(f"CREATE OR REPLACE TABLE held AS SELECT {columns} FROM {source}")
+            self._connection.execute(
+                f"CREATE OR REPLACE TABLE held AS SELECT {columns} FROM {source}"
+            )
             source = "held"
         self._connection.execute(f"CREATE OR REPLACE VIEW records AS FROM {source}")
         self._query = _queries(workload)

@@ -89,11 +89,10 @@ def _fetched(libraries: Sequence[str]) -> Path:
     file.write_text(
         f'<ivy-module version="2.0">{module}<dependencies>{wanted}</dependencies></ivy-module>'
     )
-    _run(
-        [_java("java"), "-jar", ivy, "-settings", _IVY_SETTINGS, "-cache", CACHE / "ivy"]
-        + ["-ivy", file, "-retrieve", f"{unfinished}/[artifact]-[revision].[ext]"],
-        "libraries could not be fetched",
-    )
+    fetch = [_java("java"), "-jar", str(ivy), "-settings", str(_IVY_SETTINGS)]
+    where = ["-cache", str(CACHE / "ivy"), "-ivy", str(file)]
+    into = ["-retrieve", f"{unfinished}/[artifact]-[revision].[ext]"]
+    _run([*fetch, *where, *into], "libraries could not be fetched")
     return unfinished.rename(folder)
 
 
@@ -101,7 +100,7 @@ def _compiled(source: Path, jars: Path) -> str:
     """The class path of the compiled source and its libraries."""
     folder = CACHE / "classes" / _digest(source.read_text(encoding="utf-8"))
     if not folder.exists():
-        command = [_java("javac"), "-cp", f"{jars}/*", "-d", folder, source]
+        command = [_java("javac"), "-cp", f"{jars}/*", "-d", str(folder), str(source)]
         _run(command, f"{source.name} does not compile")
     return f"{folder}{os.pathsep}{jars}/*"
 
@@ -111,7 +110,7 @@ def _java(program: str) -> str:
     return f"{home}/bin/{program}" if home else program
 
 
-def _run(command: Sequence[str | Path], failure: str) -> None:
+def _run(command: Sequence[str], failure: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise RuntimeError(f"{failure}: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -122,5 +121,6 @@ def _digest(text: str) -> str:
 
 
 def _last_error(log: Path) -> str:
-    lines = [line for line in log.read_text(encoding="utf-8").splitlines() if "Caused by" in line]
+    text = log.read_text(encoding="utf-8").splitlines()
+    lines = [line for line in text if line.startswith(("Exception in", "Caused by"))]
     return lines[-1].strip()[:300] if lines else "it ended; see its log under .cache/bench"

@@ -32,7 +32,7 @@ def save(folder: Path, entries: dict[str, Entry]) -> None:
     at_100 = [one for one in sliding if one["records_per_window"] == 100]
     _lines(by_size, at_100, "records", "records (100 a window)")
     handles, labels = by_window.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right", frameon=False)
+    figure.legend(handles, labels, loc="outside right upper", frameon=False)
     figure.savefig(folder / "sliding.png", dpi=110)
     plt.close(figure)
 

@@ -42,11 +42,15 @@ class PolarsEngine(Engine):
         """Sums up distinct windows."""
         place = (pl.col("window_end_ms") + 31 * pl.col("key")) % 1009
         names = ["n", "s", "m"]
-        sums = self._windows().unique().select(
-            pl.len().cast(pl.Int64).alias("windows"),
-            *(pl.col(name).sum() for name in names),
-            place.sum().alias("places"),
-            *((place * pl.col(name)).sum().alias(f"placed_{name}") for name in names),
+        sums = (
+            self._windows()
+            .unique()
+            .select(
+                pl.len().cast(pl.Int64).alias("windows"),
+                *(pl.col(name).sum() for name in names),
+                place.sum().alias("places"),
+                *((place * pl.col(name)).sum().alias(f"placed_{name}") for name in names),
+            )
         )
         return Answer(*sums.collect().row(0))
 

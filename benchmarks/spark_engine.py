@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.answers import CHECKSUMS, Answer
 from benchmarks.engine import MAX_RECORDS_IN_MEMORY, Engine
-from benchmarks.workload import Kind, Workload
+from benchmarks.workload import Workload
 from windows_pipeline import aggregate
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
@@ -29,7 +29,7 @@ def ours(records: DataFrame, work: Workload) -> DataFrame:
     return records.transform(windows)
 
 
-def floor(records: DataFrame, work: Workload) -> DataFrame:
+def floor(records: DataFrame, _work: Workload) -> DataFrame:
     """What any way must do at least: one shuffle by key and one sort, no windows."""
     return records.repartition("key").sortWithinPartitions("key", "time_ms")
 
@@ -63,9 +63,7 @@ def session_window(records: DataFrame, work: Workload) -> DataFrame:
     """Sessions; Spark's gap leaves out what is exactly a gap away, so it is one longer."""
     gap_ms = work.length_ms + 1
     window = F.session_window(F.timestamp_millis("time_ms"), f"{gap_ms} milliseconds")
-    return _grouped(
-        records, window, F.unix_millis("window.end") - F.lit(gap_ms)
-    )
+    return _grouped(records, window, F.unix_millis("window.end") - F.lit(gap_ms))
 
 
 WAYS: dict[str, Callable[[DataFrame, Workload], DataFrame]] = {
@@ -77,6 +75,23 @@ WAYS: dict[str, Callable[[DataFrame, Workload], DataFrame]] = {
     "spark-window": time_window,
     "spark-session-window": session_window,
 }
+
+
+def checksums(way: str, found: DataFrame, *, left_only: bool = False) -> Answer:
+    """Sums up distinct windows: a frame gives one for each record, at equal times the same.
+
+    Args:
+        way: How they were computed.
+        found: The windows.
+        left_only: Of ours, take those that end with a record; the ways that find no others
+            are as they are.
+    """
+    if way == "ours":
+        found = found.where("window_end = last_event_time") if left_only else found
+        found = found.withColumnsRenamed({"key": "k", "window_end": "window_end_ms"})
+    else:
+        found = found.distinct()
+    return Answer(*found.selectExpr(*CHECKSUMS).collect()[0])
 
 
 class SparkEngine(Engine):
@@ -107,14 +122,8 @@ class SparkEngine(Engine):
         return time.perf_counter() - began
 
     def answer(self, way: str, *, left_only: bool) -> Answer:
-        """Sums up distinct windows: a frame gives one for each record, at equal times the same."""
-        found = self._computed(way)
-        if way == "ours":
-            found = found.where("window_end = last_event_time") if left_only else found
-            found = found.withColumnsRenamed({"key": "k", "window_end": "window_end_ms"})
-        else:
-            found = found.distinct()
-        return Answer(*found.selectExpr(*CHECKSUMS).collect()[0])
+        """Sums up distinct windows."""
+        return checksums(way, self._computed(way), left_only=left_only)
 
     def close(self) -> None:
         """Stops the session."""

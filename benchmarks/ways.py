@@ -105,14 +105,15 @@ WAYS = {
             max_records=_ANY_SIZE,
         ),
         Way(
+            "flink-over",
             "flink",
-            "flink",
-            "batch SQL: OVER (the window that ends with each record: half of the windows), "
-            "HOP, SESSION",
-            _ALL,
+            "the window that ends with each record, by OVER in batch mode: half of the windows",
+            _SLIDING,
             left_only=True,
         ),
-        Way("flink-stream", "flink", "the same HOP as a stream", _HOPPING, max_records=1_000_000),
+        Way("flink-hop", "flink", "HOP, as a stream", _HOPPING, max_records=1_000_000),
+        Way("flink-hop-batch", "flink", "HOP in batch mode", _HOPPING, max_records=1_000_000),
+        Way("flink-session", "flink", "SESSION, as a stream: batch mode has none", _SESSION),
         Way(
             "kafka-streams",
             "kafka",

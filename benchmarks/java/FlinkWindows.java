@@ -4,8 +4,10 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.flink.api.common.RuntimeExecutionMode;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
@@ -42,7 +44,10 @@ public final class FlinkWindows {
     @Override
     public Row map(Long number) {
       int place = number.intValue();
-      return Row.of(keys[place], Instant.ofEpochMilli(times[place]), values[place]);
+      int nanos = (int) Math.floorMod(times[place], 1000L) * 1_000_000;
+      long second = Math.floorDiv(times[place], 1000L);
+      LocalDateTime time = LocalDateTime.ofEpochSecond(second, nanos, ZoneOffset.UTC);
+      return Row.of(keys[place], time, values[place], times[place]);
     }
   }
 
@@ -79,7 +84,7 @@ public final class FlinkWindows {
       while (rows.hasNext()) {
         Row row = rows.next();
         last =
-            java.util.stream.IntStream.range(0, row.getArity())
+            IntStream.range(0, row.getArity())
                 .mapToObj(field -> String.valueOf(row.getField(field)))
                 .collect(Collectors.joining(" "));
       }
@@ -97,7 +102,12 @@ public final class FlinkWindows {
     environment.setRuntimeMode(RuntimeExecutionMode.valueOf(mode));
     environment.getConfig().enableObjectReuse();
     TypeInformation<Row> type =
-        Types.ROW_NAMED(new String[] {"k", "ts", "v"}, Types.LONG, Types.INSTANT, Types.LONG);
+        Types.ROW_NAMED(
+            new String[] {"k", "ts", "v", "ms"},
+            Types.LONG,
+            Types.LOCAL_DATE_TIME,
+            Types.LONG,
+            Types.LONG);
     DataGeneratorSource<Row> source =
         new DataGeneratorSource<>(new Records(), keys.length, type);
     DataStream<Row> stream =
@@ -108,8 +118,9 @@ public final class FlinkWindows {
     Schema schema =
         Schema.newBuilder()
             .column("k", DataTypes.BIGINT())
-            .column("ts", DataTypes.TIMESTAMP_LTZ(3))
+            .column("ts", DataTypes.TIMESTAMP(3))
             .column("v", DataTypes.BIGINT())
+            .column("ms", DataTypes.BIGINT())
             .watermark("ts", "ts - INTERVAL '99' DAY")
             .build();
     tables.createTemporaryView("records", stream, schema);
