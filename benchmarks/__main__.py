@@ -57,6 +57,8 @@ def main(
 
         def tell(text: str) -> None:
             progress.update(task, description=text)
+            if not console.is_terminal:
+                console.print(text)
 
         engines = stack.enter_context(Engines(tell))
         for one in works:

@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 
 _SLOW_S = 20.0
 _QUIET_CORES = 0.2
-_MORE_TURNS = 2
+_MORE_TURNS = 1
 
 
 @dataclass

@@ -28,6 +28,7 @@ class DuckDBEngine(Engine):
                 "preserve_insertion_order": False,
             }
         )
+        self._do("SET enable_progress_bar = false")
         self._query: dict[str, str] = {}
 
     def load(self, folder: Path, workload: Workload) -> None:
@@ -39,7 +40,7 @@ class DuckDBEngine(Engine):
                 f"CREATE OR REPLACE TABLE held AS SELECT {columns} FROM {source}"
             )
             source = "held"
-        self._connection.execute(f"CREATE OR REPLACE VIEW records AS FROM {source}")
+        self._do(f"CREATE OR REPLACE VIEW records AS FROM {source}")
         self._query = _queries(workload)
 
     def run(self, way: str) -> float:
@@ -53,14 +54,16 @@ class DuckDBEngine(Engine):
         """Sums up distinct windows."""
         query = self._query[way]
         sums = f"SELECT {', '.join(CHECKSUMS)} FROM (SELECT DISTINCT * FROM ({query}))"
-        row = self._connection.execute(sums).fetchone()
-        if row is None:
-            raise RuntimeError("DuckDB gave no row")
+        (row,) = self._do(sums)
         return Answer(*(int(value) for value in row))
 
     def close(self) -> None:
         """Ends DuckDB."""
         self._connection.close()
+
+    def _do(self, query: str) -> list[tuple[int, ...]]:
+        rows: list[tuple[int, ...]] = self._connection.execute(query).fetchall()
+        return rows
 
 
 def _queries(work: Workload) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import WindowSpec as WindowFrame
 from pyspark.sql import functions as F
 
 from benchmarks.answers import CHECKSUMS, Answer
@@ -46,6 +47,23 @@ def range_frames(records: DataFrame, work: Workload) -> DataFrame:
     return windows.select("k", "window.*").where("n > 0")
 
 
+def point_range_frame(records: DataFrame, work: Workload) -> DataFrame:
+    """Every sliding window: one frame back from each record, and from when it has just left."""
+    came = records.select("key", "time_ms", "value", F.lit(1).alias("entered"))
+    left_ms = (F.col("time_ms") + F.lit(work.length_ms + 1)).alias("time_ms")
+    nothing = (F.lit(None).cast("bigint").alias("value"), F.lit(0).alias("entered"))
+    points = came.unionByName(records.select("key", left_ms, *nothing))
+    frame = _range(-work.length_ms, 0)
+    windows = points.select(
+        F.col("key").alias("k"),
+        F.col("time_ms").alias("window_end_ms"),
+        F.sum("entered").over(frame).alias("n"),
+        F.sum("value").over(frame).alias("s"),
+        F.max("value").over(frame).alias("m"),
+    )
+    return windows.where("n > 0")
+
+
 def left_range_frame(records: DataFrame, work: Workload) -> DataFrame:
     """Only the window that ends with each record."""
     key, end_ms = F.col("key").alias("k"), F.col("time_ms").alias("window_end_ms")
@@ -71,6 +89,8 @@ WAYS: dict[str, Callable[[DataFrame, Workload], DataFrame]] = {
     "spark-floor": floor,
     "spark-range": range_frames,
     "spark-range-tree": range_frames,
+    "spark-range-points": point_range_frame,
+    "spark-range-points-tree": point_range_frame,
     "spark-range-left": left_range_frame,
     "spark-window": time_window,
     "spark-session-window": session_window,
@@ -144,8 +164,12 @@ def long_work(settings: Settings, cores: int, memory_gib: int) -> Settings:
     return settings.model_copy(update={"spark": {**kept, **own}})
 
 
+def _range(first_ms: int, last_ms: int) -> WindowFrame:
+    return Window.partitionBy("key").orderBy("time_ms").rangeBetween(first_ms, last_ms)
+
+
 def _frame(first_ms: int, last_ms: int) -> list[Column]:
-    frame = Window.partitionBy("key").orderBy("time_ms").rangeBetween(first_ms, last_ms)
+    frame = _range(first_ms, last_ms)
     return [column.over(frame).alias(name) for name, column in _aggregates().items()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.data import Keys
 from benchmarks.workload import Aggregates, Kind, Workload
 
 
@@ -21,6 +22,8 @@ class Way:
         has_answer: Whether it computes windows at all.
         max_records: It is not asked for more.
         max_records_per_window: Nor for windows that hold more, where its work grows with them.
+        takes_skew: Nor, where this is false, for keys with far more records than others: their
+            windows hold as many more.
     """
 
     name: str
@@ -31,13 +34,15 @@ class Way:
     has_answer: bool = True
     max_records: int = 10_000_000
     max_records_per_window: int = 10_000
+    takes_skew: bool = True
 
     def takes(self, work: Workload) -> bool:
         """Whether it can do this work."""
         knows = work.kind in self.kinds and (
             work.aggregates is Aggregates.BASIC or self.name in ("ours", "spark-floor")
         )
-        fits = work.dataset.records <= self.max_records
+        skewed = work.dataset.spread in (Keys.ZIPF, Keys.HALF)
+        fits = work.dataset.records <= self.max_records and (self.takes_skew or not skewed)
         return knows and fits and work.records_per_window <= self.max_records_per_window
 
 
@@ -67,6 +72,7 @@ WAYS = {
             "every sliding window by two RANGE frames a record; equal times give it twice",
             _SLIDING,
             max_records_per_window=1_000,
+            takes_skew=False,
         ),
         Way(
             "spark-range-tree",
@@ -75,12 +81,28 @@ WAYS = {
             _SLIDING,
         ),
         Way(
+            "spark-range-points",
+            "spark",
+            "every sliding window by one RANGE frame over records and the times when they leave",
+            _SLIDING,
+            max_records_per_window=100,
+            takes_skew=False,
+        ),
+        Way(
+            "spark-range-points-tree",
+            "spark",
+            "the same with the segment tree",
+            _SLIDING,
+            max_records_per_window=100,
+        ),
+        Way(
             "spark-range-left",
             "spark",
             "the window that ends with each record, by one RANGE frame: half of the windows",
             _SLIDING,
             left_only=True,
             max_records_per_window=1_000,
+            takes_skew=False,
         ),
         Way(
             "spark-window",
@@ -110,6 +132,8 @@ WAYS = {
             "the window that ends with each record, by OVER in batch mode: half of the windows",
             _SLIDING,
             left_only=True,
+            max_records_per_window=1_000,
+            takes_skew=False,
         ),
         Way("flink-hop", "flink", "HOP, as a stream", _HOPPING, max_records=1_000_000),
         Way("flink-hop-batch", "flink", "HOP in batch mode", _HOPPING, max_records=1_000_000),
@@ -122,6 +146,7 @@ WAYS = {
             _SLIDING,
             max_records=1_000_000,
             max_records_per_window=10,
+            takes_skew=False,
         ),
     )
 }
