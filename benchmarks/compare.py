@@ -170,13 +170,10 @@ def _check(work: Workload, measured: Sequence[Measured], engines: Engines, tell:
     """
     few = work.checked()
     for left_only in (False, True):
-        same = [
+        asked = [
             one
             for one in measured
-            if one.way.has_answer and _is_left_only(one.way, work) == left_only and not one.failure
-        ]
-        asked = [one for one in measured if one.way is OURS] + [
-            one for one in same if one.way is not OURS
+            if one.way is OURS or (one.way.has_answer and _is_left_only(one.way, work) == left_only)
         ]
         if len(asked) < 2:
             continue

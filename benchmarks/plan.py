@@ -33,7 +33,7 @@ def planned(sizes: Sequence[int], *, full: bool) -> Iterator[Planned]:
     """
     for records in sizes:
         yield from map(Planned, _of_size(records, full=full))
-        if full and records == 50 * MILLION:
+        if records == 50 * MILLION:
             one_key = Workload(Dataset(records, 1, Keys.SINGLE))
             yield from (Planned(one_key, cores) for cores in (1, 2))
 
