@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.results import Entry
+from benchmarks.results import BUSY_CORES, Entry
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def save(folder: Path, entries: dict[str, Entry]) -> None:
-    """Plots sliding windows: seconds by records a window, and by records."""
+    """Plots sliding windows: seconds by records a window, and by records.
+
+    A hollow point was disturbed: others used the processors as well.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -40,12 +43,18 @@ def save(folder: Path, entries: dict[str, Entry]) -> None:
 def _lines(axes: Axes, entries: list[Entry], across: str, label: str) -> None:
     ways = dict.fromkeys(way for one in entries for way in one["ways"])
     for way in ways:
+        measured = [(one[across], one["ways"].get(way, {})) for one in entries]
         points = sorted(
-            (one[across], one["ways"][way]["median_s"])
-            for one in entries
-            if "median_s" in one["ways"].get(way, {})
+            (place, figures["median_s"], figures["others_cores"])
+            for place, figures in measured
+            if "median_s" in figures
         )
+        places, seconds, others = zip(*points, strict=True) if points else ((), (), ())
         width = 2.5 if way == "ours" else 1.2
-        axes.plot(*zip(*points, strict=True), marker="o", label=way, linewidth=width)
+        (line,) = axes.plot(places, seconds, label=way, linewidth=width)
+        colour = line.get_color()
+        # A hollow point: others used the processors as well.
+        filled = ["none" if busy > BUSY_CORES else colour for busy in others]
+        axes.scatter(places, seconds, facecolors=filled, edgecolors=colour, zorder=3)
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds")
     axes.grid(alpha=0.3, which="both")

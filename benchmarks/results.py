@@ -16,7 +16,8 @@ from benchmarks.plan import Planned
 from benchmarks.ways import FLOOR, OURS, WAYS
 
 _FILE = "measurements.json"
-_BUSY_CORES = 0.2
+BUSY_CORES = 0.2
+"""A run beside others that use more than this is marked as disturbed."""
 Entry = dict[str, Any]
 
 
@@ -103,7 +104,7 @@ def _table(entries: dict[str, Entry]) -> str:
 def _row(way: str, figures: Entry) -> str:
     if "median_s" not in figures:
         return f"| {way} | {figures['failure']} | | | | | |"
-    star = "\\*" if figures["others_cores"] > _BUSY_CORES else ""
+    star = "\\*" if figures["others_cores"] > BUSY_CORES else ""
     seconds = " | ".join(f"{figures[name]:.2f}" for name in ("median_s", "min_s", "max_s"))
     ratios = " | ".join(
         "" if figures[name] is None else f"{figures[name]:.2f}" for name in ("to_floor", "to_ours")
