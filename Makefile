@@ -6,6 +6,7 @@ ARGS ?=
 
 VENV := .venv/bin/python
 STAMP := .venv/installed
+BENCH_STAMP := .venv/bench-installed
 DAGSTER_FILE := .dagster_home/dagster.yaml
 
 # Another project's modules or another Spark would stand in for the locked ones.
@@ -13,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME SPARK_HOME
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo ui test conformance check format lock clean distclean java
+.PHONY: help install demo ui test conformance bench check format lock clean distclean java
 
 help: ## List what one can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +38,9 @@ conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
+bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (15 minutes); ARGS: --full, --help
+	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
+
 check: $(STAMP) ## Lint, format and types, changing nothing
 	@$(VENV) -m ruff check .
 	@$(VENV) -m ruff format --check .
@@ -46,13 +50,16 @@ format: $(STAMP) ## Format the code and mend what the linter can
 	@$(VENV) -m ruff check --fix-only --quiet .
 	@$(VENV) -m ruff format .
 
-lock: $(STAMP) ## Write requirements.lock anew from pyproject.toml
+lock: $(STAMP) ## Write the lock files anew from pyproject.toml
 	@$(VENV) -m venv .cache/uv
 	@.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@.cache/uv/bin/uv pip compile pyproject.toml --quiet --upgrade \
 		--extra dagster --extra demo --group dev \
 		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
 		--no-header --strip-extras --output-file requirements.lock
+	@.cache/uv/bin/uv pip compile --group bench --quiet --upgrade \
+		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
+		--no-header --output-file benchmarks/requirements.lock
 
 clean: ## Remove the demo's data, tables, run history and caches; .venv stays
 	@rm -rf data warehouse .dagster_home .cache spark-warehouse metastore_db derby.log \
@@ -67,6 +74,11 @@ java:
 
 $(STAMP): requirements.lock pyproject.toml
 	@PYTHON='$(PYTHON)' tools/install.sh
+
+$(BENCH_STAMP): benchmarks/requirements.lock $(STAMP)
+	@$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		-r benchmarks/requirements.lock
+	@touch $@
 
 $(DAGSTER_FILE): dagster.yaml
 	@mkdir -p .dagster_home
