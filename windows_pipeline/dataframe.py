@@ -11,10 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.aggregates import Aggregation, UserAggregate
+from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
+from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
 from windows_pipeline.windows import SessionWindows, WindowSpec
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -114,7 +115,7 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = evaluate(timed, {0: Target(windows)}, first.keys, computed, _arrival(windows, first))
+    found = _evaluate(timed, windows, first, computed)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
@@ -173,6 +174,19 @@ def late_records(
 
 def _names(by: str | Sequence[str]) -> list[str]:
     return [by] if isinstance(by, str) else list(by)
+
+
+def _evaluate(
+    records: DataFrame, windows: WindowSpec, first: Input, aggregates: Sequence[Aggregate]
+) -> DataFrame:
+    """The windows, each key's time cut into slices where the windows allow it."""
+    targets = {0: Target(windows)}
+    length_ms = slice_length_ms(windows)
+    if length_ms is None:
+        return evaluate(records, targets, first.keys, aggregates, _arrival(windows, first))
+    sliced = in_slices(records, windows, length_ms)
+    found = evaluate(sliced, targets, [*first.keys, SLICE], aggregates)
+    return of_own_slice(found, length_ms)
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:

@@ -16,6 +16,7 @@ from windows_pipeline.engine.chunk import Target, chunks_of
 from windows_pipeline.engine.found_windows import FoundWindows, find_windows
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.placement import Reason
+from windows_pipeline.engine.slices import SLICE
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import TimeWindows
 
@@ -113,7 +114,7 @@ class WindowKernel:
         start_ms = (
             int(found.time_ms[record]) if found.length_ms is None else end_ms - found.length_ms
         )
-        key = [found.table.column(name)[record].as_py() for name in self._by[1:]]
+        key = [found.table.column(name)[record].as_py() for name in self._by[1:] if name != SLICE]
         named = key[0] if len(key) == 1 else tuple(key)
         return f"the window of key {named!r} from {start_ms} to {end_ms} (ms)"
 

@@ -1,0 +1,84 @@
+"""A key's time cut into slices gives the windows of the whole key."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from windows_pipeline.aggregates import Aggregate, parse_aggregate
+from windows_pipeline.engine import slices
+from windows_pipeline.engine.chunk import Target
+from windows_pipeline.engine.evaluation import evaluate
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
+
+SLICED: dict[str, WindowSpec] = {
+    "sliding": SlidingWindows(7, 5),
+    "sliding, silences told": SlidingWindows(7, 5, emit_empty=True),
+    "sliding, clamped": SlidingWindows(7, 5, first_window_start_ms=-20),
+    "forward": ForwardSlidingWindows(9, 4),
+    "hopping": TimeWindows(10, 3, 6),
+    "hopping with gaps": TimeWindows(4, 11, 6),
+    "tumbling": TimeWindows(8, 8, 0),
+}
+AGGREGATES: list[Aggregate] = [
+    parse_aggregate("total", "sum(value)"),
+    parse_aggregate("least", "min(value)"),
+    parse_aggregate("latest", "last(value)"),
+    parse_aggregate("different", "count_distinct(value)"),
+]
+
+
+def records(spark: SparkSession) -> DataFrame:
+    """Dense and lonely records on both sides of zero, some of them late, partly or wholly."""
+    random = Random(450)
+    rows = [
+        (
+            0,
+            random.choice(["a", "b", None]),
+            time_ms := random.choice([random.randint(-60, 60), random.randint(-900, 900)]),
+            random.choice([None, time_ms + random.randint(-12, 12)]),
+            random.randint(0, 9),
+        )
+        for _ in range(400)
+    ]
+    schema = "target int, key string, event_time_ms bigint, close_time_ms bigint, value bigint"
+    return spark.createDataFrame(rows, schema)
+
+
+@pytest.mark.parametrize("kind", SLICED)
+def test_slices_give_the_windows_of_the_whole_key(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Rules A5, B2 to B8 and C1: each window once, wherever slices are cut."""
+    monkeypatch.setattr(slices, "_REACHES_A_SLICE", 1)
+    windows = SLICED[kind]
+    targets = {0: Target(windows, close_after_ms=500)}
+    length_ms = slices.slice_length_ms(windows)
+    assert length_ms is not None
+
+    given = records(spark).persist()
+    whole = evaluate(given, targets, ["key"], AGGREGATES)
+    sliced = slices.in_slices(given, windows, length_ms)
+    assert sliced.select(slices.SLICE).distinct().count() > 20
+    of_slices = evaluate(sliced, targets, ["key", slices.SLICE], AGGREGATES)
+    cut = slices.of_own_slice(of_slices, length_ms)
+    assert cut.columns == whole.columns
+    expected = sorted(map(repr, whole.collect()))
+    assert len(expected) > 60
+    assert sorted(map(repr, cut.collect())) == expected
+    given.unpersist()
+
+
+def test_what_a_slice_cannot_know_is_not_sliced() -> None:
+    """Sessions have any length (rule D1); silences of hopping windows begin with the key (C1)."""
+    assert slices.slice_length_ms(SessionWindows(10, 0)) is None
+    assert slices.slice_length_ms(TimeWindows(10, 5, 0, emit_empty=True)) is None
+    assert slices.slice_length_ms(SlidingWindows(2**48, 0)) is None
