@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,16 +18,6 @@ from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps what shares a Spark session, or a full run of the chain, in one process."""
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        for name in ("full_run", "spark"):
-            if name in fixtures:
-                item.add_marker(pytest.mark.xdist_group(name))
-                break
 
 
 @pytest.fixture(scope="session")
@@ -44,12 +36,26 @@ def settings() -> Settings:
     return settings.model_copy(update={"spark": {**settings.spark, **small}})
 
 
+@contextmanager
+def alone(lock_file: Path) -> Iterator[None]:
+    """Waits until no other process of the tests is inside."""
+    with lock_file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the processes of a run of the tests share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(scope="session")
 def spark(settings: Settings) -> Iterator[SparkSession]:
     """A real local session with Delta."""
     # On a fresh machine the first one downloads Delta's jars; two at once would trip.
-    with (Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"):
         session = start_session(settings)
     session.sparkContext.setLogLevel("ERROR")
     yield session
@@ -57,20 +63,28 @@ def spark(settings: Settings) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def landed_flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def landed_flights(shared: Path) -> Path:
     """The year of flights, landed."""
-    folder = tmp_path_factory.mktemp("landing") / "flights"
-    prepare(folder)
+    folder = shared / "landing" / "flights"
+    with alone(shared / "landing.lock"):
+        if not folder.exists():
+            prepare(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def full_run(
-    tmp_path_factory: pytest.TempPathFactory, settings: Settings, landed_flights: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    settings: Settings,
+    shared: Path,
+    landed_flights: Path,
 ) -> Project:
-    """Everything materialized in one real Dagster run over the whole range."""
-    project = Project(tmp_path_factory.mktemp("full"), settings)
-    project.declare(grace=SHORT_GRACE)
-    project.land(landed_flights, DAYS)
-    assert project.run(1, DAYS).success
-    return project
+    """Everything materialized in one real Dagster run over the whole range; this process's own."""
+    made = Project(shared / "full", settings)
+    with alone(shared / "full.lock"):
+        if not (shared / "full.done").exists():
+            made.declare(grace=SHORT_GRACE)
+            made.land(landed_flights, DAYS)
+            assert made.run(1, DAYS).success
+            (shared / "full.done").touch()
+    return made.copy(tmp_path_factory.mktemp("own"), derived=True)

@@ -24,8 +24,6 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog
-from windows_pipeline.tables.catalog import WindowTables
-from windows_pipeline.tables.delta import in_units
 from windows_pipeline.windows import SlidingWindows
 
 
@@ -119,17 +117,4 @@ def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:
             of_day["held_back_by"] = arrivals.next_day.isoformat()
         elif closing.after_ms != NEVER_MS:
             of_day["closed_through_ms"] = closing.after_ms
-    return facts
-
-
-def late_facts(
-    spark: SparkSession, tables: WindowTables, arrivals: Arrivals, days: Sequence[date]
-) -> dict[date, Facts]:
-    """The facts of each day with the late records that it lists."""
-    facts = day_facts(arrivals, days)
-    late = tables.late_records.read(spark).where(in_units(days)).groupBy("unit").count().collect()
-    for day in days:
-        facts[day]["late"] = 0
-    for row in late:
-        facts[row["unit"]]["late"] = row["count"]
     return facts

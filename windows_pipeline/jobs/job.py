@@ -14,6 +14,8 @@ from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.tables.delta import Table, in_units
 
+RowCounts = dict[str, dict[date, int]]
+"""Rows by table name and unit; units without rows are left out."""
 Facts = dict[str, int | str]
 """What is to be said of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
@@ -50,14 +52,14 @@ class JobResult:
 
     Attributes:
         published: Whether the rows reached the tables.
-        rows: Rows by table name and unit; units without rows are left out.
+        rows: How many rows each table got.
         versions: Delta versions by table name; empty where nothing was published.
         checks: What the checks found.
         facts: What is to be said of each unit; empty where nothing was published.
     """
 
     published: bool
-    rows: dict[str, dict[date, int]]
+    rows: RowCounts
     versions: dict[str, int]
     checks: list[CheckResult]
     facts: dict[date, Facts]
@@ -104,7 +106,7 @@ class Job(Protocol):
         ...
 
     def facts(
-        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """What is to be said of each unit, once it is published."""
         ...
@@ -142,10 +144,10 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
-        rows = {staged.table.name: _rows_by_unit(staged.rows) for staged in stage.tables}
+        rows = {staged.table.name: rows_by_unit(staged.rows) for staged in stage.tables}
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
-        facts = job.facts(spark, days, log) if passed else {}
+        facts = job.facts(spark, days, log, rows) if passed else {}
         return JobResult(passed, rows, versions, checks, facts)
     finally:
         for frame in stage.cached:
@@ -160,7 +162,8 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
     return _validate_all(job.evidence(spark, days, rows, job.arrived(spark)))
 
 
-def _rows_by_unit(rows: DataFrame) -> dict[date, int]:
+def rows_by_unit(rows: DataFrame) -> dict[date, int]:
+    """How many rows each unit has; units without any are left out."""
     return {row["unit"]: row["count"] for row in rows.groupBy("unit").count().collect()}
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
-from windows_pipeline.jobs.job import Facts, Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -126,7 +126,7 @@ class RawEventsJob:
         return publish_in_order(days, stage.tables)
 
     def facts(
-        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""
         tables = source_tables(self.pipeline, self.settings.warehouse)

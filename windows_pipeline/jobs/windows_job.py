@@ -10,11 +10,12 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
-from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, late_facts
-from windows_pipeline.jobs.job import Facts
+from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, day_facts
+from windows_pipeline.jobs.job import Facts, RowCounts, rows_by_unit
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
+from windows_pipeline.tables.delta import in_units
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,11 @@ class WindowsJob:
         return arrivals_of(self.pipeline, log, self.windows.spec)
 
     def facts(
-        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
-        return late_facts(spark, self.own, self.arrivals(log), days)
+        facts = day_facts(self.arrivals(log), days)
+        late = rows.get(self.own.late_records.name)
+        if late is None:
+            late = rows_by_unit(self.own.late_records.read(spark).where(in_units(days)))
+        return {day: facts[day] | {"late": late.get(day, 0)} for day in days}
