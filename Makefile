@@ -30,7 +30,7 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 test: java $(STAMP) ## Run the tests; ARGS go to pytest
-	@$(VENV) -m pytest --numprocesses 2 $(ARGS)
+	@$(VENV) -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \

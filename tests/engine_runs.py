@@ -56,7 +56,7 @@ FIRST_DAY = date(2013, 1, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 PROPERTY = settings(
-    deadline=None, print_blob=True, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, print_blob=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
 )
 
 # Alike at each run: what costs a Spark job is drawn once, not shrunk.
