@@ -30,7 +30,7 @@ from strategies import (
 )
 
 SLOW = settings(
-    deadline=None, print_blob=True, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, print_blob=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
 )
 ALL_ON_TIME_MS = 10**12
 # Half of them sessions of few keys: only there a record may change what others make.
