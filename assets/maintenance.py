@@ -18,14 +18,8 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     def maintain_tables(context: dg.OpExecutionContext, spark: SparkResource) -> None:
         session = spark.spark_session
         for table in all_tables(pipeline, settings.warehouse):
-            if not table.exists(session):
-                context.log.info(f"{table.name}: not there yet")
-                continue
-            done = maintain(session, table)
-            context.log.info(
-                f"{table.name}: {len(done.units)} units joined, "
-                f"{done.files_before} files to {done.files_after}"
-            )
+            done = maintain(session, table) if table.exists(session) else "not there yet"
+            context.log.info(f"{table.name}: {done}")
 
     @dg.job(
         name=f"{pipeline.name}_maintenance",

@@ -6,7 +6,6 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -117,15 +116,12 @@ def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
 
 def _run(jobs: list[Job], spark: SparkSession, days: list[date]) -> dict[str, float]:
     """Seconds of each step."""
-    return {
-        step: _seconds(lambda job=job: run_job(job, spark, days).published)  # type: ignore[misc]
-        for step, job in zip(STEPS, jobs, strict=True)
-    }
+    return {step: _seconds(job, spark, days) for step, job in zip(STEPS, jobs, strict=True)}
 
 
-def _seconds(work: Callable[[], bool]) -> float:
+def _seconds(job: Job, spark: SparkSession, days: list[date]) -> float:
     started = time.monotonic()
-    if not work():
+    if not run_job(job, spark, days).published:
         raise RuntimeError("a check failed, nothing was published")
     return time.monotonic() - started
 

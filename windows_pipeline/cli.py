@@ -117,11 +117,7 @@ def maintain_command(pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
     settings, declared, spark = _open(pipeline)
     for table in all_tables(declared, settings.warehouse):
-        done = maintain(spark, table)
-        _console.print(
-            f"{table.name}: {len(done.units)} units joined, "
-            f"{done.files_before} files to {done.files_after}"
-        )
+        _console.print(f"{table.name}: {maintain(spark, table)}")
 
 
 @app.command("episodes")

@@ -26,6 +26,10 @@ class Maintained:
     files_before: int
     files_after: int
 
+    def __str__(self) -> str:
+        """The same in a few words."""
+        return f"{len(self.units)} units joined, {self.files_before} files to {self.files_after}"
+
 
 def maintain(spark: SparkSession, table: Table) -> Maintained:
     """Joins the files of units that have several, then deletes files that no version needs.
