@@ -34,6 +34,7 @@ source:
 partitions: {{start: 2016-01-01}}
 windows:
   ten_minutes:
+    kind: sliding
     time_difference: 10 minutes
     grace: 1 hour
     aggregates: {{total: sum(value), most: max(value)}}
