@@ -15,8 +15,9 @@ from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
+from windows_pipeline.engine.panes import in_panes, merges
 from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
-from windows_pipeline.windows import SessionWindows, WindowSpec
+from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -49,6 +50,7 @@ def aggregate(
     event_time: str,
     of: Sequence[Aggregation],
     arrival: Arrival | None = None,
+    pre_aggregate: bool = True,
 ) -> Transform:
     """Windows of each key's records, with aggregates: a function for `DataFrame.transform`.
 
@@ -64,6 +66,10 @@ def aggregate(
             are cut off), or a bigint of milliseconds.
         of: What to compute, from `windows_pipeline.aggregates`.
         arrival: How records came.
+        pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
+            are moved, by pieces of time that no window's bound cuts (rule C2), where every
+            aggregate allows it. It pays where keys have several records in such a piece; with
+            about one in each it costs more than it saves. Results are the same.
 
     Returns:
         Of a DataFrame, every window as it stands (rule E1), in no order: the key's columns;
@@ -79,12 +85,15 @@ def aggregate(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        return cogroup(windows, [Stream(events, by, event_time, of, arrival)])
+        stream = Stream(events, by, event_time, of, arrival)
+        return cogroup(windows, [stream], pre_aggregate=pre_aggregate)
 
     return transform
 
 
-def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
+def cogroup(
+    windows: WindowSpec, streams: Sequence[Stream], *, pre_aggregate: bool = True
+) -> DataFrame:
     """Windows over the records of several streams, each with its own aggregates.
 
     As Kafka Streams' `CogroupedKStream.windowedBy`: a window holds the records of all
@@ -94,6 +103,7 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
     Args:
         windows: The windows.
         streams: The streams, with keys and event times of the same types.
+        pre_aggregate: See `aggregate`.
 
     Returns:
         See `aggregate`; the key's columns have the names that the first stream gives them.
@@ -115,7 +125,7 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = _evaluate(timed, windows, first, computed)
+    found = _evaluate(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
@@ -177,15 +187,25 @@ def _names(by: str | Sequence[str]) -> list[str]:
 
 
 def _evaluate(
-    records: DataFrame, windows: WindowSpec, first: Input, aggregates: Sequence[Aggregate]
+    records: DataFrame,
+    windows: WindowSpec,
+    first: Input,
+    aggregates: Sequence[Aggregate],
+    *,
+    pre_aggregate: bool,
 ) -> DataFrame:
     """The windows, each key's time cut into slices where the windows allow it."""
     targets = {0: Target(windows)}
+    of_panes = None
+    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates, records.schema):
+        of_panes = records.schema
+        records = in_panes(records, windows, first.keys, aggregates)
     length_ms = slice_length_ms(windows)
     if length_ms is None:
-        return evaluate(records, targets, first.keys, aggregates, _arrival(windows, first))
+        arrival = _arrival(windows, first)
+        return evaluate(records, targets, first.keys, aggregates, arrival, of_panes=of_panes)
     sliced = in_slices(records, windows, length_ms)
-    found = evaluate(sliced, targets, [*first.keys, SLICE], aggregates)
+    found = evaluate(sliced, targets, [*first.keys, SLICE], aggregates, of_panes=of_panes)
     return of_own_slice(found, length_ms)
 
 

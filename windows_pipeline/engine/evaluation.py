@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
+from windows_pipeline.engine.panes import LAST_MS, RECORDS
 
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
 
@@ -23,6 +24,7 @@ def evaluate(
     arrival: Sequence[str] = (),
     *,
     tells_uncounted: bool = False,
+    of_panes: T.StructType | None = None,
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed, as it left them.
 
@@ -38,6 +40,8 @@ def evaluate(
         arrival: The columns that order arrival among records that met one close time. Only
             sessions ask for them (rule D2).
         tells_uncounted: Whether to tell of records that no sliding window counts.
+        of_panes: The schema of the records that were summed up, where the rows are panes of
+            theirs (`panes.in_panes`); None where they are records.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
@@ -53,8 +57,17 @@ def evaluate(
     """
     columns = [aggregate.column for aggregate in aggregates]
     wanted = ["target", *keys, "event_time_ms", *_optional(records), *arrival, *columns]
-    kernel = WindowKernel(targets, keys, arrival, aggregates, tells_uncounted=tells_uncounted)
-    schema = _result_schema(records.schema, keys, aggregates)
+    if of_panes is not None:
+        wanted += [RECORDS, LAST_MS]
+    kernel = WindowKernel(
+        targets,
+        keys,
+        arrival,
+        aggregates,
+        tells_uncounted=tells_uncounted,
+        of_panes=of_panes is not None,
+    )
+    schema = _result_schema(of_panes or records.schema, records.schema, keys, aggregates)
     if tells_uncounted:
         schema.add("uncounted_time_ms", T.LongType()).add("uncounted_close_ms", T.LongType())
     in_order = _in_order(records.select(*dict.fromkeys(wanted)), keys)
@@ -107,15 +120,15 @@ def _in_order(records: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 
 def _result_schema(
-    records: T.StructType, keys: Sequence[str], aggregates: Sequence[Aggregate]
+    values: T.StructType, rows: T.StructType, keys: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> T.StructType:
     times = ("window_start_ms", "window_end_ms", "first_event_time_ms", "last_event_time_ms")
     schema = T.StructType([T.StructField("target", T.IntegerType())])
     for name in keys:
-        schema.add(name, records[name].dataType)
+        schema.add(name, rows[name].dataType)
     for name in (*times, "record_count"):
         schema.add(name, T.LongType())
     for aggregate in aggregates:
-        result = aggregate.result_type(records[aggregate.column].dataType.simpleString())
+        result = aggregate.result_type(values[aggregate.column].dataType.simpleString())
         schema.add(aggregate.name, T.DataType.fromDDL(result))
     return schema.add("closed", T.BooleanType())

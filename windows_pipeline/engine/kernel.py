@@ -13,6 +13,11 @@ import pyarrow as pa
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
 from windows_pipeline.engine.chunk import Target, chunks_of
+from windows_pipeline.engine.combining import (
+    combine_panes,
+    event_time_bounds_of_panes,
+    record_count_of_panes,
+)
 from windows_pipeline.engine.found_windows import FoundWindows, find_windows
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.placement import Reason
@@ -40,12 +45,14 @@ class WindowKernel:
         aggregates: Sequence[Aggregate],
         *,
         tells_uncounted: bool = False,
+        of_panes: bool = False,
     ) -> None:
         self._targets = dict(targets)
         self._by = ["target", *keys]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
         self._tells_uncounted = tells_uncounted
+        self._of_panes = of_panes
         self.tells_runs = any(isinstance(each.windows, TimeWindows) for each in targets.values())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,8 +73,13 @@ class WindowKernel:
             yield self._uncounted(found, batch.schema)
 
     def _batch(self, found: FoundWindows, records: WindowedRecords) -> pa.RecordBatch:
-        windows = records.windows
-        first_ms, last_ms = event_time_bounds(records)
+        windows, table = records.windows, found.table
+        if self._of_panes:
+            first_ms, last_ms = event_time_bounds_of_panes(table, records)
+            record_count = record_count_of_panes(table, records)
+        else:
+            first_ms, last_ms = event_time_bounds(records)
+            record_count = pa.array(windows.entered - windows.left)
         length_ms = found.length_ms
         columns = self._groups(found, found.starts[windows.group]) | {
             "window_start_ms": first_ms
@@ -76,11 +88,11 @@ class WindowKernel:
             "window_end_ms": pa.array(windows.end_ms),
             "first_event_time_ms": first_ms,
             "last_event_time_ms": last_ms,
-            "record_count": pa.array(windows.entered - windows.left),
+            "record_count": record_count,
         }
+        compute = combine_panes if self._of_panes else aggregate_windows
         for aggregate in self._aggregates:
-            column = found.table.column(aggregate.column)
-            columns[aggregate.name] = aggregate_windows(aggregate, column, records)
+            columns[aggregate.name] = compute(aggregate, table.column(aggregate.column), records)
         columns["closed"] = pa.array(windows.closed)
         if self._tells_uncounted:
             no_record = pa.nulls(len(windows.group), pa.int64())

@@ -29,18 +29,33 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         ArithmeticError: One does not fit the type; names aggregate and window.
     """
     windows, valid = records.windows, is_valid(column)
-    empty = running_count(windows, valid) == 0
+    count = running_count(windows, valid)
     if pa.types.is_decimal(column.type):
         sums = running_sum_of_decimals(windows, column)
-        return _decimals(aggregate, column, sums, empty, records)
+        return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return pa.array(running_sum_of_doubles(windows, numbers, valid), mask=empty)
+        return pa.array(running_sum_of_doubles(windows, numbers, valid), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
+    return integer_sum(aggregate, high, low, count, records)
+
+
+def integer_sum(
+    aggregate: Aggregate,
+    high: np.ndarray,
+    low: np.ndarray,
+    count: np.ndarray,
+    records: WindowedRecords,
+) -> pa.Array:
+    """Sums of `count` integers in halves (`running.running_sum_of_integers`) as bigint.
+
+    Raises:
+        ArithmeticError: One does not fit; names aggregate and window.
+    """
     fits = (high >= -(2**31)) & (high < 2**31)
     cure = "declare the column as decimal or double, or sum a smaller unit"
     _refuse_overflow(aggregate, "bigint", fits, records, cure)
-    return pa.array((high << 32) | low, mask=empty)
+    return pa.array((high << 32) | low, mask=count == 0)
 
 
 def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
@@ -51,20 +66,44 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
     """
     windows, valid = records.windows, is_valid(column)
     count = running_count(windows, valid)
-    divisor, empty = np.maximum(count, 1), count == 0
     if pa.types.is_decimal(column.type):
-        digits_more = _result_type(aggregate, column.type).scale - column.type.scale
-        means = running_sum_of_decimals(windows, column).over(divisor, 10**digits_more)
-        return _decimals(aggregate, column, means, empty, records)
+        sums = running_sum_of_decimals(windows, column)
+        return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return pa.array(running_sum_of_doubles(windows, numbers, valid) / divisor, mask=empty)
+        doubles = running_sum_of_doubles(windows, numbers, valid)
+        return pa.array(doubles / np.maximum(count, 1), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
-    quotients = (high * 2.0**32 + low) / divisor
+    return integer_mean(high, low, count)
+
+
+def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
+    """Sums of integers in halves by their number, as double."""
+    quotients = (high * 2.0**32 + low) / np.maximum(count, 1)
     # From 2**53 on the sum itself is rounded; Python divides whole numbers exactly.
     for window in np.flatnonzero((high < -(2**21)) | (high >= 2**21)):
         quotients[window] = (int(high[window]) << 32 | int(low[window])) / int(count[window])
-    return pa.array(quotients, mask=empty)
+    return pa.array(quotients, mask=count == 0)
+
+
+def decimal_result(
+    aggregate: Aggregate,
+    kind: pa.DataType,
+    sums: Wide,
+    count: np.ndarray,
+    records: WindowedRecords,
+) -> pa.Array:
+    """Sums of `count` decimals of a type, or the means of these, as `aggregate` asks.
+
+    Raises:
+        ArithmeticError: One does not fit its type; names aggregate and window.
+    """
+    result = _result_type(aggregate, kind)
+    if aggregate.function is Function.AVG:
+        sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
+    cure = "declare the column as double, or with fewer digits after the point"
+    _refuse_overflow(aggregate, str(result), sums.fits(result.precision), records, cure)
+    return sums.decimals(result, count == 0)
 
 
 def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
@@ -81,15 +120,6 @@ def variance_of(function: Function, column: pa.Array, records: WindowedRecords) 
     if function in _ROOTS:
         variances = np.sqrt(variances)
     return pa.array(variances, mask=count <= less)
-
-
-def _decimals(
-    aggregate: Aggregate, column: pa.Array, wide: Wide, empty: np.ndarray, records: WindowedRecords
-) -> pa.Array:
-    kind = _result_type(aggregate, column.type)
-    cure = "declare the column as double, or with fewer digits after the point"
-    _refuse_overflow(aggregate, str(kind), wide.fits(kind.precision), records, cure)
-    return wide.decimals(kind, empty)
 
 
 def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:

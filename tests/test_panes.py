@@ -1,0 +1,128 @@
+"""Windows made of panes are those made of records, to the last bit (rules C2, G2)."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline import (
+    Arrival,
+    TimeWindows,
+    aggregate,
+    avg,
+    count,
+    first,
+    last,
+    max_,
+    min_,
+    sum_,
+)
+
+SCHEMA = (
+    "at bigint, source string, key string, ms bigint, whole bigint, small int, "
+    "price decimal(28,2), real double, name string, part struct<a: int, b: string>"
+)
+MERGED = [
+    count(),
+    count("whole"),
+    sum_("whole"),
+    avg("whole"),
+    sum_("small"),
+    avg("small"),
+    sum_("price"),
+    avg("price"),
+    *(
+        of(column)
+        for of in (min_, max_, first, last)
+        for column in ("whole", "price", "real", "name", "part")
+    ),
+    sum_("whole").where("small > 0").alias("some"),
+]
+SOME_REALS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -2.25]
+
+
+def drawn(spark: SparkSession) -> DataFrame:
+    """Records of few keys, dense and out of order, with nulls and what is hard to add."""
+    draw = random.Random(450)
+
+    def maybe(value: object) -> object:
+        return None if draw.random() < 0.2 else value
+
+    rows = []
+    for at in range(600):
+        ms = at // 3 - draw.choice([0, 0, 1, 5, 40]) - 100
+        whole = draw.choice([2**62, -(2**62), draw.randrange(-9, 9)])
+        price = Decimal(draw.choice([10**27, -(10**27), draw.randrange(99)])).scaleb(-2)
+        part = (draw.choice([1, 2, None]), draw.choice("xy"))
+        rows.append(
+            (
+                *(at, draw.choice("pq"), maybe(draw.choice("ab")), ms),
+                *(maybe(whole) if at % 2 else 1, maybe(draw.randrange(-3, 9)), maybe(price)),
+                *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(["é", "z", "", "a"]))),
+                maybe(part),
+            )
+        )
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def windows_of(records: DataFrame, windows: TimeWindows, *, pre_aggregate: bool) -> list[str]:
+    arrival = Arrival("at", "source")
+    # Sums of several of the largest integers do not fit: these are halved.
+    halved = records.withColumn("whole", F.expr("whole div 64"))
+    found = halved.transform(
+        aggregate(
+            windows,
+            by="key",
+            event_time="ms",
+            of=MERGED,
+            arrival=arrival,
+            pre_aggregate=pre_aggregate,
+        )
+    )
+    return sorted(map(repr, found.collect()))
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        TimeWindows(20, 4, 3),
+        TimeWindows(10, 7, 2, first_window_start_ms=-60, emit_empty=True),
+        TimeWindows(3, 5, 30),
+    ],
+    ids=["hopping", "no-multiple", "gaps"],
+)
+def test_panes_change_nothing(spark: SparkSession, windows: TimeWindows) -> None:
+    """Rules A5, C1, C2: also where records are late for some windows of their pane, or all."""
+    records = drawn(spark)
+    of_records = windows_of(records, windows, pre_aggregate=False)
+    assert len(of_records) > 20
+    assert windows_of(records, windows, pre_aggregate=True) == of_records
+
+
+def test_records_are_summed_up_before_they_are_moved(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule C2: the shuffle that windows are made from has one row a key and pane."""
+    records = spark.range(1000).selectExpr("id AS ms", "id % 2 AS key")
+    hops = TimeWindows.of_size_with_no_grace("100 ms").advance_by("10 ms")
+    found = records.transform(aggregate(hops, by="key", event_time="ms", of=[count()]))
+    found.explain()
+    kernel, *inputs = capsys.readouterr().out.split("MapInArrow")
+    assert "HashAggregate" not in kernel
+    assert "partial_count" in inputs[0]
+    assert sum(row["count"] for row in found.collect()) == 10_000  # each record in ten windows
+
+
+def test_a_sum_that_does_not_fit_names_its_window(spark: SparkSession) -> None:
+    """Rule G2: halves that fit alone, in two panes."""
+    rows = [("k", 0, 2**62), ("k", 5, 2**62)]
+    records = spark.createDataFrame(rows, "key string, ms bigint, whole bigint")
+    hops = TimeWindows.of_size_with_no_grace("10 ms").advance_by("5 ms")
+    found = records.transform(aggregate(hops, by="key", event_time="ms", of=[sum_("whole")]))
+    with pytest.raises(PythonException, match="overflows bigint in the window of key 'k' from 0"):
+        found.collect()

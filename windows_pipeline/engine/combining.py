@@ -1,0 +1,108 @@
+"""Makes windows of panes that were summed up before (rule C2; see `panes`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.decimal_sums import running_sum_of_decimals
+from windows_pipeline.engine.panes import (
+    DIGITS_MORE,
+    FIRST_MS,
+    HIGH,
+    LAST_MS,
+    LOW,
+    RECORDS,
+    TIME_MS,
+    TOTAL,
+    VALUE,
+    VALUES,
+)
+from windows_pipeline.engine.running import running_largest, running_total
+from windows_pipeline.engine.sums import decimal_result, integer_mean, integer_sum
+from windows_pipeline.engine.values import as_array, is_valid, numbers_of, plain, value_codes
+from windows_pipeline.engine.windowed_records import WindowedRecords
+
+
+def record_count_of_panes(panes: pa.Table, records: WindowedRecords) -> pa.Array:
+    """How many records each window's panes hold."""
+    return pa.array(running_total(records.windows, _numbers(panes, RECORDS)))
+
+
+def event_time_bounds_of_panes(
+    panes: pa.Table, records: WindowedRecords
+) -> tuple[pa.Array, pa.Array]:
+    """The first and the last event time in each window, in ms; null in an empty one."""
+    first_ms, last_ms = _numbers(panes, FIRST_MS), _numbers(panes, LAST_MS)
+    every = np.ones(len(first_ms), np.bool_)
+    first = running_largest(records.windows, ~first_ms, every)
+    last = running_largest(records.windows, last_ms, every)
+    return _taken(pa.array(first_ms), first), _taken(pa.array(last_ms), last)
+
+
+def combine_panes(
+    aggregate: Aggregate, column: pa.Array | pa.ChunkedArray, records: WindowedRecords
+) -> pa.Array:
+    """Computes an aggregate of each window from what is known of its panes' values.
+
+    Args:
+        aggregate: What to compute.
+        column: What `panes.in_panes` says of the values.
+        records: The panes in the place of records, and the windows.
+
+    Returns:
+        A value a window, of the type that `Aggregate.result_type` says.
+
+    Raises:
+        ArithmeticError: A sum or mean does not fit its type (rule G2); names the window.
+    """
+    states, windows = as_array(column), records.windows
+    match aggregate.function:
+        case Function.COUNT:
+            return pa.array(running_total(windows, numbers_of(states)))
+        case Function.MIN:
+            return _extreme(plain(states), records, smallest=True)
+        case Function.MAX:
+            return _extreme(plain(states), records, smallest=False)
+        case Function.FIRST | Function.LAST:
+            values = pa.StructArray.from_arrays(
+                [_field(states, TIME_MS), plain(_field(states, VALUE))],
+                [TIME_MS, VALUE],
+                mask=pc.is_null(states),
+            )
+            smallest = aggregate.function is Function.FIRST
+            return _field(_extreme(values, records, smallest=smallest), VALUE)
+    count = running_total(windows, numbers_of(_field(states, VALUES)))
+    if pa.types.is_struct(states.type) and states.type.get_field_index(TOTAL) >= 0:
+        totals = _field(states, TOTAL)
+        kind = pa.decimal128(totals.type.precision - DIGITS_MORE, totals.type.scale)
+        sums = running_sum_of_decimals(windows, totals)
+        return decimal_result(aggregate, kind, sums, count, records)
+    low = running_total(windows, numbers_of(_field(states, LOW)))
+    high = running_total(windows, numbers_of(_field(states, HIGH))) + (low >> 32)
+    low &= (1 << 32) - 1
+    if aggregate.function is Function.SUM:
+        return integer_sum(aggregate, high, low, count, records)
+    return integer_mean(high, low, count)
+
+
+def _extreme(values: pa.Array, records: WindowedRecords, *, smallest: bool) -> pa.Array:
+    codes = value_codes(values)
+    found = running_largest(records.windows, ~codes if smallest else codes, is_valid(values))
+    return _taken(values, found)
+
+
+def _taken(values: pa.Array, pane: np.ndarray) -> pa.Array:
+    """The value of each window's pane, null where that is -1."""
+    return values.take(pa.array(pane, mask=pane < 0))
+
+
+def _field(states: pa.Array, name: str) -> pa.Array:
+    """A field of structs, null where the struct is."""
+    return pc.struct_field(states, name)
+
+
+def _numbers(panes: pa.Table, name: str) -> np.ndarray:
+    return numbers_of(as_array(panes.column(name)))

@@ -1,0 +1,114 @@
+"""Sums records up before they are moved, one row a key and pane (rule C2).
+
+A pane is a piece of time that no bound of a hopping window cuts: all its records are in the same
+windows, but for those that came too late for some. It is as long as gcd(size, advance), or longer
+where that is shorter than it need be. `combining` makes windows of panes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.windows import TimeWindows
+from windows_pipeline.windows.arguments import MAX_INSTANT_MS
+
+RECORDS = "pane_records"
+FIRST_MS = "event_time_ms"
+LAST_MS = "pane_last_ms"
+HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
+"""The fields of what is known of a pane's values; see `_state`."""
+DIGITS_MORE = 10
+"""Spark gives the sum of decimals so many digits more."""
+
+_MOST_DIGITS = 38 - DIGITS_MORE
+_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Function.LAST)
+
+
+def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
+    """Whether panes tell all that these aggregates need, exactly (rule G2).
+
+    So it is for counts, smallest and largest, first and last values, and sums and means of
+    integers and of decimals with up to 28 digits. Exact sums of doubles, variances, distinct
+    values, percentiles, lists and a user's aggregates need the records.
+    """
+    return all(_merges(one, records[one.column].dataType) for one in aggregates)
+
+
+def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
+    if aggregate.function in _BY_VALUE:
+        return True
+    if aggregate.function not in (Function.SUM, Function.AVG):
+        return False
+    is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= _MOST_DIGITS
+    return is_narrow or isinstance(kind, _INTEGERS)
+
+
+def in_panes(
+    records: DataFrame, windows: TimeWindows, keys: Sequence[str], aggregates: Sequence[Aggregate]
+) -> DataFrame:
+    """Sums up the records of each key and pane that entered the same windows.
+
+    Args:
+        records: What `evaluation.evaluate` takes, all of one target.
+        windows: The windows.
+        keys: The key's columns.
+        aggregates: Such as `merges` takes, each of a column of its own.
+
+    Returns:
+        The same columns, as `evaluate` takes them: the event time is the pane's first, the close
+        time the largest that its records met, the aggregates' columns say what is known of their
+        values; with `pane_records` (bigint) and `pane_last_ms` (bigint).
+    """
+    time_ms = F.col(FIRST_MS)
+    in_range = F.when(F.abs(time_ms) <= F.lit(MAX_INSTANT_MS), time_ms)  # the rest is refused later
+    entry_ms = _next_end(windows, in_range)
+    carried = [F.first("close_after_ms").alias("close_after_ms")]
+    if "close_time_ms" in records.columns:
+        entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("close_time_ms")))
+        carried.append(F.max("close_time_ms").alias("close_time_ms"))
+    exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
+    states = {one.column: _state(one, records.schema[one.column].dataType) for one in aggregates}
+    panes = records.groupBy("target", *keys, entry_ms.alias("entry_ms"), exit_ms.alias("exit_ms"))
+    return panes.agg(
+        F.min(time_ms).alias(FIRST_MS),
+        F.max(time_ms).alias(LAST_MS),
+        F.count("*").alias(RECORDS),
+        *carried,
+        *(state.alias(name) for name, state in states.items()),
+    ).drop("entry_ms", "exit_ms")
+
+
+def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
+    """The first window end after an instant, but for a constant."""
+    before_ms = instant_ms - F.lit(windows.size_ms)
+    return before_ms - F.pmod(before_ms, F.lit(windows.advance_ms))
+
+
+def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
+    """What is known of a pane's values, so that those of several panes can be combined."""
+    value = F.col(aggregate.column)
+    time_and_value = F.struct(F.col(FIRST_MS).alias(TIME_MS), value.alias(VALUE))
+    match aggregate.function:
+        case Function.COUNT:
+            return F.count(value)
+        case Function.MIN:
+            return F.min(value)
+        case Function.MAX:
+            return F.max(value)
+        case Function.FIRST:
+            return F.min(F.when(value.isNotNull(), time_and_value))
+        case Function.LAST:
+            return F.max(F.when(value.isNotNull(), time_and_value))
+    values = F.count(value).alias(VALUES)
+    if isinstance(kind, T.DecimalType):
+        return F.struct(F.sum(value).alias(TOTAL), values)
+    # In halves, so that nothing wraps.
+    high = F.sum(F.shiftright(value.cast("bigint"), 32))
+    low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
+    return F.struct(high.alias(HIGH), low.alias(LOW), values)
