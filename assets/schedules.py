@@ -40,7 +40,7 @@ def newest_day_schedule(
         description=f"Materializes the newest landed day of {pipeline.name}.",
     )
     def newest_day(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        path = resolve(pipeline.source.path, settings.landing)
+        path = resolve(pipeline.source.place, settings.landing)
         known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
         landed = [day.isoformat() for day in landed_days(path) if day.isoformat() in known]
         if not landed:

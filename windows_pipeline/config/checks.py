@@ -20,6 +20,7 @@ _RAW_COLUMNS = frozenset(
         "offset",
         "running_max",
         "unit",
+        "batch",
         "stream_time",
         "close_time",
         "file",
@@ -65,7 +66,25 @@ def source_problems(source: Source) -> list[Problem]:
     """Roles that name no fitting column, and columns that the tables could not hold."""
     if not source.columns:
         return [Problem(("columns",), {}, "holds no column; write one 'name: type' a line")]
-    return [*_role_problems(source), *_column_problems(source)]
+    return [*_place_problems(source), *_role_problems(source), *_column_problems(source)]
+
+
+def _place_problems(source: Source) -> Iterator[Problem]:
+    """A path for files and tables, a topic for Kafka, which has an order of its own."""
+    if source.format != "kafka":
+        if source.path is None:
+            yield Problem(("path",), None, "is not there; write where the records lie")
+        if source.kafka is not None:
+            text = f"names a topic, but the format is {source.format}; write format: kafka"
+            yield Problem(("kafka",), source.kafka.topic, text)
+        return
+    if source.kafka is None:
+        yield Problem(("kafka",), None, "is not there; write kafka: {servers: ..., topic: ...}")
+    for field in ("path", "arrival", "source_partition"):
+        value = getattr(source, field)
+        if value is not None:
+            text = "has no place with format: kafka, whose partitions and offsets order records"
+            yield Problem((field,), value, f"{text}; leave it out")
 
 
 def _role_problems(source: Source) -> Iterator[Problem]:

@@ -67,7 +67,7 @@ def definition_digest(definition: Mapping[str, str]) -> str:
 
 
 def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
-    source = pipeline.source.model_dump(exclude={"path", "idle_after"})
+    source = pipeline.source.model_dump(exclude={"path", "kafka", "max_per_batch", "idle_after"})
     partitions = pipeline.partitions.model_dump(exclude={"end"})
     return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))
 

@@ -9,6 +9,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    PositiveInt,
     StrictBool,
     ValidationInfo,
     field_validator,
@@ -51,12 +52,35 @@ def _refuse(problems: list[Problem]) -> None:
         raise FieldProblems(problems)
 
 
-class Source(_Strict):
-    """Landed files: one folder an arrival day, ``<path>/YYYY-MM-DD/``.
+class KafkaTopic(_Strict):
+    """A topic; its records' values are JSON objects.
 
     Attributes:
-        path: The folder, as the file has it; the caller resolves a relative one.
-        format: How the files are written.
+        servers: The brokers to ask first: ``host:port``, with commas between.
+        topic: Its name.
+        starting: Where the first micro-batch begins.
+        options: What else the client needs, by Kafka's own names, as for security.
+    """
+
+    servers: Text
+    topic: Text
+    starting: Literal["earliest", "latest"] = "earliest"
+    options: dict[str, str] = {}
+
+
+class Source(_Strict):
+    """Landed files, a Delta table or a Kafka topic.
+
+    Landed files lie in one folder an arrival day, ``<path>/YYYY-MM-DD/``. The others are read as
+    a stream only.
+
+    Attributes:
+        path: The folder, or the Delta table's, as the file has it; the caller resolves a
+            relative one. None for a topic.
+        format: How the files are written; `delta` and `kafka` for these.
+        kafka: The topic, where the format is `kafka`.
+        max_per_batch: At most so many files of a folder or table, or records of a topic, are in
+            one micro-batch of a stream; None for all that there are.
         columns: The columns to read, each with its type.
         key: The column that windows are kept apart by.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
@@ -67,8 +91,10 @@ class Source(_Strict):
             holds nothing back, in ms; None for any distance (rule A4).
     """
 
-    path: Text
-    format: Literal["csv", "jsonl", "parquet"]
+    path: Text | None = None
+    format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
+    kafka: KafkaTopic | None = None
+    max_per_batch: PositiveInt | None = None
     columns: dict[ColumnName, ColumnType]
     key: str
     event_time: str
@@ -81,6 +107,22 @@ class Source(_Strict):
     def _roles_fit_columns(self) -> Self:
         _refuse(source_problems(self))
         return self
+
+    @property
+    def is_landed(self) -> bool:
+        """Whether it lands files by day, which can be ingested in any order."""
+        return self.format not in ("delta", "kafka")
+
+    @property
+    def place(self) -> str:
+        """The path.
+
+        Raises:
+            ValueError: It is a topic, which has none.
+        """
+        if self.path is None:
+            raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
+        return self.path
 
     @property
     def roles(self) -> dict[str, str]:

@@ -39,6 +39,8 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 def with_episodes(alerts: DataFrame) -> DataFrame:
     """Adds `episode_start`: the start of the first window of an alert's episode.
 
+    An alert that has one keeps it: it was raised before, and so was what its episode holds.
+
     Alerts of one key and rule whose windows overlap, bounds included, are one episode, also
     where each overlaps only the next. Windows are of one length, so in the order of their
     ends an alert begins an episode when it starts after the last one's end.
@@ -46,8 +48,11 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     so_far = Window.partitionBy("rule", "key").orderBy("window_end")
     previous_end = F.lag("window_end").over(so_far)
     begins = previous_end.isNull() | (F.col("window_start") > previous_end)
+    began = F.when(begins, F.col("window_start"))
+    if "episode_start" in alerts.columns:
+        began = F.coalesce("episode_start", began)
     return (
-        alerts.withColumn("begins", F.when(begins, F.col("window_start")))
+        alerts.withColumn("begins", began)
         .withColumn("episode_start", F.last("begins", ignorenulls=True).over(so_far))
         .drop("begins")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline
@@ -19,7 +19,12 @@ def target_of(day: date) -> int:
 
 
 def records_to_read(
-    raw_events: DataFrame, timeline: Timeline, reads: Sequence[Read], grace_ms: int
+    raw_events: DataFrame,
+    timeline: Timeline,
+    reads: Sequence[Read],
+    grace_ms: int,
+    *,
+    is_new: Column | None = None,
 ) -> DataFrame:
     """The records that the target units' windows need, with the close time each met.
 
@@ -29,9 +34,10 @@ def records_to_read(
         timeline: The units' stream times.
         reads: Which units' records each target needs; a record is given once a target.
         grace_ms: The windows' grace.
+        is_new: Which records windows are computed for; those of the target unit if left out.
 
     Returns:
-        The columns of raw_events, and `target` (int), `is_new` (boolean: of the target unit),
+        The columns of raw_events, and `target` (int), `is_new` (boolean),
         `event_time_ms`, `stream_time_ms`, `close_time_ms` (bigint). In no order.
     """
     spark = raw_events.sparkSession
@@ -53,13 +59,15 @@ def records_to_read(
         ],
         "unit date, source_partition string, before_ms bigint",
     )
+    if is_new is None:
+        is_new = F.col("target") == F.unix_date("unit")
     never = F.lit(NEVER_MS)
     stream_time_ms = F.greatest(F.unix_millis("running_max"), F.coalesce("before_ms", never))
     return (
         raw_events.where(F.col("unit").isin(sorted(days)))
         .withColumn("event_time_ms", F.unix_millis("event_time"))
         .join(F.broadcast(plan), "unit")
-        .withColumn("is_new", F.col("target") == F.unix_date("unit"))
+        .withColumn("is_new", is_new)
         # However late a record of the unit itself is, the unit has to say so.
         .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
         .join(F.broadcast(in_force), "unit")

@@ -6,7 +6,7 @@ whatever the records are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
@@ -23,11 +23,14 @@ class Arrival:
         unit: The arrival day.
         source_partition: None in the row of a unit without accepted records.
         max_event_time_ms: The largest event time in it; None without records.
+        in_force_ms: The stream time in force after it, where that was decided by less than the
+            whole unit and is stored (rule A4); else None.
     """
 
     unit: date
     source_partition: str | None
     max_event_time_ms: int | None
+    in_force_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +89,20 @@ def build_timeline(
         before, before_ms = dict(stream_time), in_force
         unit_max = NEVER_MS
         for row in by_day[day]:
+            in_force = max(in_force, NEVER_MS if row.in_force_ms is None else row.in_force_ms)
             if row.source_partition is None or row.max_event_time_ms is None:
                 continue
             unit_max = max(unit_max, row.max_event_time_ms)
             known = stream_time.get(row.source_partition, NEVER_MS)
             stream_time[row.source_partition] = max(known, row.max_event_time_ms)
-        in_force = max(in_force, _slowest_active(stream_time, idle_after_ms))
+        in_force = max(in_force, slowest_active(stream_time, idle_after_ms))
         units.append(Unit(day, before, before_ms, in_force, unit_max))
         day += timedelta(days=1)
     return Timeline(tuple(units))
 
 
-def _slowest_active(stream_time: dict[str, int], idle_after_ms: int | None) -> int:
+def slowest_active(stream_time: Mapping[str, int], idle_after_ms: int | None) -> int:
+    """The smallest stream time of the source partitions that are not idle (rule A4)."""
     if not stream_time:
         return NEVER_MS
     furthest = max(stream_time.values())

@@ -58,13 +58,14 @@ class AlertsJob(WindowsJob):
         (table,) = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, spark.createDataFrame([], table.schema))], [])
-        raised = kept(self._raise(final))
+        raised = kept(self.raise_alerts(final))
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
         joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
         return Stage([StagedTable(table, joined)], [raised, joined])
 
-    def _raise(self, final: DataFrame) -> DataFrame:
+    def raise_alerts(self, final: DataFrame) -> DataFrame:
+        """An alert for each rule that a final window breaks."""
         columns = self.windows.result_columns(self.pipeline.source)
         rules = {
             name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
@@ -116,7 +117,7 @@ class AlertsJob(WindowsJob):
         final = with_instants(windows).select(
             (F.col("unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("unit"), *columns
         )
-        return self._raise(final)
+        return self.raise_alerts(final)
 
     def evidence(
         self,

@@ -54,7 +54,12 @@ class Arrivals:
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
-        return {row.unit: row.unit_rejected for row in self.log if row.unit in wanted}
+        # Each row of a batch's part of a unit says the same.
+        parts = {(row.unit, row.batch): row.unit_rejected for row in self.log if row.unit in wanted}
+        rejected: dict[date, int] = {}
+        for (unit, _), of_part in parts.items():
+            rejected[unit] = rejected.get(unit, 0) + of_part
+        return rejected
 
     @property
     def next_day(self) -> date:
@@ -71,7 +76,10 @@ def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: SlidingWindows) -> Ar
     """What the log of a pipeline says to the windows of one definition."""
     first_day = pipeline.partitions.start
     timeline = build_timeline(
-        (Arrival(row.unit, row.source_partition, row.max_event_time_ms) for row in log),
+        (
+            Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms)
+            for row in log
+        ),
         first_day,
         pipeline.source.idle_after,
     )

@@ -19,6 +19,11 @@ class LogRow(NamedTuple):
     max_event_time_ms: int | None
     rows: int
     unit_rejected: int
+    last_offset: int | None = None
+    in_force_ms: int | None = None
+    batch: int | None = None
+    stream: str | None = None
+    first_offset: int | None = None
 
 
 ArrivalLog = tuple[LogRow, ...]
@@ -32,5 +37,10 @@ def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
         F.unix_millis("max_event_time"),
         "rows",
         "unit_rejected",
+        "last_offset",
+        F.unix_millis("in_force"),
+        "batch",
+        "stream",
+        "first_offset",
     )
     return tuple(LogRow(*row) for row in rows.collect())

@@ -49,7 +49,7 @@ class RawEventsJob:
     @property
     def landing(self) -> str:
         """Where the source's day folders lie."""
-        return resolve(self.pipeline.source.path, self.settings.landing)
+        return resolve(self.pipeline.source.place, self.settings.landing)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Nothing: days are ingested whatever else is there."""
@@ -66,12 +66,13 @@ class RawEventsJob:
         # Accepted and rejected ones together: a text is parsed once.
         ordered = kept(in_arrival_order(judged_records(landed, source), source.arrival))
         accepted = ordered.where(F.col("reason").isNull())
-        raw = accepted.withColumns(
-            {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
-        )
+        instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
+        raw = accepted.withColumns({**instants, "batch": F.lit(None)})
         rejected = ordered.where(F.col("reason").isNotNull())
         counted = arrival_log(accepted, rejected, days)
-        units = kept(counted.withColumn("max_event_time", F.timestamp_millis("max_event_time")))
+        of_no_stream = dict.fromkeys(("in_force", "batch", "stream"), F.lit(None))
+        largest = {"max_event_time": F.timestamp_millis("max_event_time")}
+        units = kept(counted.withColumns({**largest, **of_no_stream}))
         rows = (raw, rejected, units)
         staged = [
             StagedTable(table, frame.select(table.schema.names))

@@ -80,19 +80,27 @@ def read_jsonl(
     columns: list[str],
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
+    return parsed_json(_lines(spark, files), columns, ["unit", "file"])
+
+
+def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -> DataFrame:
+    """The declared columns of JSON objects, as `read_landed` gives them.
+
+    Args:
+        lines: `value`, the text of each.
+        columns: The declared columns.
+        kept: Columns of `lines` to keep.
+    """
     record = StructType([StructField(name, StringType()) for name in columns])
     # Spark reads the first value of a line and ignores what follows it. In an array, with a
     # sentinel behind, a line has exactly one value or doesn't parse.
     wrapped = F.concat(F.lit("["), "value", F.lit(",{}]"))
     options = {"allowSingleQuotes": "false"}
-    parsed = _lines(spark, files).withColumn(
-        "parsed", F.from_json(wrapped, ArrayType(record), options)
-    )
+    parsed = lines.withColumn("parsed", F.from_json(wrapped, ArrayType(record), options))
     first = F.get("parsed", F.lit(0))  # null beyond the end, where [0] fails
     is_object = (F.size("parsed") == 2) & first.isNotNull()
     return parsed.select(
-        "unit",
-        "file",
+        *kept,
         F.col("value").alias("original"),
         (~F.coalesce(is_object, F.lit(False))).alias("malformed"),
         *[_json_text(first[name]).alias(name) for name in columns],
@@ -157,7 +165,12 @@ def _origin() -> tuple[Column, Column]:
 
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
     """Paths as Spark takes them: it reads ``*?[]{}`` as patterns unless escaped."""
-    return [re.sub(r"([\\*?\[\]{}])", r"\\\1", file.uri) for file in files]
+    return [literal(file.uri) for file in files]
+
+
+def literal(path: str) -> str:
+    """A path as Spark takes it: what it would read as a pattern is escaped."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def _json_text(value: Column) -> Column:
@@ -244,11 +257,21 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
 def _parquet_of_schema(
     spark: SparkSession, files: Sequence[LandedFile], columns: list[str]
 ) -> DataFrame:
-    rows = spark.read.parquet(*_literal_paths(files))
+    return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin())
+
+
+def texts_of(rows: DataFrame, columns: Sequence[str], origin: Sequence[Column]) -> DataFrame:
+    """Typed rows as `read_landed` gives them; a declared column that they lack is null.
+
+    Args:
+        rows: The rows.
+        columns: The declared columns.
+        origin: `unit` and `file`.
+    """
     types = {field.name: field.dataType for field in rows.schema}
     row = F.to_json(F.struct(*[F.col(f"`{name}`") for name in types]), _ROW_AS_JSON)
     return rows.select(
-        *_origin(),
+        *origin,
         row.alias("original"),
         F.lit(False).alias("malformed"),
         *[_text(name, types.get(name)).alias(name) for name in columns],

@@ -81,6 +81,20 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
     with ThreadPoolExecutor(_LISTING_THREADS) as threads:
         listed = threads.map(lambda day: _files_of(root, path, day), sorted(set(days)))
         files = [file for day_files in listed for file in day_files]
+    return _read(spark, source, root, files)
+
+
+def read_files(
+    spark: SparkSession, source: Source, path: str, files: Iterable[tuple[date, str]]
+) -> DataFrame:
+    """Reads some landed files, each by its day and name; else as `read_landed`."""
+    root = _root(path)
+    return _read(spark, source, root, [_file(root, day, name) for day, name in sorted(files)])
+
+
+def _read(
+    spark: SparkSession, source: Source, root: _Root, files: Sequence[LandedFile]
+) -> DataFrame:
     if not files:
         return no_records(spark, list(source.columns))
     rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
@@ -118,7 +132,11 @@ def _files_of(root: _Root, path: str, day: date) -> Sequence[LandedFile]:
             "or an empty folder for a day without events"
         ) from error
     return [
-        LandedFile(day, entry.base_name, entry.path, f"{root.uri}/{day}/{entry.base_name}")
+        _file(root, day, entry.base_name)
         for entry in sorted(entries, key=lambda entry: entry.base_name)
         if entry.type == fs.FileType.File and not entry.base_name.startswith(("_", "."))
     ]
+
+
+def _file(root: _Root, day: date, name: str) -> LandedFile:
+    return LandedFile(day, name, f"{root.path}/{day}/{name}", f"{root.uri}/{day}/{name}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,7 +21,7 @@ _MAX_EVENT_MS = (2**63 - 1) // 1_000
 """What a Spark timestamp (microseconds) can hold; windows around it can't overflow."""
 
 
-def judged_records(landed: DataFrame, source: Source) -> DataFrame:
+def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = ()) -> DataFrame:
     """Types the declared columns and says why a record is rejected.
 
     Reasons, of which the first that applies is given: ``malformed``, ``null_key`` (also
@@ -37,6 +39,7 @@ def judged_records(landed: DataFrame, source: Source) -> DataFrame:
     Args:
         landed: What `read_landed` returns; its session must be in time zone UTC.
         source: The roles, types and `max_ahead`.
+        carried: Columns of `landed` to keep as they are.
 
     Returns:
         A row a record, unordered: `unit` (date), `file`, and `reason`, null where it is
@@ -58,6 +61,7 @@ def judged_records(landed: DataFrame, source: Source) -> DataFrame:
         "file",
         "original",
         "malformed",
+        *carried,
         F.struct(*[F.col(name) for name in source.columns]).alias("raw"),
         F.struct(
             *[_typed(F.col(name), source.columns[name]).alias(name) for name in source.columns]
@@ -69,6 +73,7 @@ def judged_records(landed: DataFrame, source: Source) -> DataFrame:
         "unit",
         "file",
         "reason",
+        *carried,
         F.when(~is_accepted, F.col("original")).alias("original"),
         *[F.when(is_accepted, value).alias(name) for name, value in _accepted(source).items()],
     )

@@ -167,6 +167,26 @@ class Table:
         )
         return int(str(spark.conf.get(_LAST_COMMIT)))
 
+    def append(self, rows: DataFrame, batch: int) -> None:
+        """Adds the rows of a micro-batch, once however often it is run.
+
+        Args:
+            rows: The table's columns.
+            batch: The micro-batch's number; each is larger than the one before.
+        """
+        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
+        (
+            rows.select(*columns)
+            .hint("rebalance", "unit")
+            .sortWithinPartitions("unit", *self.sorted_by)
+            .write.format("delta")
+            .mode("append")
+            # Delta takes one version of one application once.
+            .option("txnAppId", self.name)
+            .option("txnVersion", batch)
+            .save(self.location)
+        )
+
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units."""
         DeltaTable.forPath(spark, self.location).delete(in_units(days))

@@ -27,6 +27,7 @@ class _Column(NamedTuple):
 
 
 _UNIT = _Column("unit", "date", "arrival day whose run wrote the row")
+_BATCH = _Column("batch", "bigint", "micro-batch that brought it; null of a day landed whole")
 _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
     _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
@@ -51,6 +52,7 @@ def raw_events(source: Source) -> T.StructType:
             _Column("running_max", "timestamp", "latest event time in its unit up to it"),
             *_arrival(source),
             *_values(source),
+            _BATCH,
         ]
     )
 
@@ -66,6 +68,9 @@ def arrival_log() -> T.StructType:
             _Column("rows", "bigint", "records accepted"),
             _Column("max_event_time", "timestamp", "latest event time in it"),
             _Column("unit_rejected", "bigint", "records of the whole unit that were rejected"),
+            _Column("in_force", "timestamp", "stream time in force after it; null if not stored"),
+            _BATCH,
+            _Column("stream", "string", "id of the stream that it came by; null otherwise"),
         ]
     )
 

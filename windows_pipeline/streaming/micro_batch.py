@@ -1,0 +1,149 @@
+"""Ingests a micro-batch and appends what it changed to every table, each exactly once.
+
+Raw records first, the log last: its rows commit the batch. Then each definition's late records,
+windows, final windows and alerts. All follow from the micro-batch and the log before it, and
+Delta takes a batch's number once a table; so after a kill anywhere the same batch, run again,
+ends in the same tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.job import kept
+from windows_pipeline.jobs.log import LogRow
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.standing import Part, Standing, log_rows
+from windows_pipeline.streaming.windows import append_windows
+from windows_pipeline.tables.catalog import SourceTables, source_tables
+from windows_pipeline.tables.delta import Table
+
+
+class BatchResult(NamedTuple):
+    """What a micro-batch brought.
+
+    Attributes:
+        batch: Its number.
+        units: The arrival days of its records.
+        accepted: How many records were accepted.
+        rejected: How many were rejected.
+        stream_time_ms: The stream time in force after it; less grace, all ends before it are
+            closed.
+    """
+
+    batch: int
+    units: list[date]
+    accepted: int
+    rejected: int
+    stream_time_ms: int
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a pipeline's stream.
+
+    Attributes:
+        pipeline: The pipeline.
+        settings: Where the tables lie.
+        number: The batch's number; each is one more than the last.
+        stream: The stream's id.
+    """
+
+    pipeline: Pipeline
+    settings: Settings
+    number: int
+    stream: str
+
+    def run(
+        self, spark: SparkSession, landed: DataFrame, standing: Standing
+    ) -> tuple[BatchResult, Standing]:
+        """Ingests the records and appends what follows.
+
+        Args:
+            spark: The session.
+            landed: As `read_landed` gives them, with the stream's own order if it has one.
+            standing: Where the stream stood before it.
+
+        Returns:
+            What it brought, and where the stream stands after it.
+        """
+        source, tables = self.pipeline.source, self._tables
+        own_order = [PARTITION, OFFSET] if OFFSET in landed.columns else []
+        judged = judged_records(landed, source, own_order)
+        ordered = kept(in_stream_order(judged, source.arrival, standing))
+        try:
+            parts, rejected = _summed_up(ordered)
+            rows = log_rows(
+                standing,
+                parts,
+                rejected,
+                self.pipeline.partitions.start,
+                source.idle_after,
+                self.number,
+                self.stream,
+            )
+            self._ingest(tables, ordered)
+            self._log(spark, tables.arrival_log, rows)
+        finally:
+            ordered.unpersist()
+        after = standing.after(rows)
+        if parts:
+            for name in self.pipeline.windows:
+                append_windows(
+                    spark, self.pipeline, name, self.settings, self.number, standing, after
+                )
+        units = sorted({part.unit for part in parts} | set(rejected))
+        accepted = sum(part.rows for part in parts)
+        result = BatchResult(
+            self.number, units, accepted, sum(rejected.values()), after.in_force_ms
+        )
+        return result, after
+
+    @property
+    def _tables(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    def _ingest(self, tables: SourceTables, ordered: DataFrame) -> None:
+        instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
+        accepted = ordered.where(F.col("reason").isNull())
+        raw = accepted.withColumns({**instants, "batch": F.lit(self.number)})
+        tables.raw_events.append(raw, self.number)
+        tables.rejected_records.append(ordered.where(F.col("reason").isNotNull()), self.number)
+
+    def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
+        frame = spark.createDataFrame(
+            rows,
+            "unit date, source_partition string, max_event_time bigint, rows bigint, "
+            "unit_rejected bigint, last_offset bigint, in_force bigint, batch bigint, "
+            "stream string, first_offset bigint",
+        )
+        instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "in_force")}
+        arrival_log.append(frame.withColumns(instants), self.number)
+
+
+def _summed_up(ordered: DataFrame) -> tuple[list[Part], dict[date, int]]:
+    """What there is of each unit and source partition, and how many rejected records."""
+    accepted = F.col("reason").isNull()
+    rows = ordered.groupBy("unit", "source_partition", accepted.alias("is_accepted")).agg(
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.count("*").alias("rows"),
+        F.max("event_time").alias("max_event_time_ms"),
+    )
+    parts: list[Part] = []
+    rejected: dict[date, int] = {}
+    for row in rows.collect():
+        if row.is_accepted:
+            place = (row.unit, row.source_partition, row.first_offset, row.last_offset)
+            parts.append(Part(*place, row["rows"], row.max_event_time_ms))
+        else:
+            rejected[row.unit] = rejected.get(row.unit, 0) + row["rows"]
+    return parts, rejected

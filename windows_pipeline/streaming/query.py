@@ -1,0 +1,141 @@
+"""Runs a pipeline as a Structured Streaming query: all that is there, or on and on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
+from windows_pipeline.streaming.sources import Landed, open_stream
+from windows_pipeline.streaming.standing import Standing, read_standing
+from windows_pipeline.tables.catalog import all_tables, source_tables
+
+
+class StreamBehindError(Exception):
+    """The stream's checkpoint and the tables do not fit; the message says how, and the cure."""
+
+
+def run_stream(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    *,
+    every: str | None = None,
+    on_batch: Callable[[BatchResult], None] = lambda _: None,
+) -> None:
+    """Ingests what came since the last run, micro-batch by micro-batch, and all that follows.
+
+    Stopped or killed anywhere and run again, it goes on where it was; every record is in the
+    tables once.
+
+    Args:
+        spark: A classic session, in time zone UTC.
+        pipeline: The pipeline.
+        settings: Where tables and landed files lie.
+        every: How often to look for more, as Spark writes it: '10 seconds'; on and on until it
+            is interrupted. None to end when all that is there now is ingested.
+        on_batch: Is told of each micro-batch.
+
+    Raises:
+        DefinitionChangedError: A table holds rows of another definition.
+        StreamBehindError: The checkpoint is not that of these tables.
+        Exception: What stopped a micro-batch.
+    """
+    for table in all_tables(pipeline, settings.warehouse):
+        table.create_if_missing(spark)
+    records, landed = open_stream(spark, pipeline, settings)
+    batches = _Batches(spark, pipeline, settings, landed, on_batch)
+    trigger = {"availableNow": True} if every is None else {"processingTime": every}
+    checkpoint = f"{settings.warehouse}/{pipeline.name}/_stream"
+    query = (
+        records.writeStream.queryName(f"{pipeline.name} stream")
+        .option("checkpointLocation", checkpoint)
+        .foreachBatch(batches.take)
+        .trigger(**trigger)
+        .start()
+    )
+    batches.begin(str(query.id))
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        raise batches.error or error from None
+    finally:
+        query.stop()
+
+
+class _Batches:
+    """Takes one micro-batch after the other."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        settings: Settings,
+        landed: Landed,
+        on_batch: Callable[[BatchResult], None],
+    ) -> None:
+        self._spark = spark
+        self._pipeline = pipeline
+        self._settings = settings
+        self._landed = landed
+        self._on_batch = on_batch
+        self._begun = Event()
+        self._stream = ""
+        self._standing: Standing | None = None
+        self.error: Exception | None = None
+
+    def begin(self, stream: str) -> None:
+        """Lets the first micro-batch go, now that the stream's id is known."""
+        self._stream = stream
+        self._begun.set()
+
+    def take(self, rows: DataFrame, number: int) -> None:
+        """Ingests a micro-batch."""
+        self._begun.wait()
+        try:
+            standing = self._standing_before(number)
+            start = self._pipeline.partitions.start
+            last_unit = max(standing.last_unit or start, start)
+            landed = self._landed(self._spark, rows, last_unit)
+            batch = MicroBatch(self._pipeline, self._settings, number, self._stream)
+            result, self._standing = batch.run(self._spark, landed, standing)
+        except Exception as error:
+            self.error = error  # Spark tells of it in its own words only.
+            raise
+        self._on_batch(result)
+
+    def _standing_before(self, number: int) -> Standing:
+        standing = self._standing
+        if standing is not None and standing.batch == number - 1:
+            return standing
+        source = self._pipeline.source
+        log = source_tables(self._pipeline, self._settings.warehouse).arrival_log
+        start = self._pipeline.partitions.start
+        standing = read_standing(self._spark, log, number, start, source.idle_after)
+        self._require_its_own(standing, number)
+        return standing
+
+    def _require_its_own(self, standing: Standing, number: int) -> None:
+        """Refuses a checkpoint that would bring records twice, or leave some out."""
+        name = self._pipeline.name
+        cure = f"put its checkpoint back, or empty the tables: windows-pipeline rebuild {name}"
+        if standing.batch < 0 and standing.log:
+            raise StreamBehindError(
+                f"{name}: its tables hold days that were ingested whole; a stream would bring "
+                "their records again. Give the stream a pipeline of its own"
+            )
+        if standing.stream not in (None, self._stream):
+            raise StreamBehindError(
+                f"{name}: its tables were filled by stream {standing.stream}, this is "
+                f"{self._stream}, which begins anew; {cure}"
+            )
+        if standing.batch > number - 1 or (standing.log and standing.batch < number - 1):
+            raise StreamBehindError(
+                f"{name}: its tables end with micro-batch {standing.batch}, the checkpoint with "
+                f"{number - 1}; {cure}"
+            )

@@ -1,0 +1,76 @@
+"""What a stream reads, and its micro-batches as records that were landed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.formats import literal, no_records, texts_of
+from windows_pipeline.sources.landed_files import read_files
+
+_FILE = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
+_FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
+
+Landed = Callable[[SparkSession, DataFrame, date], DataFrame]
+"""Makes of a micro-batch the records that it brought, none before a unit."""
+
+
+def open_stream(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings
+) -> tuple[DataFrame, Landed]:
+    """Opens a pipeline's source as a stream.
+
+    Landed files come in the order in which they were written. Of a Delta table only added rows
+    are read. Their micro-batches have the arrival day of the folder, or of the run (UTC).
+    """
+    source = pipeline.source
+    if source.is_landed:
+        path = resolve(source.place, settings.landing)
+        files = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
+        found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
+        return found.select("path"), _landed_files(pipeline, path)
+    path = resolve(source.place, settings.landing)
+    table = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
+    return table.format("delta").load(path), _added_rows(pipeline)
+
+
+def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamReader:
+    return spark.readStream if most is None else spark.readStream.option(limit, most)
+
+
+def _landed_files(pipeline: Pipeline, path: str) -> Landed:
+    source, partitions = pipeline.source, pipeline.partitions
+
+    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> DataFrame:
+        found = (_FILE.search(row.path) for row in names.collect())
+        files = [(date.fromisoformat(match[1]), match[2]) for match in found if match]
+        end = partitions.end or date.max
+        wanted = [(day, name) for day, name in files if partitions.start <= day <= end]
+        if not wanted:
+            return no_records(spark, list(source.columns))
+        # What lands in the folder of an earlier day comes now.
+        unit = F.greatest(F.col("unit"), F.lit(last_unit))
+        return read_files(spark, source, path, wanted).withColumn("unit", unit)
+
+    return landed
+
+
+def _added_rows(pipeline: Pipeline) -> Landed:
+    columns = list(pipeline.source.columns)
+
+    def landed(_spark: SparkSession, rows: DataFrame, last_unit: date) -> DataFrame:
+        origin = [F.lit(_today(last_unit)).alias("unit"), F.lit(None).cast("string").alias("file")]
+        return texts_of(rows, columns, origin)
+
+    return landed
+
+
+def _today(last_unit: date) -> date:
+    return max(datetime.now(UTC).date(), last_unit)

@@ -1,0 +1,203 @@
+"""Where a stream stands: what the next micro-batch follows from (rules A2, A4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.timeline import NEVER_MS, Arrival, build_timeline, slowest_active
+from windows_pipeline.jobs.log import LogRow
+from windows_pipeline.tables.delta import Table
+
+
+class Part(NamedTuple):
+    """What a micro-batch brought of one unit and source partition.
+
+    Attributes:
+        unit: The arrival day.
+        source_partition: None where it brought no accepted record of the unit.
+        first_offset: The first record's.
+        last_offset: The last one's.
+        rows: How many records.
+        max_event_time_ms: The largest event time.
+    """
+
+    unit: date
+    source_partition: str | None
+    first_offset: int | None
+    last_offset: int | None
+    rows: int
+    max_event_time_ms: int | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The log before a micro-batch, a row a unit and source partition.
+
+    Attributes:
+        log: What has arrived, summed up over micro-batches.
+        batch: The last micro-batch in it; -1 before the first.
+        stream: The id of the stream that brought it; None before the first.
+        in_force_ms: The stream time in force (rule A4).
+        stream_time_ms: By source partition (rule A2).
+    """
+
+    log: tuple[LogRow, ...]
+    batch: int
+    stream: str | None
+    in_force_ms: int
+    stream_time_ms: Mapping[str, int]
+
+    @property
+    def last_unit(self) -> date | None:
+        """The newest unit."""
+        return max((row.unit for row in self.log), default=None)
+
+    def of_unit(self, unit: date) -> dict[str, LogRow]:
+        """What has come of a unit, by source partition."""
+        return {
+            row.source_partition: row
+            for row in self.log
+            if row.unit == unit and row.source_partition is not None
+        }
+
+    def after(self, rows: Sequence[LogRow]) -> Standing:
+        """Where the stream stands once a micro-batch's rows are in the log."""
+        merged: dict[tuple[date, str | None], LogRow] = {
+            (row.unit, row.source_partition): row for row in self.log
+        }
+        for row in rows:
+            place = (row.unit, row.source_partition)
+            merged[place] = _merged(merged[place], row) if place in merged else row
+        stream_time_ms = dict(self.stream_time_ms)
+        for row in rows:
+            if row.source_partition is not None and row.max_event_time_ms is not None:
+                known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
+                stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+        last = rows[-1]
+        in_force_ms = self.in_force_ms if last.in_force_ms is None else last.in_force_ms
+        batch = self.batch if last.batch is None else last.batch
+        return Standing(tuple(merged.values()), batch, last.stream, in_force_ms, stream_time_ms)
+
+
+def read_standing(
+    spark: SparkSession, arrival_log: Table, batch: int, first_day: date, idle_after_ms: int | None
+) -> Standing:
+    """Reads where a stream stood before a micro-batch."""
+    earlier = F.col("batch").isNull() | (F.col("batch") < batch)
+    rows = arrival_log.read(spark).where(earlier)
+    summed = rows.groupBy("unit", "source_partition").agg(
+        F.unix_millis(F.max("max_event_time")),
+        F.sum("rows"),
+        F.sum("unit_rejected"),
+        F.max("last_offset"),
+        F.unix_millis(F.max("in_force")),
+        F.max("batch"),
+        F.max_by("stream", "batch"),
+    )
+    log = tuple(LogRow(*row) for row in summed.collect())
+    stream_time_ms: dict[str, int] = {}
+    for row in log:
+        if row.source_partition is not None and row.max_event_time_ms is not None:
+            known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
+            stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+    units = build_timeline(arrivals(log), first_day, idle_after_ms).units
+    newest = max(log, key=lambda row: -1 if row.batch is None else row.batch, default=None)
+    return Standing(
+        log,
+        -1 if newest is None or newest.batch is None else newest.batch,
+        None if newest is None else newest.stream,
+        units[-1].in_force_after_ms if units else NEVER_MS,
+        stream_time_ms,
+    )
+
+
+def arrivals(log: Iterable[LogRow]) -> Iterable[Arrival]:
+    """The log as a timeline is made of."""
+    return (
+        Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms)
+        for row in log
+    )
+
+
+def log_rows(
+    standing: Standing,
+    parts: Sequence[Part],
+    rejected: Mapping[date, int],
+    first_day: date,
+    idle_after_ms: int | None,
+    batch: int,
+    stream: str,
+) -> list[LogRow]:
+    """The log's rows of a micro-batch, by unit, with the stream time in force after each.
+
+    Days between the last unit and the batch's are logged as empty: in a stream what comes is
+    all that there is.
+
+    Args:
+        standing: What it follows.
+        parts: What it brought.
+        rejected: How many rejected records it brought, by unit.
+        first_day: The pipeline's first unit.
+        idle_after_ms: How far a source partition may lag and still hold windows open.
+        batch: Its number.
+        stream: The stream's id.
+    """
+    by_unit: dict[date, list[Part]] = {}
+    for part in parts:
+        by_unit.setdefault(part.unit, []).append(part)
+    last = standing.last_unit
+    if not by_unit and not rejected:  # nothing is logged, too: batches are without a gap
+        by_unit[last or first_day] = []
+    newest = max([*by_unit, *rejected])
+    day = first_day if last is None else last + timedelta(days=1)
+    while day < newest:
+        by_unit.setdefault(day, [])
+        day += timedelta(days=1)
+    rows = []
+    stream_time_ms, in_force_ms = dict(standing.stream_time_ms), standing.in_force_ms
+    for unit in sorted({*by_unit, *rejected}):
+        for part in by_unit.get(unit, []):
+            if part.source_partition is not None and part.max_event_time_ms is not None:
+                known_ms = stream_time_ms.get(part.source_partition, NEVER_MS)
+                stream_time_ms[part.source_partition] = max(known_ms, part.max_event_time_ms)
+        in_force_ms = max(in_force_ms, slowest_active(stream_time_ms, idle_after_ms))
+        of_unit = by_unit.get(unit) or [Part(unit, None, None, None, 0, None)]
+        rows += [
+            LogRow(
+                unit,
+                part.source_partition,
+                part.max_event_time_ms,
+                part.rows,
+                rejected.get(unit, 0),
+                part.last_offset,
+                None if in_force_ms == NEVER_MS else in_force_ms,
+                batch,
+                stream,
+                part.first_offset,
+            )
+            for part in of_unit
+        ]
+    return rows
+
+
+def _merged(one: LogRow, other: LogRow) -> LogRow:
+    return one._replace(
+        max_event_time_ms=_largest(one.max_event_time_ms, other.max_event_time_ms),
+        rows=one.rows + other.rows,
+        unit_rejected=one.unit_rejected + other.unit_rejected,
+        last_offset=_largest(one.last_offset, other.last_offset),
+        in_force_ms=_largest(one.in_force_ms, other.in_force_ms),
+        batch=_largest(one.batch, other.batch),
+        stream=other.stream,
+    )
+
+
+def _largest(one: int | None, other: int | None) -> int | None:
+    known = [value for value in (one, other) if value is not None]
+    return max(known, default=None)
