@@ -44,7 +44,7 @@ def test_it_names_every_check() -> None:
     silent = pipeline.windows["hourly"]
     plain = silent.model_copy(update={"emit_empty": False})
     checks = [
-        *raw_events_checks(),
+        *raw_events_checks(pipeline.source),
         *window_checks(silent),
         *window_checks(plain),
         *accounting_checks(),

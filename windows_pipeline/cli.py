@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Annotated
 
 import typer
@@ -24,6 +25,7 @@ from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
+from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
@@ -112,6 +114,31 @@ def rebuild_command(
         raise typer.Exit(1)
 
 
+@app.command("stream")
+def stream_command(
+    pipeline: PipelineName,
+    every: Annotated[
+        str | None,
+        typer.Option(help="Look for more so often ('10 seconds'), until interrupted."),
+    ] = None,
+) -> None:
+    """Ingests what came since the last run, and computes what follows; once, or on and on."""
+    settings, declared, spark = _open(pipeline)
+    began = monotonic()
+
+    def said(result: BatchResult) -> None:
+        days = ", ".join(map(str, result.units)) or "no day"
+        _console.print(
+            f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
+            f"{result.rejected:,} rejected; {monotonic() - began:.1f} s"
+        )
+
+    try:
+        run_stream(spark, declared, settings, every=every, on_batch=said)
+    except KeyboardInterrupt:
+        _console.print("stopped; run it again to go on")
+
+
 @app.command("maintain")
 def maintain_command(pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
@@ -182,6 +209,7 @@ def main() -> None:
         SettingsError,
         DefinitionChangedError,
         TableMissingError,
+        StreamBehindError,
         FileNotFoundError,
         ValueError,
     ) as error:

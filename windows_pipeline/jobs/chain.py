@@ -53,6 +53,11 @@ def rebuild(
     """
     raw = RawEventsJob(pipeline, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
+    if from_raw and not pipeline.source.is_landed:
+        raise ValueError(
+            f"{pipeline.name}: its source can't be read by days again; put the definition back, or "
+            f"delete the tables and begin anew: windows-pipeline stream {pipeline.name}"
+        )
     if from_raw:
         days = _within(pipeline, landed_days(raw.landing))
         yield from _anew(spark, raw, days, said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.late import late_records
@@ -51,7 +51,9 @@ class KeyedWindowsJob(WindowsJob):
         windows = computed.where(F.col("window_end_ms").isNotNull())
         late = kept(late_records(records, computed, spec, list(self.pipeline.source.values)))
         staged = [
-            StagedTable(self.own.keyed_windows, with_instants(windows)),
+            StagedTable(
+                self.own.keyed_windows, with_instants(windows).withColumn("batch", F.lit(None))
+            ),
             StagedTable(self.own.late_records, late),
         ]
         return Stage(staged, [computed, late])
@@ -65,6 +67,8 @@ class KeyedWindowsJob(WindowsJob):
     ) -> list[Batch]:
         """The windows beside what the raw records say of them, and where each record went."""
         keyed, late = rows
+        if any(row.batch is not None for row in log):
+            keyed = _latest(keyed)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
@@ -84,3 +88,10 @@ class KeyedWindowsJob(WindowsJob):
         keyed, late = stage.tables
         rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
         return publish_in_order(days, [late, StagedTable(keyed.table, rows)])
+
+
+def _latest(keyed: DataFrame) -> DataFrame:
+    """Each unit's windows as its last micro-batch left them."""
+    newest_first = Window.partitionBy("unit", "key", "window_end").orderBy(F.desc("batch"))
+    numbered = keyed.withColumn("place", F.rank().over(newest_first))
+    return numbered.where("place = 1").drop("place")

@@ -44,7 +44,7 @@ class RawEventsJob:
     @property
     def checks(self) -> list[Check]:
         """The checks of what was ingested."""
-        return raw_events_checks()
+        return raw_events_checks(self.pipeline.source)
 
     @property
     def landing(self) -> str:
@@ -88,9 +88,11 @@ class RawEventsJob:
         log: ArrivalLog,
     ) -> list[Batch]:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
-        raw, rejected, units = rows
-        landed = read_landed(spark, self.pipeline.source, self.landing, days)
-        of_unit = landed.groupBy("unit").agg(F.count("*").alias("landed"))
+        raw, rejected, logged = rows
+        units = _of_whole_units(logged)
+        # A stream keeps with a record the stream time in force, where that was later (rule A4).
+        decided = logged.agg(F.collect_set("in_force").alias("decided"))
+        is_decision = F.array_contains("decided", F.col("running_max"))
         in_order = Window.partitionBy("unit", "source_partition").orderBy("offset")
         so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
         seen = raw.select(
@@ -100,9 +102,10 @@ class RawEventsJob:
             F.max("event_time").over(so_far).alias("so_far"),
             F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
         )
+        seen = seen.crossJoin(F.broadcast(decided))
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
-            F.count_if(~F.col("so_far").eqNullSafe(F.col("running_max"))).alias(
+            F.count_if(~F.col("so_far").eqNullSafe(F.col("running_max")) & ~is_decision).alias(
                 "wrong_running_max"
             ),
         )
@@ -110,12 +113,20 @@ class RawEventsJob:
         total = F.sum("rows").over(Window.partitionBy("unit"))
         judged = (
             units.join(of_partition, ["unit", "source_partition"], "left")
-            .join(of_unit, "unit", "left")
+            .join(self._landed(spark, days), "unit", "left")
             .join(of_reject, "unit", "left")
             .withColumn("unit_rows", total)
             .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
         )
         return [Batch("raw_events", judged, judged, self.checks)]
+
+    def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        """How many records each unit landed; of a table or topic, which is not read again, null."""
+        source = self.pipeline.source
+        if not source.is_landed:
+            return spark.createDataFrame([], "unit date, landed bigint")
+        landed = read_landed(spark, source, self.landing, days)
+        return landed.groupBy("unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the records first and the log last; a unit is there when its log row is.
@@ -141,3 +152,19 @@ class RawEventsJob:
                 if closed is not None:
                     facts[day][f"{name}_closed_through_ms"] = closed
         return facts
+
+
+def _of_whole_units(logged: DataFrame) -> DataFrame:
+    """The arrival log, a row a unit and source partition, whatever micro-batches brought it."""
+    of_batch = Window.partitionBy("unit", "batch")
+    first_of_batch = F.row_number().over(of_batch.orderBy("source_partition")) == 1
+    parts = logged.withColumn("batch_rejected", F.when(first_of_batch, F.col("unit_rejected")))
+    whole_unit = Window.partitionBy("unit")
+    parts = parts.withColumn("unit_rejected", F.sum("batch_rejected").over(whole_unit))
+    return parts.groupBy("unit", "source_partition").agg(
+        F.min("first_offset").alias("first_offset"),
+        F.max("last_offset").alias("last_offset"),
+        F.sum("rows").alias("rows"),
+        F.max("max_event_time").alias("max_event_time"),
+        F.max("unit_rejected").alias("unit_rejected"),
+    )

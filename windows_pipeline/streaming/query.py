@@ -123,7 +123,9 @@ class _Batches:
     def _require_its_own(self, standing: Standing, number: int) -> None:
         """Refuses a checkpoint that would bring records twice, or leave some out."""
         name = self._pipeline.name
-        cure = f"put its checkpoint back, or empty the tables: windows-pipeline rebuild {name}"
+        cure = (
+            "put its checkpoint back, or begin anew without the pipeline's folder in the warehouse"
+        )
         if standing.batch < 0 and standing.log:
             raise StreamBehindError(
                 f"{name}: its tables hold days that were ingested whole; a stream would bring "

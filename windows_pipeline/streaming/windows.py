@@ -90,9 +90,8 @@ def append_windows(
             late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit"))), batch
         )
         found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
-        placed = found.withColumn(
-            "unit", around.unit_closing(F.col("window_end_ms"), spec.grace_ms)
-        )
+        unit = around.unit_closing(F.col("window_end_ms"), spec.grace_ms)
+        placed = found.withColumns({"unit": unit, "batch": F.lit(batch)})
         closed = placed.where("closed")
         own.keyed_windows.append(placed if windows.partial_results else closed, batch)
         own.final_windows.append(closed, batch)

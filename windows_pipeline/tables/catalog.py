@@ -84,7 +84,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     return WindowTables(
         table(
             "keyed_windows",
-            "A window that the unit changed or closed, as it stood at the unit's end.",
+            "A window that the unit, or a micro-batch of it, changed or closed, as it left it.",
             schemas.keyed_windows(source, windows),
             "window_end",
             "key",

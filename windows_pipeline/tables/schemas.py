@@ -27,7 +27,7 @@ class _Column(NamedTuple):
 
 
 _UNIT = _Column("unit", "date", "arrival day whose run wrote the row")
-_BATCH = _Column("batch", "bigint", "micro-batch that brought it; null of a day landed whole")
+_BATCH = _Column("batch", "bigint", "micro-batch that made the row; null of a run by days")
 _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
     _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
@@ -108,7 +108,8 @@ def late_records(source: Source) -> T.StructType:
 def keyed_windows(source: Source, windows: Windows) -> T.StructType:
     """A window that the unit changed or closed, as it stood at the unit's end."""
     closed = _Column("closed", "boolean", "whether it can still change")
-    return _schema([_UNIT, _key(source), *_BOUNDS, *_aggregates(source, windows), closed])
+    results = _aggregates(source, windows)
+    return _schema([_UNIT, _key(source), *_BOUNDS, *results, closed, _BATCH])
 
 
 def final_windows(source: Source, windows: Windows) -> T.StructType:
