@@ -64,14 +64,18 @@ class AlertsJob(WindowsJob):
         joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
         return Stage([StagedTable(table, joined)], [raised, joined])
 
-    def raise_alerts(self, final: DataFrame) -> DataFrame:
-        """An alert for each rule that a final window breaks."""
+    @property
+    def rules(self) -> dict[str, RuleSql]:
+        """The rules as SQL for Spark."""
         columns = self.windows.result_columns(self.pipeline.source)
-        rules = {
+        return {
             name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
             for name, rule in self.windows.alerts.items()
         }
-        return broken_rules(final, rules)
+
+    def raise_alerts(self, final: DataFrame) -> DataFrame:
+        """An alert for each rule that a final window breaks."""
+        return broken_rules(final, self.rules)
 
     def _join_to_earlier(
         self, raised: DataFrame, raw: DataFrame, arrivals: Arrivals, days: Sequence[date]

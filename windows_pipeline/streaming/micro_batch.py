@@ -16,13 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.job import kept
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Part, Standing, log_rows
-from windows_pipeline.streaming.windows import append_windows
+from windows_pipeline.streaming.together import together
+from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
 
@@ -90,16 +92,14 @@ class MicroBatch:
                 self.number,
                 self.stream,
             )
-            self._ingest(tables, ordered)
+            fresh = self._raw(ordered)
+            self._ingest(tables, fresh if parts else None, ordered if rejected else None)
             self._log(spark, tables.arrival_log, rows)
+            after = standing.after(rows)
+            if parts:
+                self._append_windows(fresh, standing, after)
         finally:
             ordered.unpersist()
-        after = standing.after(rows)
-        if parts:
-            for name in self.pipeline.windows:
-                append_windows(
-                    spark, self.pipeline, name, self.settings, self.number, standing, after
-                )
         units = sorted({part.unit for part in parts} | set(rejected))
         accepted = sum(part.rows for part in parts)
         result = BatchResult(
@@ -111,12 +111,32 @@ class MicroBatch:
     def _tables(self) -> SourceTables:
         return source_tables(self.pipeline, self.settings.warehouse)
 
-    def _ingest(self, tables: SourceTables, ordered: DataFrame) -> None:
+    def _raw(self, ordered: DataFrame) -> DataFrame:
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         accepted = ordered.where(F.col("reason").isNull())
-        raw = accepted.withColumns({**instants, "batch": F.lit(self.number)})
-        tables.raw_events.append(raw, self.number)
-        tables.rejected_records.append(ordered.where(F.col("reason").isNotNull()), self.number)
+        return accepted.withColumns({**instants, "batch": F.lit(self.number)})
+
+    def _ingest(
+        self, tables: SourceTables, accepted: DataFrame | None, judged: DataFrame | None
+    ) -> None:
+        """Appends accepted and rejected records, where there are any."""
+        tasks = []
+        if accepted is not None:
+            tasks.append(lambda: tables.raw_events.append(accepted, self.number))
+        if judged is not None:
+            rejected = judged.where(F.col("reason").isNotNull())
+            tasks.append(lambda: tables.rejected_records.append(rejected, self.number))
+        together(tasks)
+
+    def _append_windows(self, fresh: DataFrame, before: Standing, after: Standing) -> None:
+        """Appends what follows, a definition after the other."""
+        for name in self.pipeline.windows:
+            job = AlertsJob(self.pipeline, name, self.settings)
+            found, tasks = BatchWindows(job, self.number, fresh, before, after).compute()
+            try:
+                together(tasks)
+            finally:
+                found.unpersist()
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
         frame = spark.createDataFrame(

@@ -2,152 +2,173 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.alerts import with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.sliding import reach_ms, sliding_windows
+from windows_pipeline.engine.sliding import is_late, is_uncovered, reach_ms, sliding_windows
 from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.timeline import (
-    NEVER_MS,
-    Read,
-    Timeline,
-    build_timeline,
-    close_ms,
-)
+from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.job import kept
-from windows_pipeline.settings import Settings
 from windows_pipeline.streaming.standing import Standing, arrivals
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
 
 
 @dataclass(frozen=True)
-class _Around:
-    """The close times around a micro-batch, and the units that it closed in."""
+class BatchWindows:
+    """The windows of one definition around a micro-batch.
 
-    closing: Closing
-    timeline: Timeline
-    units: list[date]
-
-    @property
-    def target(self) -> int:
-        return target_of(self.units[-1])
-
-    def unit_closing(self, end_ms: Column, grace_ms: int) -> Column:
-        """The unit that closed a window with this end; the last one if none did."""
-        unit = F.lit(self.units[-1])
-        for day in reversed(self.units[:-1]):
-            found = self.timeline.unit(day)
-            if found is not None:
-                after_ms = close_ms(found.in_force_after_ms, grace_ms)
-                unit = F.when(end_ms < F.lit(after_ms), F.lit(day)).otherwise(unit)
-        return unit
-
-
-def append_windows(
-    spark: SparkSession,
-    pipeline: Pipeline,
-    windows_name: str,
-    settings: Settings,
-    batch: int,
-    before: Standing,
-    after: Standing,
-) -> None:
-    """Appends a definition's late records, windows, final windows and alerts of a micro-batch.
-
-    Args:
-        spark: The session.
-        pipeline: The pipeline.
-        windows_name: The definition.
-        settings: Where the tables lie.
-        batch: The micro-batch, which is in raw_events and in the log.
+    Attributes:
+        job: The definition and its tables.
+        batch: The micro-batch's number.
+        fresh: Its records, as rows of raw_events; persisted.
         before: Where the stream stood before it.
-        after: Where it stands now.
+        after: Where it stands now; the log has the micro-batch.
     """
-    job = AlertsJob(pipeline, windows_name, settings)
-    windows, own, spec = job.windows, job.own, job.windows.spec
-    around = _around(pipeline, batch, before, after, spec.grace_ms)
-    records = _records(job, spark, batch, around)
-    to_close = F.col("event_time_ms") < F.lit(around.closing.after_ms)
-    wanted = records if windows.partial_results else records.where(to_close)
-    computed = kept(
-        sliding_windows(wanted, spec, windows.aggregate_list, {around.target: around.closing})
-    )
-    try:
-        late = late_records(records, computed, spec, list(pipeline.source.values))
-        last_end_ms = F.unix_millis("event_time") + F.lit(spec.time_difference_ms)
-        settled = F.when(
-            F.col("reason") == "uncounted", around.unit_closing(last_end_ms, spec.grace_ms)
-        )
-        own.late_records.append(
-            late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit"))), batch
-        )
-        found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
-        unit = around.unit_closing(F.col("window_end_ms"), spec.grace_ms)
-        placed = found.withColumns({"unit": unit, "batch": F.lit(batch)})
+
+    job: AlertsJob
+    batch: int
+    fresh: DataFrame
+    before: Standing
+    after: Standing
+
+    def compute(self) -> tuple[DataFrame, list[Callable[[], None]]]:
+        """Computes them, and tells what is to be appended where.
+
+        Returns:
+            A persisted frame, to let go of at the end, and a task for each table that gets rows:
+            late_records, keyed_windows, final_windows, alerts. They can run in any order.
+        """
+        windows = self.job.windows
+        records = self._records()
+        to_close = F.col("event_time_ms") < F.lit(self._closing.after_ms)
+        wanted = records if windows.partial_results else records.where(to_close)
+        target = target_of(self._units[-1])
+        aggregates = windows.aggregate_list
+        computed = kept(sliding_windows(wanted, windows.spec, aggregates, {target: self._closing}))
+        placed = self._placed(computed)
         closed = placed.where("closed")
-        own.keyed_windows.append(placed if windows.partial_results else closed, batch)
-        own.final_windows.append(closed, batch)
-        if windows.alerts:
-            own.alerts.append(_alerts(job, spark, closed, around), batch)
-    finally:
-        computed.unpersist()
+        found = self._counted(records, placed, computed)
+        own = self.job.own
+        appends: list[tuple[Table, DataFrame, int]] = [
+            (own.late_records, self._late(records, computed, found), found.late + found.uncounted),
+            (
+                own.keyed_windows,
+                placed if windows.partial_results else closed,
+                found.windows if windows.partial_results else found.closed,
+            ),
+            (own.final_windows, closed, found.closed),
+        ]
+        if found.alerts:
+            appends.append((own.alerts, self._alerts(closed), found.alerts))
+        return computed, [_task(table, rows, self.batch) for table, rows, many in appends if many]
 
-
-def _around(
-    pipeline: Pipeline, batch: int, before: Standing, after: Standing, grace_ms: int
-) -> _Around:
-    timeline = build_timeline(
-        arrivals(after.log), pipeline.partitions.start, pipeline.source.idle_after
-    )
-    closing = Closing(close_ms(before.in_force_ms, grace_ms), close_ms(after.in_force_ms, grace_ms))
-    units = sorted({row.unit for row in after.log if row.batch == batch})
-    return _Around(closing, timeline, units)
-
-
-def _records(job: AlertsJob, spark: SparkSession, batch: int, around: _Around) -> DataFrame:
-    """The batch's records, and those before that its windows hold or that settle with them."""
-    spec = job.windows.spec
-    from_ms = max(around.closing.before_ms - reach_ms(spec), NEVER_MS)
-    target = around.units[-1]
-    reads = [
-        Read(target, unit.day, from_ms)
-        for unit in around.timeline.units
-        if unit.max_event_time_ms >= from_ms or unit.day in around.units
-    ]
-    is_of_batch = F.coalesce(F.col("batch") == F.lit(batch), F.lit(False))
-    not_later = F.col("batch").isNull() | (F.col("batch") <= F.lit(batch))
-    recent = is_of_batch
-    if from_ms > NEVER_MS:
-        # By the table's own column, so that older files are not opened.
-        recent = recent | (F.col("event_time") >= F.timestamp_millis(F.lit(from_ms)))
-        raw = job.source.raw_events.read(spark).where(not_later & recent)
-    else:
-        raw = job.source.raw_events.read(spark).where(not_later)
-    return records_to_read(raw, around.timeline, reads, spec.grace_ms, is_new=is_of_batch)
-
-
-def _alerts(job: AlertsJob, spark: SparkSession, closed: DataFrame, around: _Around) -> DataFrame:
-    """The alerts of the windows that were closed, with the episodes that began before."""
-    columns = [field.name for field in job.own.final_windows.schema]
-    raised = job.raise_alerts(closed.select(*columns))
-    difference_ms = job.windows.spec.time_difference_ms
-    overlaps_from_ms = max(around.closing.before_ms - difference_ms, NEVER_MS)
-    earlier = job.own.alerts.read(spark)
-    if overlaps_from_ms > NEVER_MS:
-        earlier = earlier.where(F.col("window_end") >= F.timestamp_millis(F.lit(overlaps_from_ms)))
-    closed_before = F.unix_millis("window_end") < F.lit(around.closing.before_ms)
-    names = [*raised.columns, "episode_start"]
-    joined = with_episodes(
-        raised.withColumn("episode_start", F.lit(None).cast("timestamp")).unionByName(
-            earlier.where(closed_before).select(*names)
+    @cached_property
+    def _closing(self) -> Closing:
+        grace_ms = self.job.windows.spec.grace_ms
+        return Closing(
+            close_ms(self.before.in_force_ms, grace_ms), close_ms(self.after.in_force_ms, grace_ms)
         )
-    )
-    return joined.where(F.unix_millis("window_end") >= F.lit(around.closing.before_ms))
+
+    @cached_property
+    def _timeline(self) -> Timeline:
+        pipeline = self.job.pipeline
+        return build_timeline(
+            arrivals(self.after.log), pipeline.partitions.start, pipeline.source.idle_after
+        )
+
+    @cached_property
+    def _units(self) -> list[date]:
+        """The arrival days of the micro-batch."""
+        return sorted({row.unit for row in self.after.log if row.batch == self.batch})
+
+    def _records(self) -> DataFrame:
+        """The batch's records, and those before that its windows hold or that settle with them."""
+        spec = self.job.windows.spec
+        from_ms = max(self._closing.before_ms - reach_ms(spec), NEVER_MS)
+        target = self._units[-1]
+        reads = [
+            Read(target, unit.day, from_ms)
+            for unit in self._timeline.units
+            if unit.max_event_time_ms >= from_ms or unit.day in self._units
+        ]
+        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
+        earlier = raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
+        if from_ms > NEVER_MS:
+            # By the table's own column, so that older files are not opened.
+            earlier = earlier.where(F.col("event_time") >= F.timestamp_millis(F.lit(from_ms)))
+        both = earlier.unionByName(self.fresh.select(*earlier.columns))
+        is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
+        return records_to_read(both, self._timeline, reads, spec.grace_ms, is_new=is_new)
+
+    def _counted(self, records: DataFrame, placed: DataFrame, computed: DataFrame) -> Row:
+        """How many rows each table gets."""
+        spec = self.job.windows.spec
+        of_late = records.where("is_new").agg(
+            F.count_if(is_late(spec) | is_uncovered(spec)).alias("late")
+        )
+        rules = self.job.rules.values()
+        broken = [F.count_if(F.col("closed") & F.expr(rule.when)) for rule in rules]
+        of_windows = placed.agg(
+            F.count("*").alias("windows"),
+            F.count_if("closed").alias("closed"),
+            sum(broken, F.lit(0)).alias("alerts"),
+        )
+        of_uncounted = computed.agg(F.count("uncounted_time_ms").alias("uncounted"))
+        (row,) = of_windows.crossJoin(of_late).crossJoin(of_uncounted).collect()
+        return row
+
+    def _placed(self, computed: DataFrame) -> DataFrame:
+        """The windows as rows of keyed_windows, each in the unit that closed it."""
+        found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
+        unit = self._closing_unit(F.col("window_end_ms"))
+        return found.withColumns({"unit": unit, "batch": F.lit(self.batch)})
+
+    def _closing_unit(self, end_ms: Column) -> Column:
+        """The batch's unit that closed a window with this end; the last one if none did."""
+        grace_ms = self.job.windows.spec.grace_ms
+        closing_unit = F.lit(self._units[-1])
+        for day in reversed(self._units[:-1]):
+            unit = self._timeline.unit(day)
+            if unit is not None:
+                after_ms = F.lit(close_ms(unit.in_force_after_ms, grace_ms))
+                closing_unit = F.when(end_ms < after_ms, F.lit(day)).otherwise(closing_unit)
+        return closing_unit
+
+    def _late(self, records: DataFrame, computed: DataFrame, found: Row) -> DataFrame:
+        """The records that no window counts, each in the unit that settled it."""
+        spec = self.job.windows.spec
+        # Earlier records are looked at only where one of them settles.
+        own = records if found.uncounted else records.where("is_new")
+        late = late_records(own, computed, spec, list(self.job.pipeline.source.values))
+        last_end_ms = F.unix_millis("event_time") + F.lit(spec.time_difference_ms)
+        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_end_ms))
+        return late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit")))
+
+    def _alerts(self, closed: DataFrame) -> DataFrame:
+        """The alerts of the windows that were closed, with the episodes that began before."""
+        job, before_ms = self.job, self._closing.before_ms
+        columns = [field.name for field in job.own.final_windows.schema]
+        raised = job.raise_alerts(closed.select(*columns))
+        earlier = job.own.alerts.read(closed.sparkSession)
+        overlaps_from_ms = before_ms - job.windows.spec.time_difference_ms
+        if before_ms > NEVER_MS:
+            from_instant = F.timestamp_millis(F.lit(overlaps_from_ms))
+            earlier = earlier.where(F.col("window_end") >= from_instant)
+        is_earlier = F.unix_millis("window_end") < F.lit(before_ms)
+        unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
+        known = earlier.where(is_earlier).select(*unknown.columns)
+        return with_episodes(unknown.unionByName(known)).where(~is_earlier)
+
+
+def _task(table: Table, rows: DataFrame, batch: int) -> Callable[[], None]:
+    return lambda: table.append(rows, batch)

@@ -21,6 +21,8 @@ _DIGEST = "windows_pipeline.digest"
 """The table property that holds the definition's digest: what is compared."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Where Delta tells the version that the session's last write made."""
+_FILES_A_BATCH = 2
+"""A micro-batch makes few files; maintenance joins those of many."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -177,7 +179,7 @@ class Table:
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
         (
             rows.select(*columns)
-            .hint("rebalance", "unit")
+            .coalesce(_FILES_A_BATCH)
             .sortWithinPartitions("unit", *self.sorted_by)
             .write.format("delta")
             .mode("append")
