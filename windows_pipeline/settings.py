@@ -13,9 +13,9 @@ DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 # Spark ships all of these; the POMs of Delta and of Spark's Kafka connector name them again.
 _EXCLUDES = (
-    "com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,org.apache.hadoop:*,"
-    "org.apache.parquet:*,org.apache.spark:spark-tags_*,org.lz4:*,org.roaringbitmap:*,"
-    "org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
+    "at.yawk.lz4:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,"
+    "org.apache.hadoop:*,org.apache.parquet:*,org.apache.spark:spark-tags_*,"
+    "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
 )
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
