@@ -24,7 +24,12 @@ class Program:
     """
 
     def __init__(
-        self, source: Path, libraries: Sequence[str], memory_gib: int, *arguments: str
+        self,
+        source: Path,
+        libraries: Sequence[str],
+        memory_gib: int,
+        *arguments: str,
+        options: Sequence[str] = (),
     ) -> None:
         """Fetches, compiles and starts it.
 
@@ -33,17 +38,18 @@ class Program:
             libraries: What it needs, as `organisation:module:version`.
             memory_gib: The heap.
             arguments: Of the main method.
+            options: Of the JVM.
 
         Raises:
             RuntimeError: A library can't be fetched, or the source does not compile.
         """
-        class_path = f"{_compiled(source, _fetched(libraries))}"
+        class_path = f"{_compiled(source, fetched(libraries))}"
         opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENS]
         log = CACHE / f"{source.stem}.log"
-        command = [_java("java"), f"-Xmx{memory_gib}g", *opens, "-cp", class_path, source.stem]
+        java = [_java("java"), f"-Xmx{memory_gib}g", *options, *opens]
         with log.open("w") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [*command, *arguments],
+                [*java, "-cp", class_path, source.stem, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -72,15 +78,25 @@ class Program:
         self._process.wait()
 
 
-def _fetched(libraries: Sequence[str]) -> Path:
-    """The folder of the libraries' jars, fetched by the Ivy that Spark brings."""
-    folder = CACHE / "jars" / _digest("\n".join(libraries))
+def fetched(libraries: Sequence[str], *, transitive: bool = True) -> Path:
+    """The folder of the libraries' jars, fetched by the Ivy that Spark brings.
+
+    Args:
+        libraries: As `organisation:module:version`.
+        transitive: Fetch what they need in turn, too.
+
+    Raises:
+        RuntimeError: They can't be fetched.
+    """
+    named = [*libraries] if transitive else [*libraries, "alone"]
+    folder = CACHE / "jars" / _digest("\n".join(named))
     if folder.exists():
         return folder
     ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
     unfinished = folder.with_suffix(".unfinished")
+    follow = f'conf="default" transitive="{str(transitive).lower()}"'
     wanted = "".join(
-        '<dependency org="{}" name="{}" rev="{}" conf="default"/>'.format(*one.split(":"))
+        '<dependency org="{}" name="{}" rev="{}" {}/>'.format(*one.split(":"), follow)
         for one in libraries
     )
     module = '<info organisation="benchmarks" module="jars"/>'

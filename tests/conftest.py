@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
+from kafka_broker import KafkaBroker
 from pipeline_runs import DAYS, SHORT_GRACE, Project
 from windows_pipeline.session import start_session
-from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
+FETCHING = Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"
+_DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +37,22 @@ def settings() -> Settings:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
-    return settings.model_copy(update={"spark": {**settings.spark, **small}})
+    quick = settings.model_copy(update={"spark": {**settings.spark, **small}})
+    return with_kafka(quick)
+
+
+def with_kafka(settings: Settings) -> Settings:
+    """The settings with Spark's Kafka connector.
+
+    Of what it needs, one library is fetched apart: not every mirror has that of Spark 4.2, and
+    without delegation tokens the one before it will do.
+    """
+    with alone(FETCHING):
+        folder = fetched([_DELEGATION], transitive=False)
+    jars = ",".join(jar.as_uri() for jar in folder.iterdir())
+    excludes = f"{settings.spark_conf()['spark.jars.excludes']},{_DELEGATION.rsplit(':', 1)[0]}"
+    spark = {**settings.spark, "spark.jars": jars, "spark.jars.excludes": excludes}
+    return settings.model_copy(update={"packages": (KAFKA_PACKAGE,), "spark": spark})
 
 
 @contextmanager
@@ -55,11 +74,20 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(settings: Settings) -> Iterator[SparkSession]:
     """A real local session with Delta."""
     # On a fresh machine the first one downloads Delta's jars; two at once would trip.
-    with alone(Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"):
+    with alone(FETCHING):
         session = start_session(settings)
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A real Kafka broker; a test that stops it starts it again."""
+    with alone(FETCHING):
+        broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.close()
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
-# Spark ships all of these; Delta's POM names them again.
-_EXCLUDES = "org.*:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*"
+KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+# Spark ships all of these; the POMs of Delta and of Spark's Kafka connector name them again.
+_EXCLUDES = (
+    "at.yawk.lz4:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,"
+    "org.apache.hadoop:*,org.apache.parquet:*,org.apache.spark:spark-tags_*,"
+    "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
+)
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
@@ -26,6 +31,8 @@ class Settings(BaseModel):
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
         landing: What a source's relative path is relative to.
+        packages: What else Spark loads, as `organisation:module:version` of a Maven repository:
+            `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
     """
@@ -35,6 +42,7 @@ class Settings(BaseModel):
     warehouse: str
     pipelines: Path
     landing: str
+    packages: tuple[str, ...] = ()
     spark: dict[str, str]
 
     def spark_conf(self) -> dict[str, str]:
@@ -48,7 +56,7 @@ class Settings(BaseModel):
         delta = {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.jars.packages": DELTA_PACKAGE,
+            "spark.jars.packages": ",".join([DELTA_PACKAGE, *self.packages]),
             "spark.jars.excludes": _EXCLUDES,
             "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),

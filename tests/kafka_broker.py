@@ -1,0 +1,104 @@
+"""A real Kafka broker: one node of Apache Kafka on loopback, in a JVM of its own."""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.jvm import Program
+
+_SOURCE = Path(__file__).parent / "java" / "KafkaBroker.java"
+_LIBRARIES = ["org.apache.kafka:kafka_2.13:4.3.1"]
+_QUICK_TO_START = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+Record = tuple[int, str | None, str | None, int]
+"""Partition, key, value, timestamp in milliseconds since 1970."""
+
+
+class KafkaBroker:
+    """A broker that is also its own controller (KRaft), on 127.0.0.1 at free ports.
+
+    Stopped and started again it has the same ports and data.
+
+    Attributes:
+        servers: Where clients find it, as `host:port`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Fetches Kafka unless it is there, and starts the broker.
+
+        Args:
+            folder: An empty one, for its data.
+
+        Raises:
+            RuntimeError: Kafka can't be fetched, or does not start.
+        """
+        broker_port, controller_port = _free_ports()
+        self.servers = f"127.0.0.1:{broker_port}"
+        arguments = (str(folder), str(broker_port), str(controller_port))
+        self._program = Program(_SOURCE, _LIBRARIES, 1, *arguments, options=_QUICK_TO_START)
+        self.start()
+
+    def start(self) -> None:
+        """Starts a stopped broker, and waits until it answers."""
+        self._ask("start")
+
+    def stop(self) -> None:
+        """Stops it as an operator does."""
+        self._ask("stop")
+
+    def restart(self) -> None:
+        """Stops and starts it."""
+        self.stop()
+        self.start()
+
+    def create_topic(self, name: str, partitions: int, **config: str) -> None:
+        """Makes a topic; a setting's dots are underscores here: `cleanup_policy="compact"`."""
+        settings = [f"{key.replace('_', '.')}={value}" for key, value in config.items()]
+        self._ask("create", name, partitions, *settings)
+
+    def delete_topic(self, name: str) -> None:
+        """Deletes a topic with its records."""
+        self._ask("delete", name)
+
+    def send(self, topic: str, records: Iterable[Record]) -> None:
+        """Sends records in this order, and waits until the broker has them."""
+        words = [
+            word
+            for partition, key, value, timestamp_ms in records
+            for word in (partition, _word(key), _word(value), timestamp_ms)
+        ]
+        self._ask("send", topic, *words)
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
+        """Expires what lies before an offset, as retention does."""
+        self._ask("delete_records", topic, partition, before_offset)
+
+    def await_compaction(self, topic: str, partition: int) -> None:
+        """Waits until compaction took some record."""
+        self._ask("await_compaction", topic, partition)
+
+    def close(self) -> None:
+        """Ends it; the data stay in their folder."""
+        self._program.close()
+
+    def _ask(self, *words: object) -> None:
+        outcome, *why = self._program.ask(*words)
+        if outcome != "done":
+            raise RuntimeError(f"Kafka could not {words[0]}: {' '.join(why)}")
+
+
+def _word(text: str | None) -> str:
+    """Null as `-`; a text's base64 behind a letter, so that an empty one is a word, too."""
+    return "-" if text is None else f"b{base64.b64encode(text.encode()).decode()}"
+
+
+def _free_ports() -> list[int]:
+    """Two ports that nobody listens on: held both at once, so that they differ."""
+    with socket.socket() as one, socket.socket() as other:
+        sockets = [one, other]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

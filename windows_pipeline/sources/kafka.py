@@ -1,0 +1,188 @@
+"""Kafka topics: their records as they arrived, each partition in the order of its offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar, get_args
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+_Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
+_Start = Literal["earliest", "latest"]
+_API_TIMEOUT = "default.api.timeout.ms"
+_REQUEST_TIMEOUT_MS = 30_000
+"""Kafka's own default."""
+_CLIENT = {
+    # What a transaction took back was never said.
+    "isolation.level": "read_committed",
+    _API_TIMEOUT: "60000",
+}
+
+
+@dataclass(frozen=True)
+class KafkaTopic:
+    """A topic and how it is read.
+
+    Attributes:
+        servers: Where the cluster is found, as `host:port,host:port`.
+        topic: Its name.
+        starting: Where a stream without a checkpoint begins; with one it goes on.
+        max_records_per_batch: At most so many records a micro-batch, over all partitions;
+            None: all that are there.
+        options: Of Kafka's client, by its own names: `security.protocol`, `sasl.jaas.config`,
+            `default.api.timeout.ms` (how long a broker may be silent; 60000 unless given).
+            They may be secret, so they stand in no text of this object.
+    """
+
+    servers: str
+    topic: str
+    starting: _Start = "earliest"
+    max_records_per_batch: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuses what Spark would refuse later, or not at all.
+
+        Raises:
+            ValueError: The message names the field, its value and the cure.
+        """
+        for name in ("servers", "topic"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"{name} is empty: name the {name} to read")
+        if self.starting not in get_args(_Start):
+            raise ValueError(f"starting is {self.starting!r}: it must be earliest or latest")
+        if self.max_records_per_batch is not None and self.max_records_per_batch < 1:
+            raise ValueError(
+                f"max_records_per_batch is {self.max_records_per_batch}: "
+                "it must be 1 or more, or left out"
+            )
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The whole configuration of Kafka's client."""
+        client = {**_CLIENT, **self.options, "bootstrap.servers": self.servers}
+        # Kafka refuses a request that may take longer than the call that it is part of.
+        request_ms = min(_REQUEST_TIMEOUT_MS, int(client[_API_TIMEOUT]))
+        return {"request.timeout.ms": str(request_ms), **client}
+
+
+def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
+    """Reads a topic as a stream. Spark must have its Kafka connector: see docs/kafka.md.
+
+    A stream with a checkpoint reads each offset once, over all its runs (rule A1). Offsets
+    that should be there and are not end it; `told` says which (see `kafka_errors`).
+
+    Args:
+        spark: A session, in time zone UTC.
+        topic: What to read.
+
+    Returns:
+        A streaming frame, one row a record, in order of offset within a partition:
+        `source_partition` (string: Kafka's partition number), `offset` (bigint: Kafka's),
+        `original` (string: the record's value, bytes that are no UTF-8 as U+FFFD; null as
+        Kafka has it), `arrived_at` (timestamp: Kafka's, in whole milliseconds; by the topic's
+        setting the producer's or the broker's) and `key` (string: Kafka's key, like `original`).
+    """
+    reader = _configured(spark.readStream, topic)
+    reader = reader.option("subscribe", topic.topic).option("startingOffsets", topic.starting)
+    if topic.max_records_per_batch is not None:
+        reader = reader.option("maxOffsetsPerTrigger", topic.max_records_per_batch)
+    return _records(reader.load())
+
+
+def read_range(
+    spark: SparkSession,
+    topic: KafkaTopic,
+    starting_offsets: Mapping[int, int],
+    ending_offsets: Mapping[int, int],
+) -> DataFrame:
+    """Reads a range of offsets again, as a batch.
+
+    Args:
+        spark: A session, in time zone UTC.
+        topic: What to read.
+        starting_offsets: The first offset of each partition that is wanted.
+        ending_offsets: The offset after the last one, of the same partitions.
+
+    Returns:
+        The columns of `read_topic`. An offset that is gone or not there yet ends the job that
+        reads it; `told` says which.
+
+    Raises:
+        ValueError: The two name different partitions, or an end before its start.
+    """
+    if starting_offsets.keys() != ending_offsets.keys():
+        raise ValueError(
+            f"starting_offsets names partitions {sorted(starting_offsets)}, ending_offsets "
+            f"{sorted(ending_offsets)}: give both for each partition"
+        )
+    for partition, start in starting_offsets.items():
+        if not 0 <= start <= ending_offsets[partition]:
+            raise ValueError(
+                f"partition {partition}: offsets from {start} up to {ending_offsets[partition]} "
+                "are no range: give 0 <= start <= end"
+            )
+    reader = _configured(spark.read, topic)
+    wanted = {
+        "assign": sorted(starting_offsets),
+        "startingOffsets": _by_text(starting_offsets),
+        "endingOffsets": _by_text(ending_offsets),
+    }
+    for name, value in wanted.items():
+        reader = reader.option(name, json.dumps({topic.topic: value}))
+    return _records(reader.load())
+
+
+def missing_offsets(records: DataFrame, expected: Mapping[str, int]) -> DataFrame:
+    """Counts the offsets that a batch does not have.
+
+    Holes are no fault by themselves: compaction makes them, transactions put their marks there,
+    and Spark says nothing of them. Where neither is used, a hole is a lost record.
+
+    Args:
+        records: A batch with the columns `source_partition` and `offset`, each offset once.
+        expected: The offset after the last record read so far, by source partition; a partition
+            that is not named is expected to begin with its first record here.
+
+    Returns:
+        A row a source partition that has records, unordered: `source_partition`,
+        `first_offset` (bigint: the expected one), `last_offset` (bigint), `records` (bigint) and
+        `missing_offsets` (bigint: of first_offset to last_offset).
+    """
+    partition = F.col("source_partition")
+    known = [F.when(partition == name, F.lit(offset)) for name, offset in expected.items()]
+    counted = records.groupBy("source_partition").agg(
+        F.coalesce(*known, F.min("offset")).cast("bigint").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.count(F.lit(1)).alias("records"),
+    )
+    spanned = F.col("last_offset") - F.col("first_offset") + 1
+    return counted.withColumn("missing_offsets", spanned - F.col("records"))
+
+
+def _configured(reader: _Reader, topic: KafkaTopic) -> _Reader:
+    reader = reader.format("kafka").option("failOnDataLoss", "true")
+    # The client itself tries again until its time is over: once more would only double it.
+    reader = reader.option("fetchOffset.numRetries", "1")
+    reader = reader.option("kafkaConsumer.pollTimeoutMs", topic.client[_API_TIMEOUT])
+    for name, value in topic.client.items():
+        reader = reader.option(f"kafka.{name}", value)
+    return reader
+
+
+def _records(rows: DataFrame) -> DataFrame:
+    return rows.select(
+        F.col("partition").cast("string").alias("source_partition"),
+        "offset",
+        F.make_valid_utf8(F.col("value").cast("string")).alias("original"),
+        F.col("timestamp").alias("arrived_at"),
+        F.make_valid_utf8(F.col("key").cast("string")).alias("key"),
+    )
+
+
+def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in offsets.items()}
