@@ -52,7 +52,7 @@ def _refuse(problems: list[Problem]) -> None:
         raise FieldProblems(problems)
 
 
-class KafkaTopic(_Strict):
+class Topic(_Strict):
     """A topic; its records' values are JSON objects.
 
     Attributes:
@@ -60,12 +60,15 @@ class KafkaTopic(_Strict):
         topic: Its name.
         starting: Where the first micro-batch begins.
         options: What else the client needs, by Kafka's own names, as for security.
+        holes: Whether offsets may be missing between records, as in a compacted topic or one
+            with transactions; else a hole is an error: its records are lost.
     """
 
     servers: Text
     topic: Text
     starting: Literal["earliest", "latest"] = "earliest"
     options: dict[str, str] = {}
+    holes: Literal["refused", "allowed"] = "refused"
 
 
 class Source(_Strict):
@@ -93,7 +96,7 @@ class Source(_Strict):
 
     path: Text | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
-    kafka: KafkaTopic | None = None
+    kafka: Topic | None = None
     max_per_batch: PositiveInt | None = None
     columns: dict[ColumnName, ColumnType]
     key: str

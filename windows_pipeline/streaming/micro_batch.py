@@ -21,6 +21,7 @@ from windows_pipeline.jobs.job import kept
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.streaming.holes import require_no_holes
 from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Part, Standing, log_rows
 from windows_pipeline.streaming.together import together
@@ -83,6 +84,8 @@ class MicroBatch:
         ordered = kept(in_stream_order(judged, source.arrival, standing))
         try:
             parts, rejected = _summed_up(ordered)
+            if source.kafka is not None and source.kafka.holes == "refused":
+                require_no_holes(standing, parts, source.kafka.topic)
             rows = log_rows(
                 standing,
                 parts,
@@ -92,16 +95,16 @@ class MicroBatch:
                 self.number,
                 self.stream,
             )
+            accepted = sum(part.rows for part in parts)
             fresh = self._raw(ordered)
-            self._ingest(tables, fresh if parts else None, ordered if rejected else None)
+            self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
             self._log(spark, tables.arrival_log, rows)
             after = standing.after(rows)
-            if parts:
+            if accepted:
                 self._append_windows(fresh, standing, after)
         finally:
             ordered.unpersist()
         units = sorted({part.unit for part in parts} | set(rejected))
-        accepted = sum(part.rows for part in parts)
         result = BatchResult(
             self.number, units, accepted, sum(rejected.values()), after.in_force_ms
         )
@@ -152,18 +155,20 @@ class MicroBatch:
 def _summed_up(ordered: DataFrame) -> tuple[list[Part], dict[date, int]]:
     """What there is of each unit and source partition, and how many rejected records."""
     accepted = F.col("reason").isNull()
-    rows = ordered.groupBy("unit", "source_partition", accepted.alias("is_accepted")).agg(
+    rows = ordered.groupBy("unit", "source_partition").agg(
+        # Of a topic, rejected records have offsets, too.
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
-        F.count("*").alias("rows"),
-        F.max("event_time").alias("max_event_time_ms"),
+        F.count_if(accepted).alias("accepted"),
+        F.max(F.when(accepted, F.col("event_time"))).alias("max_event_time_ms"),
+        F.count_if(~accepted).alias("rejected"),
     )
     parts: list[Part] = []
     rejected: dict[date, int] = {}
     for row in rows.collect():
-        if row.is_accepted:
+        if row.source_partition is not None:
             place = (row.unit, row.source_partition, row.first_offset, row.last_offset)
-            parts.append(Part(*place, row["rows"], row.max_event_time_ms))
-        else:
-            rejected[row.unit] = rejected.get(row.unit, 0) + row["rows"]
+            parts.append(Part(*place, row.accepted, row.max_event_time_ms, row.rejected))
+        if row.rejected:
+            rejected[row.unit] = rejected.get(row.unit, 0) + row.rejected
     return parts, rejected

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
-from windows_pipeline.streaming.sources import Landed, open_stream
+from windows_pipeline.streaming.sources import Landed, open_stream, topic_of
 from windows_pipeline.streaming.standing import Standing, read_standing
 from windows_pipeline.tables.catalog import all_tables, source_tables
 
@@ -43,6 +44,7 @@ def run_stream(
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
+        KafkaSourceError: Records of a topic are lost, or no broker answers.
         StreamBehindError: The checkpoint is not that of these tables.
         Exception: What stopped a micro-batch.
     """
@@ -63,7 +65,11 @@ def run_stream(
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise batches.error or error from None
+        if batches.error is not None:
+            raise batches.error from None
+        if pipeline.source.kafka is None:
+            raise
+        raise told(error, spark, topic_of(pipeline.source)) from error
     finally:
         query.stop()
 

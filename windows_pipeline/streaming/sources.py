@@ -10,10 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.formats import literal, no_records, texts_of
+from windows_pipeline.sources.formats import literal, no_records, parsed_json, texts_of
+from windows_pipeline.sources.kafka import KafkaTopic, read_topic
 from windows_pipeline.sources.landed_files import read_files
+from windows_pipeline.streaming.order import OFFSET, PARTITION
 
 _FILE = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
@@ -36,6 +38,8 @@ def open_stream(
         files = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
         found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
         return found.select("path"), _landed_files(pipeline, path)
+    if source.kafka is not None:
+        return read_topic(spark, topic_of(source)), _topic_records(pipeline)
     path = resolve(source.place, settings.landing)
     table = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
     return table.format("delta").load(path), _added_rows(pipeline)
@@ -68,6 +72,42 @@ def _added_rows(pipeline: Pipeline) -> Landed:
     def landed(_spark: SparkSession, rows: DataFrame, last_unit: date) -> DataFrame:
         origin = [F.lit(_today(last_unit)).alias("unit"), F.lit(None).cast("string").alias("file")]
         return texts_of(rows, columns, origin)
+
+    return landed
+
+
+def topic_of(source: Source) -> KafkaTopic:
+    """The topic of a source that has one.
+
+    Raises:
+        ValueError: It has none.
+    """
+    declared = source.kafka
+    if declared is None:
+        raise ValueError(f"source: format {source.format} has no topic")
+    return KafkaTopic(
+        declared.servers,
+        declared.topic,
+        declared.starting,
+        source.max_per_batch,
+        declared.options,
+    )
+
+
+def _topic_records(pipeline: Pipeline) -> Landed:
+    columns = list(pipeline.source.columns)
+    topic = topic_of(pipeline.source).topic
+
+    def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> DataFrame:
+        place = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
+        lines = records.select(
+            F.lit(_today(last_unit)).alias("unit"),
+            place.alias("file"),
+            F.col("original").alias("value"),
+            F.col("source_partition").alias(PARTITION),
+            F.col("offset").alias(OFFSET),
+        )
+        return parsed_json(lines, columns, ["unit", "file", PARTITION, OFFSET])
 
     return landed
 

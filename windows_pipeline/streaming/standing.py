@@ -25,6 +25,7 @@ class Part(NamedTuple):
         last_offset: The last one's.
         rows: How many records.
         max_event_time_ms: The largest event time.
+        rejected: How many records of it were rejected, where that is known.
     """
 
     unit: date
@@ -33,6 +34,7 @@ class Part(NamedTuple):
     last_offset: int | None
     rows: int
     max_event_time_ms: int | None
+    rejected: int = 0
 
 
 @dataclass(frozen=True)
