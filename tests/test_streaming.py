@@ -1,0 +1,273 @@
+"""A stream gives what one run gives, whatever the cut and wherever it was killed (rule H1)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine_runs import sample
+from kafka_broker import KafkaBroker, Record
+from oracle import SlidingDefinition, final_windows, late_records
+from pipeline_runs import DAYS, SHORT_GRACE, Project, day
+from strategies import Arrivals, arrivals
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.settings import Settings
+from windows_pipeline.sources.kafka_errors import KafkaDataLostError
+from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
+from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.delta import Table
+
+PIECES = 3
+SAME = ("late_records", "final_windows", "alerts")
+KILLS = [
+    ("raw_events", "after"),
+    ("arrival_log", "after"),
+    ("final_windows", "after"),
+    ("alerts", "before"),
+]
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def killed_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """Makes the next append to a table the last thing that happens."""
+    append = Table.append
+    waiting: list[tuple[str, str]] = []
+
+    def until_killed(self: Table, rows: DataFrame, batch: int) -> None:
+        name = self.name.rsplit("/", 1)[1]
+        if (name, "before") in waiting:
+            waiting.clear()
+            raise KilledError
+        append(self, rows, batch)
+        if (name, "after") in waiting:
+            waiting.clear()
+            raise KilledError
+
+    monkeypatch.setattr(Table, "append", until_killed)
+    yield lambda table, when: waiting.append((table, when))
+    assert not waiting
+
+
+def land_in_pieces(project: Project, flights: Path) -> None:
+    """The days' files cut by arrival; every second file ends with a day and begins the next."""
+    written_at = 1_000_000_000
+    for number in range(1, DAYS + 1):
+        folder = flights / day(number).isoformat()
+        lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
+        lines.sort(key=lambda line: (json.loads(line).get("landed_at") or "", line))
+        size = -(-len(lines) // PIECES)
+        target = project.folder / "data" / "flights" / folder.name
+        target.mkdir(parents=True)
+        for piece in range(PIECES):
+            file = target / f"{piece}.jsonl"
+            file.write_text("\n".join(lines[piece * size : (piece + 1) * size]) + "\n")
+            os.utime(file, (written_at, written_at))  # what was written first is read first
+            written_at += 1
+
+
+def test_files_in_pieces_and_killed_between_tables(
+    full_run: Project,
+    landed_flights: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    killed_at: Callable[[str, str], None],
+) -> None:
+    """Rules E1, E4, H1: three days of flights in five micro-batches."""
+    project = Project(tmp_path, full_run.base)
+    project.declare(grace=SHORT_GRACE, partial_results=False)
+    file = project.folder / "pipelines" / "flights.yaml"
+    declared = yaml.safe_load(file.read_text())
+    declared["source"]["max_per_batch"] = 2
+    file.write_text(yaml.safe_dump(declared))
+    land_in_pieces(project, landed_flights)
+    told: list[BatchResult] = []
+    for table, when in KILLS:
+        killed_at(table, when)
+        with pytest.raises(KilledError):
+            run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+
+    assert [result.batch for result in told] == [0, 1, 2, 3, 4]
+    assert told[1].units == [day(1), day(2)]
+    for table in SAME:
+        assert project.rows(spark, table) == full_run.rows(spark, table), table
+    raw = [
+        sorted(map(repr, one.source.raw_events.read(spark).drop("batch").collect()))
+        for one in (project, full_run)
+    ]
+    assert raw[0] == raw[1]
+    jobs: list[Job] = [RawEventsJob(project.pipeline, project.settings)]
+    jobs += window_jobs(project.pipeline, "hourly", project.settings)
+    days = [day(number) for number in range(1, DAYS + 1)]
+    failed = [
+        found.check.name
+        for job in jobs
+        for found in check_published(job, spark, days)
+        if not found.passed
+    ]
+    assert failed == []
+    # Nothing new: nothing happens.
+    told.clear()
+    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+    assert told == []
+
+
+def declared_pipeline(
+    folder: Path, settings: Settings, source: Mapping[str, object], window: Mapping[str, object]
+) -> tuple[Pipeline, Settings]:
+    """A pipeline of integers by key."""
+    columns = {"k": "string", "ms": "bigint", "whole": "bigint"}
+    text = {
+        "name": "numbers",
+        "source": {"columns": columns, "key": "k", "event_time": "ms", **source},
+        "partitions": {"start": "2026-11-01"},
+        "windows": {
+            "sums": {"kind": "sliding", **window, "aggregates": {"total": "sum(whole)"}},
+        },
+    }
+    file = folder / "numbers.yaml"
+    file.write_text(yaml.safe_dump(text))
+    return load_pipeline(file), settings.model_copy(
+        update={"warehouse": str(folder / "warehouse"), "landing": str(folder)}
+    )
+
+
+def drawn_case() -> Arrivals:
+    """Of many: one with idle partitions that wake, with the most late records in three units."""
+
+    def fits(case: Arrivals) -> bool:
+        partitions = {record.source_partition for record in case.records}
+        return len(partitions) > 1 and case.definition.idle_after is not None
+
+    def late_and_final(case: Arrivals) -> int:
+        definition = case.definition
+        late = late_records(case.records, case.units, definition)
+        return len(late) * len(final_windows(case.records, case.units, definition, {}))
+
+    cases = [case for case in sample(arrivals(keys=("a", "b")), 400) if fits(case)]
+    return max((case for case in cases if case.units == 3), key=late_and_final)
+
+
+def test_a_topic_of_several_partitions_is_the_oracles(
+    spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
+) -> None:
+    """Rules A1 to A5, B: Kafka's own partitions and offsets; idle ones hold nothing back."""
+    case = drawn_case()
+    definition: SlidingDefinition = case.definition
+    window = {
+        "time_difference": f"{definition.time_difference} ms",
+        "grace": f"{definition.grace} ms",
+        "emit_empty": definition.emit_empty,
+        "partial_results": False,
+    }
+    if definition.first_window_start is not None:
+        window["first_window_start"] = definition.first_window_start
+    broker.create_topic("numbers", 2)
+    source = {
+        "format": "kafka",
+        "kafka": {"servers": broker.servers, "topic": "numbers"},
+        "idle_after": f"{definition.idle_after} ms",
+        "max_ahead": "40000 days",
+    }
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    for unit in range(case.units):
+        records: list[Record] = [
+            (one.source_partition, None, _json(one.key, one.event_time, one.values["whole"]), 0)
+            for one in case.records
+            if one.unit == unit
+        ]
+        broker.send("numbers", records)
+        run_stream(spark, pipeline, own)
+
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    found = tables.final_windows.read(spark).select(
+        "key",
+        *(F.unix_millis(name) for name in ("window_start", "window_end")),
+        *(F.unix_millis(name) for name in ("first_event_time", "last_event_time")),
+        "record_count",
+        "total",
+    )
+    expected = final_windows(case.records, case.units, definition, {"total": ("sum", "whole")})
+    assert expected
+    assert sorted(map(repr, map(tuple, found.collect()))) == sorted(
+        repr((*row[1:7], row.values["total"])) for row in expected
+    )
+    late = tables.late_records.read(spark).select("source_partition", "offset", "reason")
+    listed = late_records(case.records, case.units, definition)
+    assert listed
+    assert sorted(map(tuple, late.collect())) == sorted(
+        (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
+    )
+    # What compaction or a transaction takes away is no silence.
+    broker.send("numbers", [(0, None, "no JSON", 0)])
+    run_stream(spark, pipeline, own)
+    rejected = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
+    last = max(one.offset for one in case.records if one.source_partition == 0)
+    assert [(row.reason, row.file) for row in rejected] == [("malformed", f"numbers-0@{last + 1}")]
+
+
+def _json(key: str | None, ms: int, whole: object) -> str:
+    return json.dumps({"k": key, "ms": ms, "whole": whole})
+
+
+def test_a_delta_table_and_a_checkpoint_that_is_gone(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    window = {"time_difference": "10 ms", "grace": "0 ms"}
+    source = {"format": "delta", "path": "table"}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    for rows in ([("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]):
+        frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
+        frame.write.format("delta").mode("append").save(str(tmp_path / "table"))
+        run_stream(spark, pipeline, own)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    found = tables.keyed_windows.read(spark).select(
+        "batch", F.unix_millis("window_end"), "total", "closed"
+    )
+    assert sorted(map(tuple, found.collect())) == [
+        (0, 3, 1, False),
+        (0, 7, 3, False),
+        (0, 14, 2, False),
+        (1, 3, 1, True),
+        (1, 7, 3, True),
+        (1, 14, 2, True),
+        (1, 30, 5, False),
+    ]
+    assert tables.final_windows.read(spark).count() == 3
+    (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
+    assert rejected.reason == "null_key"
+
+    (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
+    with pytest.raises(StreamBehindError, match="which begins anew; put its checkpoint back"):
+        run_stream(spark, pipeline, own)
+    assert tables.final_windows.read(spark).count() == 3
+
+
+def test_a_hole_in_a_topic_is_told(
+    spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
+) -> None:
+    """Rule A6: lost offsets are an error that says which, until they are allowed."""
+    broker.create_topic("holes", 1)
+    kafka = {"servers": broker.servers, "topic": "holes"}
+    window = {"time_difference": "10 ms", "grace": "0 ms"}
+    source = {"format": "kafka", "kafka": kafka}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    broker.send("holes", [(0, None, _json("a", ms, 1), 0) for ms in (1, 2, 3)])
+    run_stream(spark, pipeline, own)
+    broker.send("holes", [(0, None, _json("a", ms, 1), 0) for ms in (4, 5, 6)])
+    broker.delete_records("holes", 0, 5)
+    with pytest.raises(KafkaDataLostError, match="partition 0"):
+        run_stream(spark, pipeline, own)
