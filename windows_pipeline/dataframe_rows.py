@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -56,8 +56,8 @@ def row_windows(
     def transform(events: DataFrame) -> DataFrame:
         for window in wanted:
             _refuse_stream(events, window)
-        steps = (_Step(*each, _names(by), _names(arrival)) for each in wanted.items())
-        return reduce(lambda rows, step: step.of(rows), steps, events)
+        steps = (partial(_beside, *each, _names(by), _names(arrival)) for each in wanted.items())
+        return reduce(lambda rows, step: step(rows), steps, events)
 
     return transform
 
@@ -80,54 +80,54 @@ def _wanted(
     return {window: of.get(window.name or "", []) for window in several}
 
 
-class _Step:
-    """One window's results beside each row."""
+def _beside(
+    window: RowWindow,
+    of: Sequence[Aggregation],
+    by: Sequence[str],
+    arrival: Sequence[str],
+    events: DataFrame,
+) -> DataFrame:
+    """The rows with one window's results beside them."""
+    names = [one.result_name for one in of]
+    require_fitting(window, events.columns, by, arrival, names)
+    own = Input(events, by, window.time_column, of)
+    whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
+    orders = {f"arrival_{place}": name for place, name in enumerate(arrival)}
+    rows = own.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
+    answered = _answered(window, own, rows, list(orders))
+    results = (F.col(_result(place)).alias(name) for place, name in enumerate(names))
+    return answered.select(f"{_RECORD}.*", *_bounds(window, own), *results)
 
-    def __init__(
-        self,
-        window: RowWindow,
-        of: Sequence[Aggregation],
-        by: Sequence[str],
-        arrival: Sequence[str],
-    ) -> None:
-        self._window = window
-        self._of = of
-        self._by = by
-        self._arrival = arrival
 
-    def of(self, events: DataFrame) -> DataFrame:
-        results = [one.result_name for one in self._of]
-        require_fitting(self._window, events.columns, self._by, self._arrival, results)
-        own = Input(events, self._by, self._window.time_column, self._of)
-        arrival = {f"arrival_{place}": name for place, name in enumerate(self._arrival)}
-        whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
-        rows = own.records(whole, *(F.col(name).alias(key) for key, name in arrival.items()))
-        answered = self._answered(own, rows, list(arrival))
-        return answered.select(f"{_RECORD}.*", *self._bounds(own), *(f"`{n}`" for n in results))
+def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[str]) -> DataFrame:
+    """Each row as one column, with its results by their places: they may have any name."""
+    aggregates, keys = own.aggregates, own.keys
+    results = [_result(place) for place in range(len(aggregates))]
+    if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
+        in_spark = evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
+        return in_spark.toDF(_RECORD, *results)
+    length_ms = row_slice_length_ms(window)
+    if length_ms is not None:
+        rows = rows_in_slices(rows, window, length_ms)
+        keys = [*keys, SLICE]
+    answered = evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
+    return answered.toDF(_RECORD, "window_start_ms", "window_end_ms", *results)
 
-    def _answered(self, own: Input, rows: DataFrame, arrival: Sequence[str]) -> DataFrame:
-        window, aggregates = self._window, own.aggregates
-        if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
-            return evaluate_in_spark(rows, window, own.keys, aggregates, arrival, [_RECORD])
-        keys = own.keys
-        length_ms = row_slice_length_ms(window)
-        if length_ms is not None:
-            rows = rows_in_slices(rows, window, length_ms)
-            keys = [*keys, SLICE]
-        return evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
 
-    def _bounds(self, own: Input) -> list[Column]:
-        """The window's start and end, under its alias."""
-        window = self._window
-        start, end = own.instant("window_start_ms"), own.instant("window_end_ms")
-        match window:
-            case TumbleRows(unit=FrameUnit.RANGE, name=str()):
-                bounds = [start.alias("start"), end.alias("end")]
-            case SessionRows(name=str()):
-                bounds = [start.alias("start")]
-            case _:
-                return []
-        return [F.struct(*bounds).alias(window.name or "")]
+def _bounds(window: RowWindow, own: Input) -> list[Column]:
+    """The window's start and end, under its alias."""
+    start, end = own.instant("window_start_ms"), own.instant("window_end_ms")
+    match window:
+        case TumbleRows(unit=FrameUnit.RANGE, name=str(name)):
+            return [F.struct(start.alias("start"), end.alias("end")).alias(name)]
+        case SessionRows(name=str(name)):
+            return [F.struct(start.alias("start")).alias(name)]
+        case _:
+            return []
+
+
+def _result(place: int) -> str:
+    return f"result_{place}"
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:
