@@ -41,7 +41,7 @@ from windows_pipeline import (
 from windows_pipeline.windows import RowWindow
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_MS = 4_000
+LAST_MS = 2_500
 
 # Each with what it means, and with functions that Spark's own frames serve or not.
 SERVED = ("count", "sum", "max")
@@ -96,7 +96,7 @@ def given_rows() -> list[Row]:
             arrival,
             {"amount": random.choice((None, *range(-9, 10)))},
         )
-        for arrival in range(500)
+        for arrival in range(240)
     ]
 
 

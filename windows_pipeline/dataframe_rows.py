@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.engine.inputs import Input
 from windows_pipeline.engine.row_evaluation import evaluate_rows
+from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_slices import row_slice_length_ms, rows_in_slices
 from windows_pipeline.engine.slices import SLICE
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
@@ -95,23 +96,20 @@ def _beside(
     orders = {f"arrival_{place}": name for place, name in enumerate(arrival)}
     rows = own.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
     answered = _answered(window, own, rows, list(orders))
-    results = (F.col(_result(place)).alias(name) for place, name in enumerate(names))
+    results = (F.col(result_column(place)).alias(name) for place, name in enumerate(names))
     return answered.select(f"{_RECORD}.*", *_bounds(window, own), *results)
 
 
 def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[str]) -> DataFrame:
-    """Each row as one column, with its results by their places: they may have any name."""
+    """Each row as one column, with its results by their places."""
     aggregates, keys = own.aggregates, own.keys
-    results = [_result(place) for place in range(len(aggregates))]
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
-        in_spark = evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
-        return in_spark.toDF(_RECORD, *results)
+        return evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
     length_ms = row_slice_length_ms(window)
     if length_ms is not None:
         rows = rows_in_slices(rows, window, length_ms)
         keys = [*keys, SLICE]
-    answered = evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
-    return answered.toDF(_RECORD, "window_start_ms", "window_end_ms", *results)
+    return evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
 
 
 def _bounds(window: RowWindow, own: Input) -> list[Column]:
@@ -124,10 +122,6 @@ def _bounds(window: RowWindow, own: Input) -> list[Column]:
             return [F.struct(start.alias("start")).alias(name)]
         case _:
             return []
-
-
-def _result(place: int) -> str:
-    return f"result_{place}"
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:

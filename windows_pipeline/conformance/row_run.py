@@ -36,6 +36,6 @@ def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, lis
     answers: dict[int, list[RowAnswer]] = {number: [] for number in targets}
     for row in evaluate_rows(records, targets, ["key"], [_OFFSETS], ["arrival"], keep).collect():
         bounds = row.window_start_ms, row.window_end_ms
-        answer = RowAnswer(row.key, row.offset, *bounds, tuple(sorted(row.offsets)))
+        answer = RowAnswer(row.key, row.offset, *bounds, tuple(sorted(row.result_0)))
         answers[row.target].append(answer)
     return {number: sorted(found, key=repr) for number, found in answers.items()}

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.row_kernel import IS_OWN, RowKernel
+from windows_pipeline.engine.row_kernel import IS_OWN, RowKernel, result_column
 from windows_pipeline.windows.row_windows import RowWindow
 
 
@@ -36,7 +36,8 @@ def evaluate_rows(
 
     Returns:
         A row for each own row, in no order: the kept columns; `window_start_ms` of tumbling
-        windows and sessions by time, `window_end_ms` of the former (else null); the aggregates.
+        windows and sessions by time, `window_end_ms` of the former (else null); the aggregates
+        as `result_0` and so on.
 
     Raises:
         ArithmeticError: When it runs: a sum does not fit its type (rule G2).
@@ -61,7 +62,7 @@ def _result_schema(
     schema = T.StructType([records[name] for name in keep])
     for name in ("window_start_ms", "window_end_ms"):
         schema.add(name, T.LongType())
-    for aggregate in aggregates:
+    for place, aggregate in enumerate(aggregates):
         result = aggregate.result_type(records[aggregate.column].dataType.simpleString())
-        schema.add(aggregate.name, T.DataType.fromDDL(result))
+        schema.add(result_column(place), T.DataType.fromDDL(result))
     return schema

@@ -22,6 +22,11 @@ IS_OWN = "is_own"
 """The column that tells a slice's own rows from those that only reach into it."""
 
 
+def result_column(place: int) -> str:
+    """The column of an aggregate's results, by its place: its name may be any, also another's."""
+    return f"result_{place}"
+
+
 class RowKernel:
     """Gives each row's results; see `row_evaluation.evaluate_rows`."""
 
@@ -87,9 +92,9 @@ class RowKernel:
         ):
             none = pa.nulls(len(rows), pa.int64())
             kept = kept.append_column(name, none if bound_ms is None else pa.array(bound_ms[rows]))
-        for aggregate in self._aggregates:
+        for place, aggregate in enumerate(self._aggregates):
             results = aggregate_windows(aggregate, table.column(aggregate.column), records)
-            kept = kept.append_column(aggregate.name, results)
+            kept = kept.append_column(result_column(place), results)
         batches: list[pa.RecordBatch] = kept.to_batches()
         return batches
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows
@@ -39,7 +40,7 @@ def evaluate_in_spark(
     arrival: Sequence[str],
     keep: Sequence[str],
 ) -> DataFrame:
-    """As `row_evaluation.evaluate_rows`, of one window that `spark_serves`."""
+    """As `row_evaluation.evaluate_rows`, without bounds, of a window that `spark_serves`."""
     in_order = Window.partitionBy(*keys).orderBy(_time_ms(window), *arrival)
     first, last = Window.unboundedPreceding, Window.unboundedFollowing
     ahead = last if window.ahead is None else window.ahead
@@ -47,7 +48,9 @@ def evaluate_in_spark(
         frame = in_order.rowsBetween(first, ahead)
     else:
         frame = Window.partitionBy(*keys).orderBy(_time_ms(window)).rangeBetween(first, ahead)
-    results = (_over(one, frame).alias(one.name) for one in aggregates)
+    results = (
+        _over(one, frame).alias(result_column(place)) for place, one in enumerate(aggregates)
+    )
     return records.select(*keep, *results)
 
 
