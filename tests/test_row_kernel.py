@@ -16,6 +16,7 @@ from oracle_aggregates import aggregate
 from oracle_rows import CountBlock, Row, RowDefinition, RowsAround, Session, window_of
 from row_runs import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from windows_pipeline.engine import aggregation
 from windows_pipeline.engine.row_kernel import IS_OWN, RowKernel
 
 JOINED = UserAggregate(
@@ -107,6 +108,19 @@ def test_rows_that_reach_into_a_slice_have_no_result_there() -> None:
         (row["arrival"], row["result_0"]) for b in kernel(iter([sliced])) for row in b.to_pylist()
     ]
     assert answered == [(2, 0 + 1 + 2), (3, 1 + 2 + 3), (5, 3 + 4 + 5)]
+
+
+def test_results_in_parts_stand_beside_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule F2: a chunk's lists may be more than memory takes at once."""
+    rows = [Row("ab"[place % 2], place, place, {"whole": place}) for place in range(9)]
+    definition = RowsAround(is_range=True, back=4, ahead=2)
+    lists = [Aggregate("lists", Function.COLLECT_LIST, "whole")]
+    monkeypatch.setattr(aggregation, "PART_WINDOWS", 4)
+    monkeypatch.setattr(aggregation, "PART_VALUES", 5)
+    answered = {row["arrival"]: row["lists"] for row in run(rows, definition, lists)}
+    assert answered == {
+        row.arrival: [each.time for each in window_of(row, rows, definition).rows] for row in rows
+    }
 
 
 def test_an_overflowing_sum_names_the_row() -> None:

@@ -18,6 +18,7 @@ from windows_pipeline.windows import (
     TumbleRows,
     rows,
 )
+from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_validator import require_apart, require_fitting
 
 RANGE = SlideRows.preceding("10 ms").on("ts")
@@ -85,6 +86,18 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     "a session by rows": (
         lambda: SessionRows.with_gap(rows(5)),  # type: ignore[arg-type]
         r"gap: rows\(5\) counts rows",
+    ),
+    "half a millisecond": (
+        lambda: SlideRows(unit=FrameUnit.RANGE, back=1.5),  # type: ignore[arg-type]
+        "bound: 1.5 is no whole number",
+    ),
+    "a bound too far": (
+        lambda: SlideRows(unit=FrameUnit.ROWS, back=None, ahead=2**53 + 1),
+        f"bound: {2**53 + 1} is too far",
+    ),
+    "half a row": (
+        lambda: TumbleRows(unit=FrameUnit.ROWS, size=0.5),  # type: ignore[arg-type]
+        "rows: 0.5 is no whole number",
     ),
     "no name": (lambda: RANGE.alias(""), "alias: '' is no name"),
     "no column": (lambda: RANGE.on(3), "on: 3 is no name"),  # type: ignore[arg-type]

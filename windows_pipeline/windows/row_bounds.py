@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.durations import MAX_DURATION_MS, Duration, duration_ms
 from windows_pipeline.windows.row_count import RowCount
 
 
@@ -31,6 +31,15 @@ class RowBound:
 
     unit: FrameUnit
     distance: int | None
+
+    def __post_init__(self) -> None:
+        """Checks the distance."""
+        if self.distance is None:
+            return
+        if type(self.distance) is not int:
+            raise ValueError(f"bound: {self.distance!r} is no whole number; use an int")
+        if abs(self.distance) > MAX_DURATION_MS:
+            raise ValueError(f"bound: {self.distance!r} is too far; at most {MAX_DURATION_MS}")
 
 
 UNBOUNDED_ROW = RowBound(FrameUnit.ROWS, None)

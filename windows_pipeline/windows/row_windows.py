@@ -69,7 +69,9 @@ class SlideRows(_OnTime):
     ahead: int | None = 0
 
     def __post_init__(self) -> None:
-        """Checks that the frame starts no later than it ends."""
+        """Checks the bounds, and that the frame starts no later than it ends."""
+        for distance in (self.back, self.ahead):
+            RowBound(self.unit, distance)
         if self.back is not None and self.ahead is not None and -self.back > self.ahead:
             raise ValueError(
                 f"following: the frame starts {self._text(-self.back)} after the row and ends "
@@ -137,7 +139,7 @@ class TumbleRows(_OnTime):
         """Checks the size."""
         if self.unit is FrameUnit.RANGE:
             require_positive("size", self.size)
-        elif self.size <= 0:
+        elif RowCount(self.size).count <= 0:
             raise ValueError(f"size: rows({self.size}) must be above zero")
 
     @classmethod
