@@ -58,7 +58,7 @@ def test_slices_give_the_windows_of_the_whole_key(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Rules A5, B2 to B8 and C1: each window once, wherever slices are cut."""
-    monkeypatch.setattr(slices, "_REACHES_A_SLICE", 1)
+    monkeypatch.setattr(slices, "REACHES_A_SLICE", 1)
     windows = SLICED[kind]
     targets = {0: Target(windows, close_after_ms=500)}
     length_ms = slices.slice_length_ms(windows)

@@ -30,14 +30,23 @@ from windows_pipeline.aggregates import (
     variance,
 )
 from windows_pipeline.windows import (
+    CURRENT_RANGE,
+    CURRENT_ROW,
+    UNBOUNDED_RANGE,
+    UNBOUNDED_ROW,
     ForwardSlidingWindows,
+    SessionRows,
     SessionWindows,
+    SlideRows,
     SlidingWindows,
     TimeWindows,
+    TumbleRows,
+    rows,
 )
 
 if TYPE_CHECKING:
     from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
+    from windows_pipeline.dataframe_rows import row_windows
     from windows_pipeline.engine.inputs import Arrival
     from windows_pipeline.engine.suppression import until_window_closes
 
@@ -47,6 +56,7 @@ _ON_SPARK = {
     "aggregate": "windows_pipeline.dataframe",
     "cogroup": "windows_pipeline.dataframe",
     "late_records": "windows_pipeline.dataframe",
+    "row_windows": "windows_pipeline.dataframe_rows",
     "until_window_closes": "windows_pipeline.engine.suppression",
 }
 
@@ -59,13 +69,20 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "CURRENT_RANGE",
+    "CURRENT_ROW",
+    "UNBOUNDED_RANGE",
+    "UNBOUNDED_ROW",
     "Aggregation",
     "Arrival",
     "ForwardSlidingWindows",
+    "SessionRows",
     "SessionWindows",
+    "SlideRows",
     "SlidingWindows",
     "Stream",
     "TimeWindows",
+    "TumbleRows",
     "UserAggregate",
     "aggregate",
     "avg",
@@ -80,6 +97,8 @@ __all__ = [
     "median",
     "min_",
     "percentile",
+    "row_windows",
+    "rows",
     "stddev",
     "stddev_pop",
     "sum_",

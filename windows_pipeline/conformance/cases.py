@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from windows_pipeline.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -15,6 +16,7 @@ from windows_pipeline.windows import (
     TimeWindows,
     WindowSpec,
 )
+from windows_pipeline.windows.row_windows import RowWindow
 
 T = TypeVar("T")
 
@@ -53,14 +55,14 @@ class Case:
         records: The records in the order of arrival; those that count.
         spec: The windows; None for a kind or an argument that is refused.
         refusal: Why it is refused.
-        expected: What is compared, by field: lists of `Answer` or of offsets.
+        expected: What is compared, by field: lists of `Answer`, of `RowAnswer` or of offsets.
         refusal_expected: Whether the engine that answered refused it as well.
     """
 
     id: str
     engine: str
     records: tuple[Record, ...]
-    spec: WindowSpec | None
+    spec: WindowSpec | RowWindow | None
     refusal: str | None
     expected: Mapping[str, list[Any]]
     refusal_expected: bool
@@ -151,6 +153,8 @@ def _case(raw: dict[str, Any]) -> Case:
 def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     if "error" in raw:
         return {}
+    if raw["window"]["kind"] in ROW_KINDS:
+        return {"rows": row_answers(raw.get("batch_rows", raw["rows"]), _key)}
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
@@ -174,8 +178,9 @@ def _key(key: object) -> str | None:
     return None if key is None else json.dumps(key)
 
 
-def _spec(window: dict[str, Any]) -> tuple[WindowSpec | None, str | None]:
-    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec]] = {
+def _spec(window: dict[str, Any]) -> tuple[WindowSpec | RowWindow | None, str | None]:
+    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec | RowWindow]] = {
+        **ROW_KINDS,
         "sliding": _sliding,
         "hopping": _time,
         "tumbling": _time,

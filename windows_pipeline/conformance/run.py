@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.conformance.row_cases import RowAnswer
+from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.placement import place
@@ -30,6 +32,7 @@ class Answers:
     open: list[Answer] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     partially_late: list[int] = field(default_factory=list)
+    rows: list[RowAnswer] = field(default_factory=list)
 
     @property
     def windows(self) -> list[Answer]:
@@ -44,7 +47,15 @@ def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]
         spark: The session.
         cases: The cases, by a number of their own.
     """
-    specs = {number: case.spec for number, case in cases.items() if case.spec is not None}
+    answers = {number: Answers(rows=rows) for number, rows in answer_rows(spark, cases).items()}
+    return answers | _answer_windows(spark, cases)
+
+
+def _answer_windows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+    """Answers those cases whose windows are of a key and a time."""
+    specs = {n: case.spec for n, case in cases.items() if isinstance(case.spec, WindowSpec)}
+    if not specs:
+        return {}
     targets = {number: Target(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
@@ -86,7 +97,7 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     definitions = [
         (number, case.spec.close_delay_ms, case.is_batch)
         for number, case in cases.items()
-        if case.spec is not None
+        if isinstance(case.spec, WindowSpec)
     ]
     delays = spark.createDataFrame(definitions, "target int, delay_ms bigint, is_batch boolean")
     partition = Window.partitionBy("target", "partition")

@@ -54,7 +54,8 @@ class Input:
     Attributes:
         events: The records.
         by: The key's columns.
-        event_time: The event time's column: a timestamp, or a bigint of milliseconds.
+        event_time: The event time's column: a timestamp, or a bigint of milliseconds; None
+            where only the order of arrival counts.
         of: What is computed of the values.
         arrival: How the records came; None where all are on time.
         source: The stream's number: of two, each has source partitions and values of its own.
@@ -62,7 +63,7 @@ class Input:
 
     events: DataFrame
     by: Sequence[str]
-    event_time: str
+    event_time: str | None
     of: Sequence[Aggregation] = field(default=())
     arrival: Arrival | None = None
     source: int = 0
@@ -91,6 +92,8 @@ class Input:
     @cached_property
     def time_type(self) -> T.DataType:
         """The type of the event time."""
+        if self.event_time is None:
+            return T.LongType()
         return self.events.select(self.event_time).schema[0].dataType
 
     @property
@@ -138,6 +141,8 @@ class Input:
         )
 
     def _time_ms(self) -> Column:
+        if self.event_time is None:
+            return F.lit(None).cast("bigint")
         time = F.col(self.event_time)
         is_timestamp = isinstance(self.time_type, T.TimestampType)
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")

@@ -16,9 +16,10 @@ from windows_pipeline.windows import (
 )
 
 SLICE = "slice"
-_REACHES_A_SLICE = 64
+REACHES_A_SLICE = 64
 """A record is copied where it reaches into the next slice: one in so many."""
-_MAX_SLICE_MS = 2**53
+MAX_SLICE_MS = 2**53
+"""A longer slice could overflow together with an event time."""
 
 
 def slice_length_ms(windows: WindowSpec) -> int | None:
@@ -28,9 +29,9 @@ def slice_length_ms(windows: WindowSpec) -> int | None:
     record on, which a slice does not know.
     """
     reach_ms = _reach_ms(windows)
-    if reach_ms is None or reach_ms * _REACHES_A_SLICE > _MAX_SLICE_MS:
+    if reach_ms is None or reach_ms * REACHES_A_SLICE > MAX_SLICE_MS:
         return None
-    return reach_ms * _REACHES_A_SLICE
+    return reach_ms * REACHES_A_SLICE
 
 
 def in_slices(records: DataFrame, windows: WindowSpec, length_ms: int) -> DataFrame:
@@ -45,8 +46,8 @@ def in_slices(records: DataFrame, windows: WindowSpec, length_ms: int) -> DataFr
         The records with `slice` (bigint); one that reaches into the next slice twice.
     """
     time_ms = F.col("event_time_ms")
-    first = _slice_of(time_ms, length_ms)
-    last = _slice_of(F.try_add(time_ms, F.lit(_reach_ms(windows))), length_ms)
+    first = slice_of(time_ms, length_ms)
+    last = slice_of(F.try_add(time_ms, F.lit(_reach_ms(windows))), length_ms)
     # A time that is null or out of range is an error that names it, later.
     slices = F.when(last > first, F.array(first, last)).otherwise(
         F.array(F.coalesce(first, F.lit(0)))
@@ -56,7 +57,7 @@ def in_slices(records: DataFrame, windows: WindowSpec, length_ms: int) -> DataFr
 
 def of_own_slice(windows: DataFrame, length_ms: int) -> DataFrame:
     """Keeps the windows that end in the slice that they were found in: each once."""
-    return windows.where(_slice_of(F.col("window_end_ms"), length_ms) == F.col(SLICE)).drop(SLICE)
+    return windows.where(slice_of(F.col("window_end_ms"), length_ms) == F.col(SLICE)).drop(SLICE)
 
 
 def _reach_ms(windows: WindowSpec) -> int | None:
@@ -72,7 +73,8 @@ def _reach_ms(windows: WindowSpec) -> int | None:
             return None
 
 
-def _slice_of(instant_ms: Column, length_ms: int) -> Column:
+def slice_of(instant_ms: Column, length_ms: int) -> Column:
+    """The number of the slice that an instant lies in; null where it is null or out of range."""
     length = F.lit(length_ms)
     below = F.try_subtract(instant_ms, F.pmod(instant_ms, length))
     return F.call_function("div", below, length)

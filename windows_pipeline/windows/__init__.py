@@ -1,6 +1,14 @@
 """What a window is: frozen, validated specifications. Nothing here knows Spark."""
 
 from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.row_bounds import (
+    CURRENT_RANGE,
+    CURRENT_ROW,
+    UNBOUNDED_RANGE,
+    UNBOUNDED_ROW,
+)
+from windows_pipeline.windows.row_count import RowCount, rows
+from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 from windows_pipeline.windows.session import SessionWindows
 from windows_pipeline.windows.sliding import SlidingWindows
 from windows_pipeline.windows.time_window import TimeWindow
@@ -9,10 +17,20 @@ from windows_pipeline.windows.time_windows import TimeWindows
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
 
 __all__ = [
+    "CURRENT_RANGE",
+    "CURRENT_ROW",
+    "UNBOUNDED_RANGE",
+    "UNBOUNDED_ROW",
     "ForwardSlidingWindows",
+    "RowCount",
+    "RowWindow",
+    "SessionRows",
     "SessionWindows",
+    "SlideRows",
     "SlidingWindows",
     "TimeWindow",
     "TimeWindows",
+    "TumbleRows",
     "WindowSpec",
+    "rows",
 ]

@@ -1,0 +1,187 @@
+"""The specifications of row windows and what is refused of them (rule F3), without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from windows_pipeline.windows import (
+    CURRENT_RANGE,
+    CURRENT_ROW,
+    UNBOUNDED_RANGE,
+    UNBOUNDED_ROW,
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+    rows,
+)
+from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.row_validator import require_apart, require_fitting
+
+RANGE = SlideRows.preceding("10 ms").on("ts")
+ROWS = SlideRows.preceding(rows(2))
+TUMBLE = TumbleRows.over("10 ms").on("ts").alias("w")
+COLUMNS = ["user", "ts", "at", "amount"]
+
+
+def test_the_same_frame_in_other_words_is_equal() -> None:
+    assert SlideRows.preceding(rows(0)) == SlideRows.preceding(CURRENT_ROW)
+    assert SlideRows.preceding("0 ms").following(CURRENT_RANGE) == SlideRows.preceding("0 ms")
+    assert SlideRows.preceding("1 hour") == SlideRows.preceding("60 minutes")
+    assert SlideRows.preceding(rows(1)) != SlideRows.preceding("1 ms")
+    assert len({RANGE, SlideRows.preceding("10 ms").on("ts"), TUMBLE}) == 2
+
+
+def test_a_bound_may_be_open_or_on_the_other_side() -> None:
+    """Rule F2."""
+    assert SlideRows.preceding(UNBOUNDED_ROW).following(rows(2)).back is None
+    assert SlideRows.preceding("5 ms").following(UNBOUNDED_RANGE).ahead is None
+    assert (RANGE.following("-2 ms").back, RANGE.following("-2 ms").ahead) == (10, -2)
+    later = SlideRows.preceding(rows(-1)).following(rows(3))
+    assert (later.back, later.ahead) == (-1, 3)
+
+
+def test_is_frozen_and_names_its_values() -> None:
+    with pytest.raises(FrozenInstanceError):
+        RANGE.back = 3  # type: ignore[misc]
+    assert repr(SessionRows.with_gap("1 second").on("ts").alias("w")) == (
+        "SessionRows(time_column='ts', name='w', gap_ms=1000)"
+    )
+
+
+MADE: dict[str, tuple[Callable[[], object], str]] = {
+    "mixed": (
+        lambda: SlideRows.preceding("10 minutes").following(rows(5)),
+        r"following: rows\(5\) does not go with preceding: '10 minutes'",
+    ),
+    "mixed, open": (
+        lambda: SlideRows.preceding(rows(5)).following(UNBOUNDED_RANGE),
+        r"following: UNBOUNDED_RANGE does not go with preceding: rows\(5\)",
+    ),
+    "mixed, current": (
+        lambda: SlideRows.preceding(UNBOUNDED_RANGE).following(CURRENT_ROW),
+        r"following: rows\(0\) does not go with preceding: UNBOUNDED_RANGE",
+    ),
+    "ends before it starts": (
+        lambda: SlideRows.preceding("5 ms").following("-6 ms"),
+        "following: the frame starts '-5 milliseconds' after the row and ends '-6 milli",
+    ),
+    "ends before it starts, rows": (
+        lambda: SlideRows.preceding(rows(-3)).following(rows(2)),
+        r"following: the frame starts rows\(3\) after the row and ends rows\(2\)",
+    ),
+    "no bound": (lambda: SlideRows.preceding("soon"), "preceding: 'soon' is no duration"),
+    "a bare number": (
+        lambda: SlideRows.preceding(5),  # type: ignore[arg-type]
+        "preceding: 5 is no duration",
+    ),
+    "part of a row": (lambda: rows(1.5), "rows: 1.5 is no whole"),  # type: ignore[arg-type]
+    "a size of zero": (lambda: TumbleRows.over("0 ms"), "size: '0 seconds' must be above zero"),
+    "no rows": (lambda: TumbleRows.over(rows(0)), r"size: rows\(0\) must be above zero"),
+    "rows below zero": (lambda: TumbleRows.over(rows(-1)), r"size: rows\(-1\) must be above"),
+    "a gap of zero": (lambda: SessionRows.with_gap("0 ms"), "gap: '0 seconds' must be above zero"),
+    "a session by rows": (
+        lambda: SessionRows.with_gap(rows(5)),  # type: ignore[arg-type]
+        r"gap: rows\(5\) counts rows",
+    ),
+    "half a millisecond": (
+        lambda: SlideRows(unit=FrameUnit.RANGE, back=1.5),  # type: ignore[arg-type]
+        "bound: 1.5 is no whole number",
+    ),
+    "a bound too far": (
+        lambda: SlideRows(unit=FrameUnit.ROWS, back=None, ahead=2**53 + 1),
+        f"bound: {2**53 + 1} is too far",
+    ),
+    "half a row": (
+        lambda: TumbleRows(unit=FrameUnit.ROWS, size=0.5),  # type: ignore[arg-type]
+        "rows: 0.5 is no whole number",
+    ),
+    "no name": (lambda: RANGE.alias(""), "alias: '' is no name"),
+    "no column": (lambda: RANGE.on(3), "on: 3 is no name"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("make", "message"), MADE.values(), ids=MADE)
+def test_what_has_no_meaning_is_refused_when_it_is_made(
+    make: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def fit(
+    window: RowWindow,
+    *results: str,
+    columns: list[str] = COLUMNS,
+    by: tuple[str, ...] = ("user",),
+    arrival: tuple[str, ...] = ("at",),
+) -> None:
+    require_fitting(window, columns, by, arrival, results)
+
+
+REFUSED: dict[str, tuple[Callable[[], None], str]] = {
+    "a range without a time": (
+        lambda: fit(SlideRows.preceding("5 ms").alias("w")),
+        r"SlideRows 'w': it goes by time; name the time's column with .on\('ts'\)",
+    ),
+    "a tumbling window without a time": (
+        lambda: fit(TumbleRows.over("5 ms")),
+        "TumbleRows: it goes by time",
+    ),
+    "a session without a time": (lambda: fit(SessionRows.with_gap("5 ms")), "SessionRows: it goes"),
+    "a time that is not there": (
+        lambda: fit(RANGE.on("rowtime")),
+        "SlideRows: the time column 'rowtime' is not there; there are user, ts, at, amount",
+    ),
+    "a key that is not there": (lambda: fit(RANGE, by=("id",)), "by: 'id' is not there"),
+    "an arrival that is not there": (
+        lambda: fit(ROWS, arrival=("offset",)),
+        "arrival: 'offset' is not there",
+    ),
+    "rows without arrival": (
+        lambda: fit(ROWS.on("ts"), arrival=()),
+        "SlideRows: it takes rows one by one, those of equal times in the order of arrival; name",
+    ),
+    "a session without arrival": (
+        lambda: fit(SessionRows.with_gap("5 ms").on("ts"), arrival=()),
+        "SessionRows: it takes rows one by one",
+    ),
+    "blocks without arrival": (
+        lambda: fit(TumbleRows.over(rows(5)), arrival=()),
+        "TumbleRows: it counts rows in the order of arrival; name its column",
+    ),
+    "an alias that hides a column": (
+        lambda: fit(TUMBLE.alias("Amount")),
+        "TumbleRows 'Amount': the alias hides the column of that name",
+    ),
+    "a result that hides a column": (
+        lambda: fit(TUMBLE, "amount"),
+        "TumbleRows 'w': the result 'amount' hides a column or a result of that name",
+    ),
+    "a result that hides the alias": (lambda: fit(TUMBLE, "W"), "the result 'W' hides"),
+    "a result twice": (lambda: fit(TUMBLE, "n", "n"), "the result 'n' hides"),
+    "a column twice": (lambda: fit(TUMBLE, columns=[*COLUMNS, "TS"]), "column 'ts' is there twice"),
+    "a duplicate alias": (
+        lambda: require_apart([TUMBLE, ROWS.alias("W")]),
+        "SlideRows 'W': the alias is another window's too",
+    ),
+    "one of several without alias": (
+        lambda: require_apart([TUMBLE, ROWS]),
+        r"SlideRows: one of several windows needs a name; give it .alias\('w'\)",
+    ),
+    "no window": (lambda: require_apart([]), "windows: there is none"),
+}
+
+
+@pytest.mark.parametrize(("ask", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_the_columns_do_not_serve_is_refused(ask: Callable[[], None], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ask()
+
+
+def test_frames_by_time_need_no_arrival() -> None:
+    """Rule F2: rows of equal times are peers, in whatever order they came."""
+    fit(RANGE, "n", arrival=())

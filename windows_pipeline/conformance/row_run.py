@@ -1,0 +1,41 @@
+"""Answers cases of row windows in one Spark job: each case is a target of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.conformance.cases import Case
+from windows_pipeline.conformance.row_cases import RowAnswer
+from windows_pipeline.engine.row_evaluation import evaluate_rows
+from windows_pipeline.windows.row_windows import RowWindow
+
+_OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
+
+
+def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, list[RowAnswer]]:
+    """Answers those cases whose windows are of a row, over their whole input.
+
+    Args:
+        spark: The session.
+        cases: The cases, by a number of their own.
+    """
+    targets = {n: case.spec for n, case in cases.items() if isinstance(case.spec, RowWindow)}
+    if not targets:
+        return {}
+    rows = [
+        (number, place, record.offset, record.key, record.timestamp)
+        for number in targets
+        for place, record in enumerate(cases[number].records)
+    ]
+    schema = "target int, arrival bigint, offset bigint, key string, event_time_ms bigint"
+    records = spark.createDataFrame(rows, schema)
+    keep = ["target", "offset", "key"]
+    answers: dict[int, list[RowAnswer]] = {number: [] for number in targets}
+    for row in evaluate_rows(records, targets, ["key"], [_OFFSETS], ["arrival"], keep).collect():
+        bounds = row.window_start_ms, row.window_end_ms
+        answer = RowAnswer(row.key, row.offset, *bounds, tuple(sorted(row.result_0)))
+        answers[row.target].append(answer)
+    return {number: sorted(found, key=repr) for number, found in answers.items()}

@@ -1,0 +1,112 @@
+"""Which rows each row's window holds: two places that only move on (rule F2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from windows_pipeline.engine.session_sweep import sessions_by_gap
+from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+
+_UNBOUNDED = 2**62
+"""Farther than any two event times, or rows, lie apart."""
+
+
+class Frames(NamedTuple):
+    """The window of each row: the rows [left, entered) of its part.
+
+    Attributes:
+        starts: Where each part begins that no window reaches beyond: a group, or a tumbling
+            window or session of one; one more entry for the end of the last.
+        part: The number of each row's part.
+        left: How many rows are gone by, counted from the first row of all.
+        entered: How many rows have come.
+        start_ms: Where a tumbling window or session starts; None where there is none.
+        end_ms: Where a tumbling window ends, the same.
+    """
+
+    starts: np.ndarray
+    part: np.ndarray
+    left: np.ndarray
+    entered: np.ndarray
+    start_ms: np.ndarray | None = None
+    end_ms: np.ndarray | None = None
+
+
+def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Frames:
+    """Finds the window of each row.
+
+    Args:
+        window: The windows.
+        starts: Where each group's rows begin; one more entry for the end of the last.
+        time_ms: The rows' times: ascending within a group, unless rows stand in the order of
+            arrival (`by_arrival`).
+    """
+    match window:
+        case SlideRows(unit=FrameUnit.RANGE):
+            left, entered = _ranges(starts, time_ms, _far(window.back), _far(window.ahead))
+            return Frames(starts, _parts(starts), left, entered)
+        case SlideRows():
+            return _row_frames(starts, _far(window.back), _far(window.ahead))
+        case TumbleRows(unit=FrameUnit.RANGE):
+            number = np.floor_divide(time_ms, window.size)
+            frames = _so_far(_cut(starts, np.diff(number, prepend=0) != 0))
+            start_ms = number * window.size
+            return frames._replace(start_ms=start_ms, end_ms=start_ms + window.size)
+        case TumbleRows():
+            row = np.arange(len(time_ms))
+            return _so_far(_cut(starts, (row - starts[_parts(starts)]) % window.size == 0))
+        case SessionRows():
+            first = sessions_by_gap(starts, time_ms, window.gap_ms)
+            frames = _so_far(_cut(starts, first == np.arange(len(first))))
+            return frames._replace(start_ms=time_ms[first])
+
+
+def _far(distance: int | None) -> int:
+    return _UNBOUNDED if distance is None else distance
+
+
+def _parts(starts: np.ndarray) -> np.ndarray:
+    """The number of each row's part."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def _cut(starts: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """Where parts begin: the groups, and within them the rows of a mask."""
+    begins = begins.copy()
+    begins[starts[:-1]] = True
+    return np.concatenate((np.flatnonzero(begins), starts[-1:]))
+
+
+def _so_far(starts: np.ndarray) -> Frames:
+    """Each part's rows up to and with each."""
+    part = _parts(starts)
+    return Frames(starts, part, starts[part], np.arange(1, len(part) + 1))
+
+
+def _row_frames(starts: np.ndarray, back: int, ahead: int) -> Frames:
+    part = _parts(starts)
+    row, low, high = np.arange(len(part)), starts[part], starts[part + 1]
+    left = np.clip(row - back, low, high)
+    return Frames(starts, part, left, np.clip(row + ahead + 1, low, high))
+
+
+@numba.njit(cache=True)
+def _ranges(
+    starts: np.ndarray, time_ms: np.ndarray, back_ms: int, ahead_ms: int
+) -> tuple[np.ndarray, np.ndarray]:
+    left = np.empty(len(time_ms), np.int64)
+    entered = np.empty(len(time_ms), np.int64)
+    for g in range(len(starts) - 1):
+        p = q = starts[g]
+        high = starts[g + 1]
+        for row in range(starts[g], high):
+            while q < high and time_ms[q] < time_ms[row] - back_ms:
+                q += 1
+            while p < high and time_ms[p] <= time_ms[row] + ahead_ms:
+                p += 1
+            left[row], entered[row] = q, p
+    return left, entered

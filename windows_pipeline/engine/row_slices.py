@@ -1,0 +1,60 @@
+"""Cuts a key's time into slices for row windows, each with the rows that its own ones look at."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.row_kernel import IS_OWN
+from windows_pipeline.engine.slices import MAX_SLICE_MS, REACHES_A_SLICE, SLICE, slice_of
+from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.row_windows import RowWindow, SlideRows, TumbleRows
+
+
+def row_slice_length_ms(window: RowWindow) -> int | None:
+    """How long a slice is; None where windows cannot be cut into slices.
+
+    So it is where a bound is open or counted in rows, and of sessions, of any length.
+    """
+    match window:
+        case SlideRows(unit=FrameUnit.RANGE, back=int(), ahead=int()):
+            length_ms = (sum(_reach_ms(window)) + 1) * REACHES_A_SLICE
+        case TumbleRows(unit=FrameUnit.RANGE):
+            length_ms = window.size * REACHES_A_SLICE
+        case _:
+            return None
+    return length_ms if length_ms <= MAX_SLICE_MS else None
+
+
+def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> DataFrame:
+    """Gives each row its own slice, and the next or last one if rows there look at it.
+
+    Args:
+        records: `event_time_ms` and any other columns.
+        window: The windows.
+        length_ms: What `row_slice_length_ms` gives.
+
+    Returns:
+        The rows with `slice` (bigint) and `is_own` (boolean).
+    """
+    time_ms = F.col("event_time_ms")
+    before_ms, after_ms = _reach_ms(window)
+    # A time that is null or out of range is an error that names it, later.
+    own = F.coalesce(slice_of(time_ms, length_ms), F.lit(0))
+    earlier = slice_of(F.try_subtract(time_ms, F.lit(before_ms)), length_ms)
+    later = slice_of(F.try_add(time_ms, F.lit(after_ms)), length_ms)
+    # Both at once never are others: a slice is longer than both ways together.
+    slices = (
+        F.when(earlier < own, F.array(own, earlier))
+        .when(later > own, F.array(own, later))
+        .otherwise(F.array(own))
+    )
+    in_slices = records.select("*", F.posexplode(slices).alias("place", SLICE))
+    return in_slices.withColumn(IS_OWN, F.col("place") == 0).drop("place")
+
+
+def _reach_ms(window: RowWindow) -> tuple[int, int]:
+    """How far before and after a row those lie that look at it."""
+    if isinstance(window, SlideRows) and window.back is not None and window.ahead is not None:
+        return max(window.ahead, 0), max(window.back, 0)
+    return 0, 0
