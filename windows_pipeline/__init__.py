@@ -31,23 +31,31 @@ from windows_pipeline.aggregates import (
 )
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
+    Session,
     SessionWindows,
+    Slide,
     SlidingWindows,
     TimeWindows,
+    Tumble,
+    rows,
 )
 
 if TYPE_CHECKING:
     from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
     from windows_pipeline.engine.inputs import Arrival
     from windows_pipeline.engine.suppression import until_window_closes
+    from windows_pipeline.window_sql import windows_sql
+    from windows_pipeline.windowed_frame import group_windows
 
 _ON_SPARK = {
     "Arrival": "windows_pipeline.engine.inputs",
     "Stream": "windows_pipeline.dataframe",
     "aggregate": "windows_pipeline.dataframe",
     "cogroup": "windows_pipeline.dataframe",
+    "group_windows": "windows_pipeline.windowed_frame",
     "late_records": "windows_pipeline.dataframe",
     "until_window_closes": "windows_pipeline.engine.suppression",
+    "windows_sql": "windows_pipeline.window_sql",
 }
 
 
@@ -62,10 +70,13 @@ __all__ = [
     "Aggregation",
     "Arrival",
     "ForwardSlidingWindows",
+    "Session",
     "SessionWindows",
+    "Slide",
     "SlidingWindows",
     "Stream",
     "TimeWindows",
+    "Tumble",
     "UserAggregate",
     "aggregate",
     "avg",
@@ -74,12 +85,14 @@ __all__ = [
     "count",
     "count_distinct",
     "first",
+    "group_windows",
     "last",
     "late_records",
     "max_",
     "median",
     "min_",
     "percentile",
+    "rows",
     "stddev",
     "stddev_pop",
     "sum_",
@@ -87,4 +100,5 @@ __all__ = [
     "user_aggregate",
     "var_pop",
     "variance",
+    "windows_sql",
 ]

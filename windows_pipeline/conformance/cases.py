@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from windows_pipeline.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
 from windows_pipeline.windows import (
+    CountWindows,
     ForwardSlidingWindows,
     SessionWindows,
     SlidingWindows,
@@ -53,14 +55,14 @@ class Case:
         records: The records in the order of arrival; those that count.
         spec: The windows; None for a kind or an argument that is refused.
         refusal: Why it is refused.
-        expected: What is compared, by field: lists of `Answer` or of offsets.
+        expected: What is compared, by field: lists of `Answer`, of `Update` or of offsets.
         refusal_expected: Whether the engine that answered refused it as well.
     """
 
     id: str
     engine: str
     records: tuple[Record, ...]
-    spec: WindowSpec | None
+    spec: WindowSpec | CountWindows | None
     refusal: str | None
     expected: Mapping[str, list[Any]]
     refusal_expected: bool
@@ -131,7 +133,7 @@ def _case(raw: dict[str, Any]) -> Case:
         Record(
             record["offset"],
             record.get("partition", 0),
-            _key(record["key"]) if keyed else None,
+            key_text(record["key"]) if keyed else None,
             record["timestamp"],
         )
         for record in raw["input"]
@@ -151,6 +153,8 @@ def _case(raw: dict[str, Any]) -> Case:
 def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     if "error" in raw:
         return {}
+    if raw["window"]["kind"] in COUNT_KINDS:
+        return dict(count_updates(raw, key_text))
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
@@ -165,21 +169,24 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
 
 def _answers(rows: list[dict[str, Any]]) -> list[Answer]:
     found = [
-        Answer(_key(row["key"]), row["start"], row["end"], tuple(row["offsets"])) for row in rows
+        Answer(key_text(row["key"]), row["start"], row["end"], tuple(row["offsets"]))
+        for row in rows
     ]
     return sorted(found, key=repr)
 
 
-def _key(key: object) -> str | None:
+def key_text(key: object) -> str | None:
+    """A key as JSON text; None for null."""
     return None if key is None else json.dumps(key)
 
 
-def _spec(window: dict[str, Any]) -> tuple[WindowSpec | None, str | None]:
-    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec]] = {
+def _spec(window: dict[str, Any]) -> tuple[WindowSpec | CountWindows | None, str | None]:
+    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec | CountWindows]] = {
         "sliding": _sliding,
         "hopping": _time,
         "tumbling": _time,
         "session": _session,
+        **dict.fromkeys(COUNT_KINDS, count_spec),
     }
     kind = window["kind"]
     if kind not in kinds:

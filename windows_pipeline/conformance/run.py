@@ -11,11 +11,12 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.placement import place
 from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.windows import SessionWindows, WindowSpec
+from windows_pipeline.windows import CountWindows, SessionWindows, WindowSpec
 
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
 _ARRIVAL = ["partition", "offset"]
@@ -37,14 +38,21 @@ class Answers:
         return sorted(self.final + self.open, key=repr)
 
 
-def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+def answer(spark: SparkSession, cases: Mapping[int, Case]) -> Mapping[int, Answers | CountAnswers]:
     """Answers cases whose windows are known.
 
     Args:
         spark: The session.
         cases: The cases, by a number of their own.
     """
-    specs = {number: case.spec for number, case in cases.items() if case.spec is not None}
+    return {**_answer_times(spark, cases), **answer_counts(spark, cases)}
+
+
+def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+    """Answers the cases of windows by time."""
+    specs = _time_specs(cases)
+    if not specs:
+        return {}
     targets = {number: Target(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
@@ -72,6 +80,14 @@ def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]
     return answers
 
 
+def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
+    return {
+        number: case.spec
+        for number, case in cases.items()
+        if case.spec is not None and not isinstance(case.spec, CountWindows)
+    }
+
+
 def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
     if isinstance(spec, SessionWindows):
         return False
@@ -84,9 +100,8 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     rows = [(number, *record) for number, case in cases.items() for record in case.records]
     schema = "target int, offset bigint, partition int, key string, event_time_ms bigint"
     definitions = [
-        (number, case.spec.close_delay_ms, case.is_batch)
-        for number, case in cases.items()
-        if case.spec is not None
+        (number, spec.close_delay_ms, cases[number].is_batch)
+        for number, spec in _time_specs(cases).items()
     ]
     delays = spark.createDataFrame(definitions, "target int, delay_ms bigint, is_batch boolean")
     partition = Window.partitionBy("target", "partition")
@@ -114,7 +129,7 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     )
 
 
-def differences(case: Case, found: Answers | None) -> Sequence[str]:
+def differences(case: Case, found: Answers | CountAnswers | None) -> Sequence[str]:
     """What differs from what was expected, a line a window or offset list; none if it passes."""
     if case.refusal is not None or found is None:
         if case.refusal_expected:

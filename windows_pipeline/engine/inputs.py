@@ -54,7 +54,8 @@ class Input:
     Attributes:
         events: The records.
         by: The key's columns.
-        event_time: The event time's column: a timestamp, or a bigint of milliseconds.
+        event_time: The event time's column: a timestamp, or a bigint of milliseconds; None
+            where only arrival counts.
         of: What is computed of the values.
         arrival: How the records came; None where all are on time.
         source: The stream's number: of two, each has source partitions and values of its own.
@@ -62,13 +63,14 @@ class Input:
 
     events: DataFrame
     by: Sequence[str]
-    event_time: str
+    event_time: str | None
     of: Sequence[Aggregation] = field(default=())
     arrival: Arrival | None = None
     source: int = 0
 
     def __post_init__(self) -> None:
-        """Checks the key's and the event time's types."""
+        """Checks that it ends, and the key's and the event time's types."""
+        require_bounded(self.events)
         for name, key_type in zip(self.by, self.key_types, strict=True):
             _require_orderable(name, key_type)
         kind = self.time_type
@@ -91,6 +93,8 @@ class Input:
     @cached_property
     def time_type(self) -> T.DataType:
         """The type of the event time."""
+        if self.event_time is None:
+            return T.LongType()
         return self.events.select(self.event_time).schema[0].dataType
 
     @property
@@ -138,7 +142,7 @@ class Input:
         )
 
     def _time_ms(self) -> Column:
-        time = F.col(self.event_time)
+        time = F.lit(None) if self.event_time is None else F.col(self.event_time)
         is_timestamp = isinstance(self.time_type, T.TimestampType)
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")
 
@@ -148,6 +152,20 @@ class Input:
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
         return milliseconds.cast(self.time_type)
+
+
+def require_bounded(events: DataFrame) -> None:
+    """Refuses a streaming DataFrame, which never ends (rule F3).
+
+    Raises:
+        ValueError: It is one; says what to do instead.
+    """
+    if events.isStreaming:
+        raise ValueError(
+            "events: this is a stream, and windows are computed of records that are all there; "
+            "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
+            "DataFrame of that table, compute the windows"
+        )
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
