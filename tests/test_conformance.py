@@ -14,7 +14,7 @@ from windows_pipeline.conformance.__main__ import app
 
 CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
 KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]
-FLINK = [GOLDEN / "flink" / "group_time.jsonl"]
+FLINK = [GOLDEN / "flink" / f"{kind}.jsonl" for kind in ("group_time", "group_count")]
 
 
 def run(*arguments: object) -> Result:
@@ -42,7 +42,8 @@ def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_flinks_batch_answers_pass() -> None:
+def test_flinks_answers_pass() -> None:
+    """Batch of windows by time; of count windows both the Table API's and DataStream's."""
     result = run(*FLINK)
     assert result.exit_code == 0, result.output
     assert (
@@ -73,6 +74,15 @@ WRONG = {
     "one: refused: unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
     "one: refused: size: '0 seconds' must be above zero": case(
         window={"kind": "tumbling", "size_ms": 0}
+    ),
+    "one: datastream_updates: not expected Update(after=0": case(
+        window={"kind": "slide_count", "size": 2, "advance": 1},
+        engine="flink 2.3.0",
+        updates=[],
+        datastream_updates=[],
+    ),
+    "one: refused: size: 0 rows must be above zero": case(
+        window={"kind": "tumble_count", "size": 0}, updates=[]
     ),
     "one: expected a refusal, got an answer": case(error="0: IllegalArgumentException"),
 }

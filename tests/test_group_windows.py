@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -25,155 +26,180 @@ from windows_pipeline import (
     group_windows,
     last,
     max_,
+    min_,
     rows,
     sum_,
 )
 from windows_pipeline.windows import CountWindows, GroupWindow
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-# Arrival, user, minutes after noon, amount; they do not come by time.
+# User, minutes after noon of the event and of its coming, amount. Neither goes by the other.
 EVENTS = [
-    (0, "a", 0, 1),
-    (1, "b", 3, 2),
-    (2, "a", 12, 4),
-    (3, None, 3, 8),
-    (4, "a", 9, 16),
-    (5, "b", 19, None),
-    (6, "a", -1, 64),
-    (7, None, 40, 128),
-    (8, "a", 20, 256),
+    ("a", 0, 1, 1),
+    ("b", 3, 1, 2),
+    ("a", 12, 12, 4),
+    (None, 3, 13, 8),
+    ("a", 9, 14, 16),
+    ("b", 19, 19, None),
+    ("a", -1, 20, 64),
+    (None, 40, 39, 128),
+    ("a", 20, 60, 256),
 ]
-BY_TIME: dict[str, tuple[GroupWindow, Any]] = {
+BY_TIME: dict[str, tuple[GroupWindow, TimeWindows | SessionWindows]] = {
     "tumbling": (
-        Tumble.over("10 minutes").on("ts").alias("w"),
+        Tumble.over("10 minutes"),
         TimeWindows.of_size_with_no_grace("10 minutes"),
     ),
     "sliding": (
-        Slide.over(timedelta(minutes=10)).every("4 minutes").on("ts").alias("w"),
+        Slide.over(timedelta(minutes=10)).every("4 minutes"),
         TimeWindows.of_size_with_no_grace("10 minutes").advance_by("4 minutes"),
     ),
     "sliding with gaps": (
-        Slide.over("4 minutes").every("10 minutes").on("ts").alias("w"),
+        Slide.over("4 minutes").every("10 minutes"),
         TimeWindows.of_size_with_no_grace("4 minutes").advance_by("10 minutes"),
     ),
     "session": (
-        Session.with_gap("8 minutes").on("ts").alias("w"),
+        Session.with_gap("8 minutes"),
         SessionWindows.of_inactivity_gap_with_no_grace("8 minutes"),
+    ),
+}
+BY_ROWS: dict[str, tuple[GroupWindow, CountWindows]] = {
+    "tumbling": (Tumble.over(rows(2)), CountWindows(2, 2)),
+    "sliding": (Slide.over(rows(3)).every(rows(1)), CountWindows(3, 1)),
+    "sliding with gaps": (Slide.over(rows(1)).every(rows(3)), CountWindows(1, 3)),
+    "sliding, short first": (
+        Slide.over(rows(3)).every(rows(2)).with_short_first(),
+        CountWindows(3, 2, short_first=True),
     ),
 }
 
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
+    """`by_time` is an order of arrival that goes by event time, `at` the one in which they came."""
     rows_of = [
-        (at, user, NOON + timedelta(minutes=minutes), amount, minutes)
-        for at, user, minutes, amount in EVENTS
+        (at, user, NOON + timedelta(minutes=event), NOON + timedelta(minutes=came), amount, event)
+        for at, (user, event, came, amount) in enumerate(EVENTS)
     ]
-    return spark.createDataFrame(
-        rows_of, "at bigint, user string, ts timestamp, amount bigint, minutes bigint"
-    ).persist()
+    schema = "at bigint, user string, ts timestamp, came timestamp, amount bigint, minutes bigint"
+    ordered = spark.createDataFrame(rows_of, schema).withColumn("by_time", F.struct("ts", "at"))
+    return ordered.orderBy("minutes").persist()
 
 
-def held_by_time(window: Any, minutes: list[int]) -> list[tuple[int, int, list[int]]]:
-    """Start, end and what each window of one key holds, by rules C1 and D1, in minutes."""
-    if isinstance(window, SessionWindows):
-        gap = window.gap_ms // 60_000
+def held_by_time(
+    windows: TimeWindows | SessionWindows, minutes: Sequence[int]
+) -> dict[tuple[int, int], list[int]]:
+    """What each window of one key holds: places, by start and end in minutes (rules C1, D1)."""
+    places = sorted(range(len(minutes)), key=lambda place: minutes[place])
+    if isinstance(windows, SessionWindows):
+        gap = windows.gap_ms // 60_000
         sessions: list[list[int]] = []
-        for minute in sorted(minutes):
-            if sessions and minute - sessions[-1][-1] <= gap:
-                sessions[-1].append(minute)
+        for place in places:
+            if sessions and minutes[place] - minutes[sessions[-1][-1]] <= gap:
+                sessions[-1].append(place)
             else:
-                sessions.append([minute])
-        return [(held[0], held[-1] + gap, held) for held in sessions]
-    size, advance = window.size_ms // 60_000, window.advance_ms // 60_000
-    starts = range(-20 * advance, 20 * advance, advance)  # noon is a multiple of 4 and 10 minutes
-    windows = [(s, s + size, sorted(m for m in minutes if s <= m < s + size)) for s in starts]
-    return [window for window in windows if window[2]]
+                sessions.append([place])
+        return {(minutes[each[0]], minutes[each[-1]] + gap): each for each in sessions}
+    size, advance = windows.size_ms // 60_000, windows.advance_ms // 60_000
+    found = {
+        (start, start + size): [p for p in places if start <= minutes[p] < start + size]
+        for start in range(-20 * advance, 20 * advance, advance)  # noon is a multiple of both
+    }
+    return {bounds: held for bounds, held in found.items() if held}
 
 
-@pytest.mark.parametrize("keyed", [True, False])
-@pytest.mark.parametrize("kind", BY_TIME)
-def test_windows_by_time(events: DataFrame, kind: str, keyed: bool) -> None:  # noqa: FBT001
-    """Rules F1, C1 and D1: the end of a session is its last record and the gap."""
-    window, spec = BY_TIME[kind]
-    keys = ["user"] if keyed else []
-    found = (
-        group_windows(events, window)
+def all_kinds(
+    events: DataFrame, windows: Mapping[str, tuple[GroupWindow, object]], on: str, keys: list[str]
+) -> list[tuple[Any, ...]]:
+    """The windows of every kind in one job: kind, key, start, end, held and sum."""
+    found = [
+        group_windows(events, window.on(on).alias("w"))
         .group_by("w", *keys)
-        .select(*keys, "w.start", "w.end", collect_list("minutes").alias("held"))
-    )
-    assert found.columns == [*keys, "start", "end", "held"]
-    expected = [
-        (*((user,) if keyed else ()), NOON + timedelta(minutes=s), NOON + timedelta(minutes=e), h)
-        for user in ({user for _, user, *_ in EVENTS} if keyed else [None])
-        for s, e, h in held_by_time(
-            spec, [minutes for _, own, minutes, _ in EVENTS if not keyed or own == user]
+        .select(
+            *keys, "w.start", "w.end as until", collect_list("at").alias("held"), sum_("amount")
         )
+        .withColumn("kind", F.lit(kind))
+        for kind, (window, _) in windows.items()
     ]
-    got = [
-        tuple(x.astimezone(UTC) if isinstance(x, datetime) else x for x in row)
-        for row in found.collect()
-    ]
-    assert sorted(got, key=repr) == sorted(expected, key=repr)
+    assert found[0].columns == [*keys, "start", "until", "held", "sum_amount", "kind"]
+    if not keys:
+        found = [each.withColumn("user", F.lit(None)) for each in found]
+    together = reduce(DataFrame.union, [each.select(RESULT) for each in found])
+    return [tuple(row) for row in together.collect()]
 
 
-@pytest.mark.parametrize("keyed", [True, False])
-@pytest.mark.parametrize(
-    ("window", "spec"),
-    [
-        (Tumble.over(rows(2)), CountWindows(2, 2)),
-        (Slide.over(rows(3)).every(rows(1)), CountWindows(3, 1)),
-        (Slide.over(rows(1)).every(rows(3)), CountWindows(1, 3)),
-        (Slide.over(rows(3)).every(rows(2)).with_short_first(), CountWindows(3, 2, True)),
-    ],
-)
-def test_windows_by_rows(
-    events: DataFrame,
-    window: GroupWindow,
-    spec: CountWindows,
-    keyed: bool,  # noqa: FBT001
-) -> None:
-    """Rule F1: by arrival, per key or over all; what does not fill a window makes none."""
-    assert window.windows == spec
-    keys = ["user"] if keyed else []
-    arrived = group_windows(events.orderBy("ts"), window.on("at").alias("w"))
-    found = arrived.group_by("w", *keys).select(
-        *keys, "w.start", "w.end as fired", collect_list("at").alias("held"), sum_("amount")
-    )
-    expected = [
-        (
-            *((key,) if keyed else ()),
-            held[0],
-            held[-1],
-            list(held),
-            sum(values)
-            if (values := [v for p in held if (v := EVENTS[p][3]) is not None])
-            else None,
-        )
-        for key, held in count_windows(
-            [user if keyed else None for _, user, *_ in EVENTS],
+RESULT = ["kind", "user", "start", "until", "held", "sum_amount"]
+EACH_GROUPING = pytest.mark.parametrize("keys", [["user"], []], ids=["keyed", "global"])
+
+
+def users_of(keys: list[str]) -> dict[str | None, list[int]]:
+    """The places of each group's records."""
+    if not keys:
+        return {None: list(range(len(EVENTS)))}
+    users = {user for user, *_ in EVENTS}
+    return {user: [p for p, each in enumerate(EVENTS) if each[0] == user] for user in users}
+
+
+def total(held: Sequence[int]) -> int | None:
+    amounts = [amount for amount in (EVENTS[place][3] for place in held) if amount is not None]
+    return sum(amounts) if amounts else None
+
+
+@EACH_GROUPING
+@pytest.mark.parametrize("on", ["ts", "came"], ids=["event time", "processing time"])
+def test_windows_by_time(events: DataFrame, on: str, keys: list[str]) -> None:
+    """Rules F1, C1 and D1: the end of a session is its last record and the gap."""
+    column = {"ts": 1, "came": 2}[on]
+    expected = []
+    for kind, (_, spec) in BY_TIME.items():
+        for user, places in users_of(keys).items():
+            times = [EVENTS[place][column] for place in places]
+            for (start, end), held in held_by_time(spec, times).items():  # type: ignore[arg-type]
+                bounds = [NOON + timedelta(minutes=minutes) for minutes in (start, end)]
+                of = [places[place] for place in held]
+                expected.append((kind, user, *bounds, sorted(of), total(of)))
+    found = [
+        (kind, user, start.astimezone(UTC), end.astimezone(UTC), sorted(held), amount)
+        for kind, user, start, end, held, amount in all_kinds(events, BY_TIME, on, keys)
+    ]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+@EACH_GROUPING
+@pytest.mark.parametrize("on", ["by_time", "at"], ids=["event time", "arrival"])
+def test_windows_by_rows(events: DataFrame, on: str, keys: list[str]) -> None:
+    """Rule F1: by an order, per key or over all; what does not fill a window makes none."""
+    order = list(range(len(EVENTS)))
+    if on == "by_time":
+        order.sort(key=lambda place: EVENTS[place][1])
+    expected = []
+    for kind, (window, spec) in BY_ROWS.items():
+        assert window.windows == spec
+        fired = count_windows(
+            [EVENTS[place][0] if keys else None for place in order],
             spec.size,
             spec.advance,
             short_first=spec.short_first,
         )
+        for user, places in fired:
+            held = [order[place] for place in places]
+            expected.append((kind, user, held[0], held[-1], held, total(held)))
+    found = [
+        (kind, user, *((x.at if on == "by_time" else x) for x in bounds), held, amount)
+        for kind, user, *bounds, held, amount in all_kinds(events, BY_ROWS, on, keys)
     ]
-    assert found.columns == [*keys, "start", "fired", "held", "sum_amount"]
-    assert sorted(map(tuple, found.collect()), key=repr) == sorted(expected, key=repr)
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-def test_processing_time_goes_by_a_column_of_ingest_time(events: DataFrame) -> None:
-    """Rule F1: the same windows, of the time at which records came; here a bigint of ms."""
-    window = Tumble.over("4 ms").on("at").alias("w")
-    found = group_windows(events, window).group_by("user", "w")
-    counted = found.select("w", "user", count().alias("n"), max_("amount").alias("most"))
-    assert counted.where("user = 'a'").orderBy("w.start").select("w.*", "n", "most").collect() == [
-        (0, 4, 2, 4),
-        (4, 8, 2, 64),
-        (8, 12, 1, 256),
-    ]
+def test_milliseconds_and_the_window_as_a_struct(events: DataFrame) -> None:
+    """A time column may be a bigint of milliseconds; bounds are of its type."""
+    grouped = group_windows(events, Tumble.over("4 ms").on("at").alias("w")).group_by("user", "w")
+    counted = grouped.select("w", "user", count().alias("n"), max_("amount").alias("most"))
+    of_one = counted.where("user = 'a'").orderBy("w.start").select("w.*", "n", "most")
+    assert of_one.collect() == [(0, 4, 2, 4), (4, 8, 2, 64), (8, 12, 1, 256)]
 
 
-def test_every_aggregate_with_conditions_and_expressions(events: DataFrame) -> None:
+def test_aggregates_with_conditions_and_expressions(events: DataFrame) -> None:
     """Rule G1: first and last of windows by rows go by arrival."""
     window = Tumble.over(rows(5)).on("at").alias("w")
     (row,) = (
@@ -184,8 +210,10 @@ def test_every_aggregate_with_conditions_and_expressions(events: DataFrame) -> N
             last("minutes").alias("latest"),
             count("amount").where("amount > 4").alias("large"),
             avg(F.col("amount") * 2).alias("twice"),
+            min_(F.struct("ts", "amount")).alias("earliest"),
             "user",
         )
+        .withColumn("earliest", F.col("earliest.amount"))
         .collect()
     )
     assert row.asDict() == {
@@ -193,23 +221,29 @@ def test_every_aggregate_with_conditions_and_expressions(events: DataFrame) -> N
         "latest": 20,
         "large": 3,
         "twice": (1 + 4 + 16 + 64 + 256) * 2 / 5,
+        "earliest": 64,
         "user": "a",
     }
 
 
 def test_windows_of_windows(events: DataFrame) -> None:
-    """A result is a DataFrame as any other: the largest of each two sums."""
+    """A result is a DataFrame as any other: the larger of each two sums."""
     inner = group_windows(events, Tumble.over("10 minutes").on("ts").alias("w"))
     sums = inner.group_by("w", "user").select("user", "w.start", sum_("amount").alias("total"))
     outer = group_windows(sums, Tumble.over(rows(2)).on("start").alias("pair"))
     found = outer.group_by("pair", "user").select("user", max_("total").alias("most"))
-    assert sorted(map(tuple, found.collect())) == [("a", 64), ("a", 256), ("b", 2)]
+    assert sorted(map(tuple, found.collect()), key=repr) == [
+        ("a", 256),
+        ("a", 64),
+        ("b", 2),
+        (None, 128),
+    ]
 
 
 def test_it_is_the_engine_of_aggregate(events: DataFrame) -> None:
     """The same windows as `aggregate` gives where all records are on time."""
     window, spec = BY_TIME["sliding"]
-    grouped = group_windows(events, window).group_by("w", "user")
+    grouped = group_windows(events, window.on("ts").alias("w")).group_by("w", "user")
     found = grouped.select("user", "w.start", "w.end", count(), sum_("amount"))
     of = [count(), sum_("amount")]
     other = events.transform(aggregate(spec, by="user", event_time="ts", of=of))
