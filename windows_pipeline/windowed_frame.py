@@ -127,10 +127,17 @@ class WindowGroups:
             ValueError: An item that is none of these, two of one name, or a column of no
                 fitting type.
         """
-        aggregates = [item for item in items if isinstance(item, Aggregation)]
         if not items:
             raise ValueError("select: there is nothing; pass columns or aggregates")
-        chosen = [self._chosen(item) for item in items]
+        aggregates: list[Aggregation] = []
+        chosen: list[tuple[str, Column]] = []
+        for item in items:
+            if isinstance(item, Aggregation):
+                own_name = f"aggregate_{len(aggregates)}"
+                aggregates.append(item.alias(own_name))
+                chosen.append((item.result_name, F.col(own_name)))
+            else:
+                chosen.append(self._column(item))
         require_distinct([name for name, _ in chosen])
         match self.of.window.windows:
             case CountWindows() as windows:
@@ -140,10 +147,8 @@ class WindowGroups:
                 found = cogroup(windows, [stream])
         return found.select(*(column.alias(name) for name, column in chosen))
 
-    def _chosen(self, item: str | Aggregation) -> tuple[str, Column]:
-        """An item's name, and where it is among the windows' columns."""
-        if isinstance(item, Aggregation):
-            return item.result_name, F.col(f"`{item.result_name}`")
+    def _column(self, item: str) -> tuple[str, Column]:
+        """A result's name, and where its text finds it among the windows' columns."""
         found = _NAMED.fullmatch(item) if isinstance(item, str) else None
         if found is None:
             raise ValueError(f"select: {item!r} is neither text nor an aggregate")
@@ -183,7 +188,7 @@ class WindowGroups:
             )
         found = evaluate_counts(own.records(), {0: windows}, own.keys, own.aggregates)
         named = [F.col(key).alias(name) for key, name in zip(own.keys, self.keys, strict=True)]
-        results = [F.col(f"`{one.name}`") for one in own.aggregates]
+        results = [F.col(one.name) for one in own.aggregates]
         return found.select(*named, "first_offset", "last_offset", *results)
 
 

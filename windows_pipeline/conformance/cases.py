@@ -133,7 +133,7 @@ def _case(raw: dict[str, Any]) -> Case:
         Record(
             record["offset"],
             record.get("partition", 0),
-            key_text(record["key"]) if keyed else None,
+            _key(record["key"]) if keyed else None,
             record["timestamp"],
         )
         for record in raw["input"]
@@ -154,7 +154,7 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     if "error" in raw:
         return {}
     if raw["window"]["kind"] in COUNT_KINDS:
-        return dict(count_updates(raw, key_text))
+        return dict(count_updates(raw, _key))
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
@@ -169,14 +169,12 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
 
 def _answers(rows: list[dict[str, Any]]) -> list[Answer]:
     found = [
-        Answer(key_text(row["key"]), row["start"], row["end"], tuple(row["offsets"]))
-        for row in rows
+        Answer(_key(row["key"]), row["start"], row["end"], tuple(row["offsets"])) for row in rows
     ]
     return sorted(found, key=repr)
 
 
-def key_text(key: object) -> str | None:
-    """A key as JSON text; None for null."""
+def _key(key: object) -> str | None:
     return None if key is None else json.dumps(key)
 
 

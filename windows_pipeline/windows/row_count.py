@@ -1,31 +1,33 @@
-"""A number of rows, where a window may also take a duration: `rows(100)`."""
+"""Numbers of rows, in place of lengths of time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windows_pipeline.durations import MAX_DURATION_MS
+
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """So many rows; made by `rows`.
+    """So many rows; make one with `rows`.
 
     Attributes:
-        count: How many; below zero where that means the other side.
+        count: How many. A size is above zero; a bound of `SlideRows` may be zero or, on the
+            other side of the row, negative.
     """
 
     count: int
 
     def __post_init__(self) -> None:
-        """Checks that it is a whole number."""
+        """Checks the number."""
         if type(self.count) is not int:
-            raise ValueError(f"rows: {self.count!r} is no whole number of rows; use an int")
+            raise ValueError(f"rows: {self.count!r} is no whole number; use an int")
+        if abs(self.count) > MAX_DURATION_MS:
+            raise ValueError(f"rows: {self.count!r} is too many; at most {MAX_DURATION_MS}")
 
 
 def rows(count: int) -> RowCount:
-    """So many rows, in the place of a duration (FLIP-11's `100.rows`).
-
-    Args:
-        count: How many.
+    """A number of rows, for windows by row count.
 
     Raises:
         ValueError: No whole number.
