@@ -59,9 +59,11 @@ class CountKernel:
         starts = group_starts(table, self._by)
         self._require_order(table)
         numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+        known, spec_of = np.unique(numbers, return_inverse=True)
+        specs = [self._targets[int(number)] for number in known]
         of_first = np.zeros((2, len(numbers)), np.int64)
         of_first[:, 0] = skipped, done
-        return CountedGroups([self._targets[int(each)] for each in numbers], starts, *of_first)
+        return CountedGroups(specs, spec_of, starts, *of_first)
 
     def _windows(self, table: pa.Table, groups: CountedGroups) -> Iterator[pa.RecordBatch]:
         def describe(window: int) -> str:

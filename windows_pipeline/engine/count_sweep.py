@@ -15,7 +15,8 @@ class CountedGroups:
     """Groups of records in arrival order, each a part of a key's records.
 
     Attributes:
-        specs: The windows of each group.
+        specs: The windows that there are.
+        spec_of: By group, which of them are wanted.
         starts: Where each group's records begin; one more entry for the end of the last.
         skipped: By group, how many of the key's records came before the first one here.
         done: By group, how many had come when windows were last found: what had ended by then
@@ -23,6 +24,7 @@ class CountedGroups:
     """
 
     specs: list[CountWindows]
+    spec_of: np.ndarray
     starts: np.ndarray
     skipped: np.ndarray
     done: np.ndarray
@@ -53,7 +55,7 @@ class CountedGroups:
             From which record on, and for these the group's `skipped` and `done`. At least one
             record is kept, by which the group is known.
         """
-        last = np.array([len(self.specs) - 1])
+        last = np.array([len(self.spec_of) - 1])
         come = int(self._come[-1])
         first, _ = self._bounds(self._ended(self._come)[last], last)
         kept = min(int(first[0]), come - 1)
@@ -79,12 +81,12 @@ class CountedGroups:
 
     @property
     def _size(self) -> np.ndarray:
-        return np.array([spec.size for spec in self.specs], np.int64)
+        return np.array([spec.size for spec in self.specs], np.int64)[self.spec_of]
 
     @property
     def _advance(self) -> np.ndarray:
-        return np.array([spec.advance for spec in self.specs], np.int64)
+        return np.array([spec.advance for spec in self.specs], np.int64)[self.spec_of]
 
     @property
     def _short_first(self) -> np.ndarray:
-        return np.array([spec.short_first for spec in self.specs], np.bool_)
+        return np.array([spec.short_first for spec in self.specs], np.bool_)[self.spec_of]
