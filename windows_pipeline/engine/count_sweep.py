@@ -81,12 +81,16 @@ class CountedGroups:
 
     @property
     def _size(self) -> np.ndarray:
-        return np.array([spec.size for spec in self.specs], np.int64)[self.spec_of]
+        return self._by_group([spec.size for spec in self.specs])
 
     @property
     def _advance(self) -> np.ndarray:
-        return np.array([spec.advance for spec in self.specs], np.int64)[self.spec_of]
+        return self._by_group([spec.advance for spec in self.specs])
 
     @property
     def _short_first(self) -> np.ndarray:
-        return np.array([spec.short_first for spec in self.specs], np.bool_)[self.spec_of]
+        return self._by_group([spec.short_first for spec in self.specs])
+
+    def _by_group(self, by_spec: list[int]) -> np.ndarray:
+        by_group: np.ndarray = np.array(by_spec, np.int64)[self.spec_of]
+        return by_group
