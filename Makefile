@@ -35,6 +35,7 @@ test: java $(STAMP) ## Run the tests; ARGS go to pytest
 conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
 		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
+		tests/golden/flink/group_count.jsonl \
 		tests/golden/flink/over_rows.jsonl tests/golden/flink/following_rows.jsonl \
 		tests/golden/flink/grouped_rows.jsonl \
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \

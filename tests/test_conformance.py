@@ -16,7 +16,7 @@ CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
 KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]
 FLINK = [
     GOLDEN / "flink" / f"{name}.jsonl"
-    for name in ("group_time", "over_rows", "following_rows", "grouped_rows")
+    for name in ("group_time", "group_count", "over_rows", "following_rows", "grouped_rows")
 ]
 
 
@@ -45,7 +45,8 @@ def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_flinks_batch_answers_pass() -> None:
+def test_flinks_answers_pass() -> None:
+    """Batch of windows by time; of count windows both the Table API's and DataStream's."""
     result = run(*FLINK)
     assert result.exit_code == 0, result.output
     number = sum(len(ids(path)) for path in FLINK)
@@ -75,6 +76,15 @@ WRONG = {
     "one: refused: unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
     "one: refused: size: '0 seconds' must be above zero": case(
         window={"kind": "tumbling", "size_ms": 0}
+    ),
+    "one: datastream_updates: not expected Update(after=0": case(
+        window={"kind": "slide_count", "size": 2, "advance": 1},
+        engine="flink 2.3.0",
+        updates=[],
+        datastream_updates=[],
+    ),
+    "one: refused: size: 0 rows must be above zero": case(
+        window={"kind": "tumble_count", "size": 0}, updates=[]
     ),
     "one: expected a refusal, got an answer": case(error="0: IllegalArgumentException"),
 }

@@ -35,11 +35,14 @@ from windows_pipeline.windows import (
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
     ForwardSlidingWindows,
+    Session,
     SessionRows,
     SessionWindows,
+    Slide,
     SlideRows,
     SlidingWindows,
     TimeWindows,
+    Tumble,
     TumbleRows,
     rows,
 )
@@ -49,15 +52,19 @@ if TYPE_CHECKING:
     from windows_pipeline.dataframe_rows import row_windows
     from windows_pipeline.engine.inputs import Arrival
     from windows_pipeline.engine.suppression import until_window_closes
+    from windows_pipeline.window_sql import windows_sql
+    from windows_pipeline.windowed_frame import group_windows
 
 _ON_SPARK = {
     "Arrival": "windows_pipeline.engine.inputs",
     "Stream": "windows_pipeline.dataframe",
     "aggregate": "windows_pipeline.dataframe",
     "cogroup": "windows_pipeline.dataframe",
+    "group_windows": "windows_pipeline.windowed_frame",
     "late_records": "windows_pipeline.dataframe",
     "row_windows": "windows_pipeline.dataframe_rows",
     "until_window_closes": "windows_pipeline.engine.suppression",
+    "windows_sql": "windows_pipeline.window_sql",
 }
 
 
@@ -76,12 +83,15 @@ __all__ = [
     "Aggregation",
     "Arrival",
     "ForwardSlidingWindows",
+    "Session",
     "SessionRows",
     "SessionWindows",
+    "Slide",
     "SlideRows",
     "SlidingWindows",
     "Stream",
     "TimeWindows",
+    "Tumble",
     "TumbleRows",
     "UserAggregate",
     "aggregate",
@@ -91,6 +101,7 @@ __all__ = [
     "count",
     "count_distinct",
     "first",
+    "group_windows",
     "last",
     "late_records",
     "max_",
@@ -106,4 +117,5 @@ __all__ = [
     "user_aggregate",
     "var_pop",
     "variance",
+    "windows_sql",
 ]

@@ -118,7 +118,7 @@ def cogroup(
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    _require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
+    require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
@@ -164,7 +164,7 @@ def late_records(
     def transform(events: DataFrame) -> DataFrame:
         own = Input(events, _names(by), event_time, (), arrival)
         added = ("reason", "stream_time", "close_time", "late_by_ms")
-        _require_distinct([*events.columns, *added])
+        require_distinct([*events.columns, *added])
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
         found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
@@ -259,8 +259,8 @@ def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.
         )
 
 
-def _require_distinct(names: Sequence[str]) -> None:
-    # Spark does not tell names apart by case.
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuses two columns of one name; Spark does not tell names apart by case."""
     twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
     if twice:
         raise ValueError(f"{twice[0]!r} would be the name of two columns; rename one with alias")

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from windows_pipeline.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
 from windows_pipeline.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
+    CountWindows,
     ForwardSlidingWindows,
     SessionWindows,
     SlidingWindows,
@@ -18,6 +20,7 @@ from windows_pipeline.windows import (
 )
 from windows_pipeline.windows.row_windows import RowWindow
 
+AnySpec = WindowSpec | CountWindows | RowWindow
 T = TypeVar("T")
 
 _KAFKA, _FLINK = "kafka-streams", "flink"
@@ -55,14 +58,15 @@ class Case:
         records: The records in the order of arrival; those that count.
         spec: The windows; None for a kind or an argument that is refused.
         refusal: Why it is refused.
-        expected: What is compared, by field: lists of `Answer`, of `RowAnswer` or of offsets.
+        expected: What is compared, by field: lists of `Answer`, of `Update`, of `RowAnswer` or
+            of offsets.
         refusal_expected: Whether the engine that answered refused it as well.
     """
 
     id: str
     engine: str
     records: tuple[Record, ...]
-    spec: WindowSpec | RowWindow | None
+    spec: AnySpec | None
     refusal: str | None
     expected: Mapping[str, list[Any]]
     refusal_expected: bool
@@ -155,6 +159,8 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
         return {}
     if raw["window"]["kind"] in ROW_KINDS:
         return {"rows": row_answers(raw.get("batch_rows", raw["rows"]), _key)}
+    if raw["window"]["kind"] in COUNT_KINDS:
+        return dict(count_updates(raw, _key))
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
@@ -178,13 +184,14 @@ def _key(key: object) -> str | None:
     return None if key is None else json.dumps(key)
 
 
-def _spec(window: dict[str, Any]) -> tuple[WindowSpec | RowWindow | None, str | None]:
-    kinds: dict[str, Callable[[dict[str, Any]], WindowSpec | RowWindow]] = {
+def _spec(window: dict[str, Any]) -> tuple[AnySpec | None, str | None]:
+    kinds: dict[str, Callable[[dict[str, Any]], AnySpec]] = {
         **ROW_KINDS,
         "sliding": _sliding,
         "hopping": _time,
         "tumbling": _time,
         "session": _session,
+        **dict.fromkeys(COUNT_KINDS, count_spec),
     }
     kind = window["kind"]
     if kind not in kinds:

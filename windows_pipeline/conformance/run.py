@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.chunk import Target
@@ -40,20 +41,20 @@ class Answers:
         return sorted(self.final + self.open, key=repr)
 
 
-def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+def answer(spark: SparkSession, cases: Mapping[int, Case]) -> Mapping[int, Answers | CountAnswers]:
     """Answers cases whose windows are known.
 
     Args:
         spark: The session.
         cases: The cases, by a number of their own.
     """
-    answers = {number: Answers(rows=rows) for number, rows in answer_rows(spark, cases).items()}
-    return answers | _answer_windows(spark, cases)
+    rows = {number: Answers(rows=found) for number, found in answer_rows(spark, cases).items()}
+    return {**_answer_times(spark, cases), **answer_counts(spark, cases), **rows}
 
 
-def _answer_windows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
-    """Answers those cases whose windows are of a key and a time."""
-    specs = {n: case.spec for n, case in cases.items() if isinstance(case.spec, WindowSpec)}
+def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
+    """Answers the cases of windows by time."""
+    specs = _time_specs(cases)
     if not specs:
         return {}
     targets = {number: Target(spec) for number, spec in specs.items()}
@@ -83,6 +84,14 @@ def _answer_windows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int,
     return answers
 
 
+def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
+    return {
+        number: case.spec
+        for number, case in cases.items()
+        if isinstance(case.spec, WindowSpec)
+    }
+
+
 def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
     if isinstance(spec, SessionWindows):
         return False
@@ -95,9 +104,8 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     rows = [(number, *record) for number, case in cases.items() for record in case.records]
     schema = "target int, offset bigint, partition int, key string, event_time_ms bigint"
     definitions = [
-        (number, case.spec.close_delay_ms, case.is_batch)
-        for number, case in cases.items()
-        if isinstance(case.spec, WindowSpec)
+        (number, spec.close_delay_ms, cases[number].is_batch)
+        for number, spec in _time_specs(cases).items()
     ]
     delays = spark.createDataFrame(definitions, "target int, delay_ms bigint, is_batch boolean")
     partition = Window.partitionBy("target", "partition")
@@ -125,7 +133,7 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     )
 
 
-def differences(case: Case, found: Answers | None) -> Sequence[str]:
+def differences(case: Case, found: Answers | CountAnswers | None) -> Sequence[str]:
     """What differs from what was expected, a line a window or offset list; none if it passes."""
     if case.refusal is not None or found is None:
         if case.refusal_expected:

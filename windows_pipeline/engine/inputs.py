@@ -69,7 +69,8 @@ class Input:
     source: int = 0
 
     def __post_init__(self) -> None:
-        """Checks the key's and the event time's types."""
+        """Checks that it ends, and the key's and the event time's types."""
+        require_bounded(self.events)
         for name, key_type in zip(self.by, self.key_types, strict=True):
             _require_orderable(name, key_type)
         kind = self.time_type
@@ -153,6 +154,20 @@ class Input:
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
         return milliseconds.cast(self.time_type)
+
+
+def require_bounded(events: DataFrame) -> None:
+    """Refuses a streaming DataFrame, which never ends (rule F3).
+
+    Raises:
+        ValueError: It is one; says what to do instead.
+    """
+    if events.isStreaming:
+        raise ValueError(
+            "events: this is a stream, and windows are computed of records that are all there; "
+            "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
+            "DataFrame of that table, compute the windows"
+        )
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")

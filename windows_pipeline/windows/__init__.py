@@ -1,6 +1,8 @@
 """What a window is: frozen, validated specifications. Nothing here knows Spark."""
 
+from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.row_bounds import (
     CURRENT_RANGE,
     CURRENT_ROW,
@@ -21,15 +23,20 @@ __all__ = [
     "CURRENT_ROW",
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
+    "CountWindows",
     "ForwardSlidingWindows",
+    "GroupWindow",
     "RowCount",
     "RowWindow",
+    "Session",
     "SessionRows",
     "SessionWindows",
+    "Slide",
     "SlideRows",
     "SlidingWindows",
     "TimeWindow",
     "TimeWindows",
+    "Tumble",
     "TumbleRows",
     "WindowSpec",
     "rows",

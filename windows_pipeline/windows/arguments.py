@@ -6,6 +6,8 @@ from windows_pipeline.durations import MAX_DURATION_MS, duration_text
 
 MAX_INSTANT_MS = 2**61
 """Beyond it an event time and a window's length could overflow 64 bits."""
+MAX_ROWS = 2**53
+"""Beyond it a row's number and a window's size could overflow 64 bits."""
 
 
 def require_positive(name: str, ms: object) -> None:
@@ -20,6 +22,16 @@ def require_not_negative(name: str, ms: object) -> None:
     length_ms = _length(name, ms)
     if length_ms < 0:
         raise ValueError(f"{name}: {duration_text(length_ms)!r} must not be negative")
+
+
+def require_positive_count(name: str, count: object) -> None:
+    """Refuses what is no whole number of rows above zero (rule F3)."""
+    if type(count) is not int:
+        raise ValueError(f"{name}: {count!r} is no whole number of rows; use an int")
+    if count <= 0:
+        raise ValueError(f"{name}: {count} rows must be above zero")
+    if count > MAX_ROWS:
+        raise ValueError(f"{name}: {count} rows are too many; at most {MAX_ROWS}")
 
 
 def require_instant_or_none(name: str, ms: object) -> None:

@@ -1,0 +1,388 @@
+"""FLIP-11's group windows on a DataFrame: what works and what is refused (rules F1, F3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from oracle_count import count_windows
+from windows_pipeline import (
+    Session,
+    SessionWindows,
+    Slide,
+    TimeWindows,
+    Tumble,
+    aggregate,
+    avg,
+    collect_list,
+    count,
+    first,
+    group_windows,
+    last,
+    max_,
+    min_,
+    rows,
+    sum_,
+)
+from windows_pipeline.windows import CountWindows, GroupWindow
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+# User, minutes after noon of the event and of its coming, amount. Neither goes by the other.
+EVENTS = [
+    ("a", 0, 1, 1),
+    ("b", 3, 1, 2),
+    ("a", 12, 12, 4),
+    (None, 3, 13, 8),
+    ("a", 9, 14, 16),
+    ("b", 19, 19, None),
+    ("a", -1, 20, 64),
+    (None, 40, 39, 128),
+    ("a", 20, 60, 256),
+]
+BY_TIME: dict[str, tuple[GroupWindow, TimeWindows | SessionWindows]] = {
+    "tumbling": (
+        Tumble.over("10 minutes"),
+        TimeWindows.of_size_with_no_grace("10 minutes"),
+    ),
+    "sliding": (
+        Slide.over(timedelta(minutes=10)).every("4 minutes"),
+        TimeWindows.of_size_with_no_grace("10 minutes").advance_by("4 minutes"),
+    ),
+    "sliding with gaps": (
+        Slide.over("4 minutes").every("10 minutes"),
+        TimeWindows.of_size_with_no_grace("4 minutes").advance_by("10 minutes"),
+    ),
+    "session": (
+        Session.with_gap("8 minutes"),
+        SessionWindows.of_inactivity_gap_with_no_grace("8 minutes"),
+    ),
+}
+BY_ROWS: dict[str, tuple[GroupWindow, CountWindows]] = {
+    "tumbling": (Tumble.over(rows(2)), CountWindows(2, 2)),
+    "sliding": (Slide.over(rows(3)).every(rows(1)), CountWindows(3, 1)),
+    "sliding with gaps": (Slide.over(rows(1)).every(rows(3)), CountWindows(1, 3)),
+    "sliding, short first": (
+        Slide.over(rows(3)).every(rows(2)).with_short_first(),
+        CountWindows(3, 2, short_first=True),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> DataFrame:
+    """`by_time` is an order of arrival that goes by event time, `at` the one in which they came."""
+    rows_of = [
+        (at, user, NOON + timedelta(minutes=event), NOON + timedelta(minutes=came), amount, event)
+        for at, (user, event, came, amount) in enumerate(EVENTS)
+    ]
+    schema = "at bigint, user string, ts timestamp, came timestamp, amount bigint, minutes bigint"
+    ordered = spark.createDataFrame(rows_of, schema).withColumn("by_time", F.struct("ts", "at"))
+    return ordered.orderBy("minutes").persist()
+
+
+def held_by_time(
+    windows: TimeWindows | SessionWindows, minutes: Sequence[int]
+) -> dict[tuple[int, int], list[int]]:
+    """What each window of one key holds: places, by start and end in minutes (rules C1, D1)."""
+    places = sorted(range(len(minutes)), key=lambda place: minutes[place])
+    if isinstance(windows, SessionWindows):
+        gap = windows.gap_ms // 60_000
+        sessions: list[list[int]] = []
+        for place in places:
+            if sessions and minutes[place] - minutes[sessions[-1][-1]] <= gap:
+                sessions[-1].append(place)
+            else:
+                sessions.append([place])
+        return {(minutes[each[0]], minutes[each[-1]] + gap): each for each in sessions}
+    size, advance = windows.size_ms // 60_000, windows.advance_ms // 60_000
+    found = {
+        (start, start + size): [p for p in places if start <= minutes[p] < start + size]
+        for start in range(-20 * advance, 20 * advance, advance)  # noon is a multiple of both
+    }
+    return {bounds: held for bounds, held in found.items() if held}
+
+
+def all_kinds(
+    events: DataFrame, windows: Mapping[str, tuple[GroupWindow, object]], on: str, keys: list[str]
+) -> list[tuple[Any, ...]]:
+    """The windows of every kind in one job: kind, key, start, end, held and sum."""
+    found = [
+        group_windows(events, window.on(on).alias("w"))
+        .group_by("w", *keys)
+        .select(
+            *keys, "w.start", "w.end as until", collect_list("at").alias("held"), sum_("amount")
+        )
+        .withColumn("kind", F.lit(kind))
+        for kind, (window, _) in windows.items()
+    ]
+    assert found[0].columns == [*keys, "start", "until", "held", "sum_amount", "kind"]
+    if not keys:
+        found = [each.withColumn("user", F.lit(None)) for each in found]
+    together = reduce(DataFrame.union, [each.select(RESULT) for each in found])
+    return [tuple(row) for row in together.collect()]
+
+
+RESULT = ["kind", "user", "start", "until", "held", "sum_amount"]
+EACH_GROUPING = pytest.mark.parametrize("keys", [["user"], []], ids=["keyed", "global"])
+
+
+def users_of(keys: list[str]) -> dict[str | None, list[int]]:
+    """The places of each group's records."""
+    if not keys:
+        return {None: list(range(len(EVENTS)))}
+    users = {user for user, *_ in EVENTS}
+    return {user: [p for p, each in enumerate(EVENTS) if each[0] == user] for user in users}
+
+
+def total(held: Sequence[int]) -> int | None:
+    amounts = [amount for amount in (EVENTS[place][3] for place in held) if amount is not None]
+    return sum(amounts) if amounts else None
+
+
+@EACH_GROUPING
+@pytest.mark.parametrize("on", ["ts", "came"], ids=["event time", "processing time"])
+def test_windows_by_time(events: DataFrame, on: str, keys: list[str]) -> None:
+    """Rules F1, C1 and D1: the end of a session is its last record and the gap."""
+    column = {"ts": 1, "came": 2}[on]
+    expected = []
+    for kind, (_, spec) in BY_TIME.items():
+        for user, places in users_of(keys).items():
+            times = [EVENTS[place][column] for place in places]
+            for (start, end), held in held_by_time(spec, times).items():  # type: ignore[arg-type]
+                bounds = [NOON + timedelta(minutes=minutes) for minutes in (start, end)]
+                of = [places[place] for place in held]
+                expected.append((kind, user, *bounds, sorted(of), total(of)))
+    found = [
+        (kind, user, start.astimezone(UTC), end.astimezone(UTC), sorted(held), amount)
+        for kind, user, start, end, held, amount in all_kinds(events, BY_TIME, on, keys)
+    ]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+@EACH_GROUPING
+@pytest.mark.parametrize("on", ["by_time", "at"], ids=["event time", "arrival"])
+def test_windows_by_rows(events: DataFrame, on: str, keys: list[str]) -> None:
+    """Rule F1: by an order, per key or over all; what does not fill a window makes none."""
+    order = list(range(len(EVENTS)))
+    if on == "by_time":
+        order.sort(key=lambda place: EVENTS[place][1])
+    expected = []
+    for kind, (window, spec) in BY_ROWS.items():
+        assert window.windows == spec
+        fired = count_windows(
+            [EVENTS[place][0] if keys else None for place in order],
+            spec.size,
+            spec.advance,
+            short_first=spec.short_first,
+        )
+        for user, places in fired:
+            held = [order[place] for place in places]
+            expected.append((kind, user, held[0], held[-1], held, total(held)))
+    found = [
+        (kind, user, *((x.at if on == "by_time" else x) for x in bounds), held, amount)
+        for kind, user, *bounds, held, amount in all_kinds(events, BY_ROWS, on, keys)
+    ]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def test_milliseconds_and_the_window_as_a_struct(events: DataFrame) -> None:
+    """A time column may be a bigint of milliseconds; bounds are of its type."""
+    grouped = group_windows(events, Tumble.over("4 ms").on("at").alias("w")).group_by("user", "w")
+    counted = grouped.select("w", "user", count().alias("n"), max_("amount").alias("most"))
+    of_one = counted.where("user = 'a'").orderBy("w.start").select("w.*", "n", "most")
+    assert of_one.collect() == [(0, 4, 2, 4), (4, 8, 2, 64), (8, 12, 1, 256)]
+
+
+def test_aggregates_with_conditions_and_expressions(events: DataFrame) -> None:
+    """Rule G1: first and last of windows by rows go by arrival."""
+    window = Tumble.over(rows(5)).on("at").alias("w")
+    (row,) = (
+        group_windows(events, window)
+        .group_by("w", "user")
+        .select(
+            first("minutes"),
+            last("minutes").alias("latest"),
+            count("amount").where("amount > 4").alias("large"),
+            avg(F.col("amount") * 2).alias("twice"),
+            min_(F.struct("ts", "amount")).alias("first_offset"),
+            "user",
+        )
+        .withColumn("first_offset", F.col("first_offset.amount"))
+        .collect()
+    )
+    assert row.asDict() == {
+        "first_minutes": 0,
+        "latest": 20,
+        "large": 3,
+        "twice": (1 + 4 + 16 + 64 + 256) * 2 / 5,
+        "first_offset": 64,
+        "user": "a",
+    }
+
+
+def test_windows_of_windows(events: DataFrame) -> None:
+    """A result is a DataFrame as any other: the larger of each two sums."""
+    inner = group_windows(events, Tumble.over("10 minutes").on("ts").alias("w"))
+    sums = inner.group_by("w", "user").select("user", "w.start", sum_("amount").alias("total"))
+    outer = group_windows(sums, Tumble.over(rows(2)).on("start").alias("pair"))
+    found = outer.group_by("pair", "user").select("user", max_("total").alias("most"))
+    assert sorted(map(tuple, found.collect()), key=repr) == [
+        ("a", 256),
+        ("a", 64),
+        ("b", 2),
+        (None, 128),
+    ]
+
+
+SPECS_REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "size zero": (lambda: Tumble.over("0 minutes"), "over: '0 seconds' must be above zero"),
+    "size negative": (lambda: Slide.over("-1 minute"), "over: '-1 minute' must be above zero"),
+    "advance zero": (
+        lambda: Slide.over("1 minute").every("0 ms"),
+        "every: '0 seconds' must be above zero",
+    ),
+    "gap zero": (lambda: Session.with_gap("0 ms"), "with_gap: '0 seconds' must be above zero"),
+    "no rows": (lambda: Tumble.over(rows(0)), "over: 0 rows must be above zero"),
+    "negative rows": (lambda: Slide.over(rows(-2)), "over: -2 rows must be above zero"),
+    "advance of no rows": (
+        lambda: Slide.over(rows(2)).every(rows(0)),
+        "every: 0 rows must be above zero",
+    ),
+    "half a row": (lambda: rows(1.5), "rows: 1.5 is no whole number"),  # type: ignore[arg-type]
+    "half a millisecond": (
+        lambda: Tumble.over(timedelta(microseconds=500)),
+        "over: datetime.timedelta(microseconds=500) has a part smaller than a millisecond",
+    ),
+    "a number without unit": (lambda: Tumble.over("10"), "over: '10' is no duration"),
+    "time every rows": (
+        lambda: Slide.over("1 minute").every(rows(5)),
+        "every: RowCount(count=5) does not go with over('1 minute')",
+    ),
+    "rows every time": (
+        lambda: Slide.over(rows(5)).every("1 minute"),
+        "every: '1 minute' does not go with over(RowCount(count=5))",
+    ),
+    "session of rows": (
+        lambda: Session.with_gap(rows(3)),  # type: ignore[arg-type]
+        "with_gap: RowCount(count=3): a session ends with a silence",
+    ),
+    "short windows by time": (
+        lambda: Tumble.over("1 minute").with_short_first(),
+        "with_short_first: only windows by rows",
+    ),
+    "alias": (lambda: Tumble.over("1 minute").alias("w.start"), "alias: 'w.start' is no name"),
+    "column": (lambda: Tumble.over("1 minute").on(""), "on: '' is no column"),
+}
+
+
+@pytest.mark.parametrize("what", SPECS_REFUSED)
+def test_specifications_refused(what: str) -> None:
+    """Rule F3: each refusal names the argument and the value."""
+    make, told = SPECS_REFUSED[what]
+    with pytest.raises(ValueError, match=r"^\w+: ") as refused:
+        make()
+    assert str(refused.value).startswith(told)
+
+
+TUMBLE = Tumble.over("10 minutes").on("ts").alias("w")
+COUNTED = Tumble.over(rows(2)).on("at").alias("w")
+USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
+    "no time column": (
+        lambda events: group_windows(events, Tumble.over("1 minute").alias("w")),
+        "window: it has no column of time; name it with .on",
+    ),
+    "no arrival column": (
+        lambda events: group_windows(events, Tumble.over(rows(2)).alias("w")),
+        "window: it has no column of the order of arrival; name it with .on",
+    ),
+    "no alias": (
+        lambda events: group_windows(events, Tumble.over("1 minute").on("ts")),
+        "window: it has no name to group by",
+    ),
+    "no advance": (
+        lambda events: group_windows(events, Slide.over("1 minute")),  # type: ignore[arg-type]
+        "window: SlideOver(size='1 minute') is no group window; end Slide.over(...) with",
+    ),
+    "alias hides a column": (
+        lambda events: group_windows(events, TUMBLE.alias("User")),
+        "alias: 'User' hides the column of that name",
+    ),
+    "missing time column": (
+        lambda events: group_windows(events, TUMBLE.on("tss")),
+        "on: there is no column 'tss'; did you mean 'ts'?",
+    ),
+    "time of another type": (
+        lambda events: group_windows(events, TUMBLE.on("user")).group_by("w").select(count()),
+        "event_time: 'user' is of type string; cast it",
+    ),
+    "arrival without an order": (
+        lambda events: (
+            group_windows(events.withColumn("tags", F.array("user")), COUNTED.on("tags"))
+            .group_by("w")
+            .select(count())
+        ),
+        "on: 'tags' is of type array<string>, which has no order",
+    ),
+    "no window to group by": (
+        lambda events: group_windows(events, TUMBLE).group_by("user"),
+        "group_by: the windows 'w' are not among ['user']",
+    ),
+    "alias twice": (
+        lambda events: group_windows(events, TUMBLE).group_by("w", "w"),
+        "'w' would be the name of two columns",
+    ),
+    "missing key": (
+        lambda events: group_windows(events, TUMBLE).group_by("w", "usr"),
+        "group_by: there is no column 'usr'; did you mean 'user'?",
+    ),
+    "a column that is no key": (
+        lambda events: group_windows(events, TUMBLE).group_by("w").select("user", count()),
+        "select: 'user' is none of w.start, w.end, w",
+    ),
+    "two results of one name": (
+        lambda events: (
+            group_windows(events, TUMBLE)
+            .group_by("w", "user")
+            .select("user", count().alias("user"))
+        ),
+        "'user' would be the name of two columns",
+    ),
+    "nothing selected": (
+        lambda events: group_windows(events, COUNTED).group_by("w").select(),
+        "select: there is nothing",
+    ),
+    "a Column": (
+        lambda events: group_windows(events, COUNTED).group_by("w").select(F.col("w")),  # type: ignore[arg-type]
+        "select: Column<'w'> is neither text nor an aggregate",
+    ),
+    "a sum of text": (
+        lambda events: group_windows(events, COUNTED).group_by("w").select(sum_("user")),
+        "sum(user): column 'user' is of type string",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", USES_REFUSED)
+def test_uses_refused(events: DataFrame, what: str) -> None:
+    """Rule F3: what has no meaning on this DataFrame, before anything runs."""
+    use, told = USES_REFUSED[what]
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  the text is compared below
+        use(events)
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize("window", [TUMBLE.on("timestamp"), COUNTED.on("timestamp")])
+def test_a_stream_is_refused(spark: SparkSession, window: GroupWindow) -> None:
+    """Rule F3: with or without windows, nothing is computed of what never ends."""
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(ValueError, match=r"events: this is a stream.*write its micro-batches"):
+        group_windows(stream, window)
+    tumbling = TimeWindows.of_size_with_no_grace("1 minute")
+    with pytest.raises(ValueError, match="events: this is a stream"):
+        stream.transform(aggregate(tumbling, by=[], event_time="timestamp", of=[count()]))

@@ -1,0 +1,155 @@
+"""Windows in SQL: calls are read from the text, and give what the DataFrame form gives."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline import SlidingWindows, aggregate, count, sum_, windows_sql
+from windows_pipeline.window_calls import WindowCall, window_calls
+
+NAMES = ("sliding_windows", "count_windows")
+SLIDING = (
+    "sliding_windows(TABLE(events) PARTITION BY user, time_col => 'ts', "
+    "time_difference => '10 minutes', grace => '0 seconds', aggregates => 'count(*), sum(amount)')"
+)
+
+
+def test_calls_are_read_from_the_text() -> None:
+    """Quotes, comments, letters beyond ASCII and brackets within do not mislead it."""
+    text = (
+        "/* é sliding_windows( */ SELECT '😀 sliding_windows(', `a b` FROM "
+        "Sliding_Windows ( TABLE (SELECT f(x) AS y FROM t WHERE n = ')') PARTITION BY (`a b`, date)"
+        " , time_difference => INTERVAL 10 MINUTES, n => 3, flag => TRUE, text => 'it\\'s' ) AS w"
+        " JOIN count_windows(TABLE(u), size => 2) USING (key)"
+    )
+    first, second = window_calls(text, NAMES)
+    assert text[first.start : first.end].startswith("Sliding_Windows ( TABLE")
+    assert text[first.end :].startswith(" AS w JOIN")
+    assert first == WindowCall(
+        "sliding_windows",
+        first.start,
+        first.end,
+        "SELECT f(x) AS y FROM t WHERE n = ')'",
+        ("a b", "date"),
+        {"time_difference": "10 MINUTES", "n": 3, "flag": True, "text": "it's"},
+    )
+    assert (second.table, second.partition_by, second.arguments) == ("u", (), {"size": 2})
+    assert text[second.end :] == " USING (key)"
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("sliding_windows(events)", "TABLE(...), the records, as its first argument is missing"),
+        ("sliding_windows(TABLE events)", "TABLE(...), with parentheses is missing"),
+        ("sliding_windows(TABLE(events", "its '(' is not closed"),
+        ("sliding_windows(TABLE())", "TABLE() holds nothing"),
+        ("sliding_windows(TABLE(e) ORDER BY ts, size => 1)", "only PARTITION BY may"),
+        ("sliding_windows(TABLE(e) PARTITION BY 3, size => 1)", "a column's name in PARTITION BY"),
+        ("sliding_windows(TABLE(e), 'ts')", "the name of an argument is missing"),
+        ("sliding_windows(TABLE(e), size 1)", "'=>' after size is missing"),
+        ("sliding_windows(TABLE(e), size => other)", "size takes a literal"),
+        ("sliding_windows(TABLE(e), size => 1.5)", "size: 1.5 is no whole number"),
+        ("sliding_windows(TABLE(e), size => 1, SIZE => 2)", "size comes twice"),
+        ("sliding_windows(TABLE(e), size => 1", "',' or ')' is missing"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(call: str, told: str) -> None:
+    """Rule F3: a message that names the function, the place and the cure."""
+    with pytest.raises(ValueError, match=r"^sliding_windows: near ") as refused:
+        list(window_calls(f"SELECT * FROM {call}", NAMES))  # noqa: S608
+    assert told in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> DataFrame:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    rows = [(i, "ab"[i % 2], noon.replace(minute=7 * i % 60), i * i) for i in range(12)]
+    frame = spark.createDataFrame(rows, "at bigint, user string, ts timestamp, amount bigint")
+    frame.createOrReplaceTempView("events")
+    return frame
+
+
+def test_sql_gives_what_the_dataframe_gives(spark: SparkSession, events: DataFrame) -> None:
+    """The same windows, filtered and joined as any table of Spark's."""
+    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", "0 seconds")
+    of = [count(), sum_("amount")]
+    expected = events.transform(aggregate(windows, by="user", event_time="ts", of=of))
+    found = windows_sql(
+        spark,
+        f"WITH w AS (SELECT *, '{{x}}' AS braces FROM {SLIDING}) "  # noqa: S608
+        "SELECT w.*, total FROM w JOIN "
+        "count_windows(TABLE(SELECT * FROM events WHERE amount < 100), order_col => 'at', "
+        "size => 10, aggregates => 'sum(amount) AS total, percentile(amount, 0.5), count(*)') "
+        "WHERE w.count > 0",
+    )
+    assert found.columns == [*expected.columns, "braces", "total"]
+    wanted = expected.withColumns({"braces": F.lit("{x}"), "total": F.lit(285).cast("bigint")})
+    assert sorted(map(repr, found.collect())) == sorted(map(repr, wanted.collect()))
+    assert spark.sql("SHOW TABLES LIKE '_pyspark_*'").isEmpty()
+
+
+@pytest.mark.parametrize(
+    ("call", "columns"),
+    [
+        ("tumbling_windows({}, time_col => 'ts', size => INTERVAL '10' MINUTES, {})", "closed"),
+        ("hopping_windows({}, time_col => 'ts', size => '2 ms', advance => '1 ms', {})", "closed"),
+        ("session_windows({}, time_col => 'ts', gap => '1 hour', {})", "session_timeout"),
+        (
+            "count_windows({}, order_col => 'at', size => 3, advance => 2, short_first => TRUE,{})",
+            "window_start",
+        ),
+        (
+            (
+                "sliding_windows({}, time_col => 'ts', time_difference => '1 ms', "
+                "offset_col => 'at', source_partition_col => 'user', {})"
+            ),
+            "closed",
+        ),
+    ],
+)
+def test_every_function(spark: SparkSession, events: DataFrame, call: str, columns: str) -> None:
+    del events
+    of = "aggregates => 'avg(amount) as mean, median(amount), percentile(amount, 0.25)'"
+    found = windows_sql(spark, f"SELECT * FROM {call.format('TABLE(events)', of)}")  # noqa: S608
+    assert {columns, "mean", "median_amount", "percentile_amount_0_25"} <= set(found.columns)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (SLIDING.replace("'ts'", "'tss'"), "sliding_windows: there is no column 'tss'"),
+        (SLIDING.replace("BY user", "BY usr"), "sliding_windows: there is no column 'usr'"),
+        (SLIDING.replace("(amount)", "(money)"), "sliding_windows: there is no column 'money'"),
+        (SLIDING.replace("sum(", "total("), "unknown aggregate 'total'; use one of"),
+        (SLIDING.replace("time_difference", "size"), "sliding_windows: it takes no 'size'"),
+        (SLIDING.replace("'10 minutes'", "'0 ms'"), "time_difference: '0 seconds' must be above"),
+        (SLIDING.replace("'10 minutes'", "10"), "time_difference: 10 is no text"),
+        (SLIDING.replace("time_col => 'ts', ", ""), "sliding_windows: 'time_col' is missing"),
+        (
+            SLIDING.replace("grace", "source_partition_col").replace("0 seconds", "user"),
+            "source_partition_col says nothing without offset_col",
+        ),
+        (
+            "count_windows(TABLE(events), order_col => 'at', size => '3', aggregates => 'sum(at)')",
+            "count_windows: size: '3' is no whole number of rows",
+        ),
+    ],
+)
+def test_mistakes_in_a_call(spark: SparkSession, events: DataFrame, query: str, told: str) -> None:
+    """Rule F3: each names the function and the argument."""
+    del events
+    with pytest.raises(ValueError, match="_windows: ") as refused:
+        windows_sql(spark, f"SELECT * FROM {query}")  # noqa: S608
+    assert told in str(refused.value)
+
+
+def test_a_view_of_a_call_is_refused(spark: SparkSession, events: DataFrame) -> None:
+    """Spark would read the view's text again, without these functions."""
+    del events
+    with pytest.raises(ValueError, match="a view keeps its text"):
+        windows_sql(spark, f"CREATE TEMPORARY VIEW v AS SELECT * FROM {SLIDING}")  # noqa: S608

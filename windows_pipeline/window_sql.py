@@ -1,0 +1,241 @@
+"""Windows in SQL: `windows_sql(spark, "SELECT * FROM tumbling_windows(TABLE(events) ...)")`.
+
+Each call of a window function becomes the same plan as on a DataFrame; Spark does the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import TokenType
+
+from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
+from windows_pipeline.dataframe import aggregate
+from windows_pipeline.engine.inputs import Arrival
+from windows_pipeline.window_calls import Value, WindowCall, tokens_of, window_calls
+from windows_pipeline.windowed_frame import group_windows
+from windows_pipeline.windows import (
+    GroupWindow,
+    RowCount,
+    SessionWindows,
+    Slide,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
+
+_QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES)
+_COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
+_NAMED = re.compile(r"(?P<call>.*?)(\s+as\s+(?P<name>\w+)\s*)?", re.IGNORECASE | re.DOTALL)
+_BETWEEN_CALLS = re.compile(r",(?![^(]*\))")
+_COUNT_WINDOWS = "count_windows"
+
+Arguments = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A window function: what it takes, and the windows it makes of that."""
+
+    makes: Callable[[Arguments], WindowSpec | GroupWindow]
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ("grace", "offset_col", "source_partition_col")
+
+
+def _hopping(given: Arguments) -> WindowSpec:
+    tumbling = TimeWindows.of_size_and_grace(_text(given, "size"), _grace(given))
+    return tumbling.advance_by(_text(given, "advance")) if "advance" in given else tumbling
+
+
+def _sliding(given: Arguments) -> WindowSpec:
+    difference = _text(given, "time_difference")
+    return SlidingWindows.with_time_difference_and_grace(difference, _grace(given))
+
+
+def _session(given: Arguments) -> WindowSpec:
+    return SessionWindows.of_inactivity_gap_and_grace(_text(given, "gap"), _grace(given))
+
+
+def _counted(given: Arguments) -> GroupWindow:
+    size = _whole(given, "size")
+    advance = _whole(given, "advance") if "advance" in given else size
+    window = Slide.over(RowCount(size)).every(RowCount(advance))
+    window = window.on(_text(given, "order_col")).alias("window_of_rows")
+    return window.with_short_first() if given.get("short_first", False) else window
+
+
+_KINDS = {
+    "tumbling_windows": _Kind(_hopping, ("time_col", "size", "aggregates")),
+    "hopping_windows": _Kind(_hopping, ("time_col", "size", "advance", "aggregates")),
+    "sliding_windows": _Kind(_sliding, ("time_col", "time_difference", "aggregates")),
+    "session_windows": _Kind(_session, ("time_col", "gap", "aggregates")),
+    _COUNT_WINDOWS: _Kind(
+        _counted, ("order_col", "size", "aggregates"), ("advance", "short_first")
+    ),
+}
+
+
+def windows_sql(spark: SparkSession, query: str) -> DataFrame:
+    """Runs Spark SQL that may call window functions where a table may stand.
+
+    For example:
+
+        SELECT user, window_end, sum_amount
+        FROM sliding_windows(TABLE(events) PARTITION BY user, time_col => 'ts',
+             time_difference => '10 minutes', grace => '0 seconds',
+             aggregates => 'count(*), sum(amount)')
+        WHERE sum_amount > 100
+
+    The first argument is TABLE(name) or TABLE(query), whose names the session must know: those
+    of the query's own WITH it does not. PARTITION BY takes columns (several in parentheses);
+    without it windows are over all records. Further arguments are literals by name:
+
+    | function           | needs                                 |
+    |--------------------|---------------------------------------|
+    | `tumbling_windows` | `time_col`, `size`                    |
+    | `hopping_windows`  | `time_col`, `size`, `advance`         |
+    | `sliding_windows`  | `time_col`, `time_difference`         |
+    | `session_windows`  | `time_col`, `gap`                     |
+    | `count_windows`    | `order_col`, `size`                   |
+
+    and `aggregates`, calls such as 'count(*), sum(amount) AS total'; they may have `grace`,
+    `offset_col` and `source_partition_col` (see `Arrival`), count windows `advance` and
+    `short_first` (see `CountWindows`).
+
+    Args:
+        spark: The session.
+        query: Any query or command but CREATE VIEW.
+
+    Returns:
+        What Spark answers. A window function has the columns of `aggregate`; `count_windows`
+        the key's, `window_start`, `window_end` (the first and last row's `order_col`) and the
+        aggregates.
+
+    Raises:
+        ValueError: A call with a mistake; names the function, the argument and the cure.
+    """
+    kinds = [token.token_type for token in tokens_of(query)]
+    calls = list(window_calls(query, _KINDS))
+    if calls and kinds[0] is TokenType.CREATE and TokenType.VIEW in kinds:
+        raise ValueError(
+            "query: a view keeps its text, which Spark alone cannot read again; use "
+            "windows_sql(spark, 'SELECT ...').createOrReplaceTempView(...)"
+        )
+    if not calls:
+        return spark.sql(query)
+    frames: dict[str, Any] = {
+        f"windows_{place}": _windows(spark, call) for place, call in enumerate(calls)
+    }
+    bounds = [0, *(each for call in calls for each in (call.start, call.end)), len(query)]
+    between = [query[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
+    # Spark puts frames where their names stand in braces; the query's own braces are doubled.
+    text, *others = [each.replace("{", "{{").replace("}", "}}") for each in between]
+    for name, other in zip(frames, others, strict=True):
+        text += f"{{{name}}}{other}"
+    return spark.sql(text, **frames)
+
+
+def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
+    kind, given = _KINDS[call.function], dict(call.arguments)
+    _require_arguments(call, kind)
+    is_query = tokens_of(call.table)[0].token_type in _QUERIES
+    records = windows_sql(spark, call.table) if is_query else spark.table(call.table)
+    try:
+        aggregates = _aggregates(_text(given, "aggregates"))
+        of = [each.column for each in aggregates if isinstance(each.column, str)]
+        _require_columns(records, [*call.partition_by, *_columns(given), *of])
+        windows = kind.makes(given)
+        if isinstance(windows, GroupWindow):
+            return _count_windows(records, windows, call.partition_by, aggregates)
+        return aggregate(
+            windows,
+            by=call.partition_by,
+            event_time=_text(given, "time_col"),
+            of=aggregates,
+            arrival=_arrival(given),
+        )(records)
+    except ValueError as error:
+        raise ValueError(f"{call.function}: {error}") from None
+
+
+def _count_windows(
+    records: DataFrame,
+    window: GroupWindow,
+    by: Sequence[str],
+    aggregates: Sequence[Aggregation],
+) -> DataFrame:
+    name = window.name or ""
+    bounds = (f"{name}.start as window_start", f"{name}.end as window_end")
+    return group_windows(records, window).group_by(name, *by).select(*by, *bounds, *aggregates)
+
+
+def _require_arguments(call: WindowCall, kind: _Kind) -> None:
+    known = (*kind.required, *kind.optional)
+    for name in call.arguments:
+        if name not in known:
+            raise ValueError(
+                f"{call.function}: it takes no {name!r}; its arguments are {', '.join(known)}"
+            )
+    for name in kind.required:
+        if name not in call.arguments:
+            raise ValueError(f"{call.function}: {name!r} is missing; add {name} => ...")
+
+
+def _columns(given: Arguments) -> list[str]:
+    return [_text(given, name) for name in given if name.endswith("_col")]
+
+
+def _require_columns(records: DataFrame, names: Sequence[str]) -> None:
+    there = {name.lower() for name in records.columns}
+    for name in names:
+        if name.lower() not in there:
+            raise ValueError(f"there is no column {name!r}; use one of {records.columns}")
+
+
+def _arrival(given: Arguments) -> Arrival | None:
+    partition = "source_partition_col"
+    if "offset_col" in given:
+        return Arrival(
+            _text(given, "offset_col"), _text(given, partition) if partition in given else None
+        )
+    if partition in given:
+        raise ValueError(f"{partition} says nothing without offset_col; add it")
+    return None
+
+
+def _grace(given: Arguments) -> str:
+    return _text(given, "grace") if "grace" in given else "0 ms"
+
+
+def _text(given: Arguments, name: str) -> str:
+    value = given[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: {value!r} is no text; put it in quotes")
+    return value
+
+
+def _whole(given: Arguments, name: str) -> int:
+    value = given[name]
+    if type(value) is not int:
+        raise ValueError(f"{name}: {value!r} is no whole number of rows; write one, as in 100")
+    return value
+
+
+def _aggregates(text: str) -> list[Aggregation]:
+    """Reads 'count(*), sum(amount) AS total' as a pipeline's file has its aggregates."""
+    return [_aggregate(part) for part in _BETWEEN_CALLS.split(text)]
+
+
+def _aggregate(text: str) -> Aggregation:
+    found = _NAMED.fullmatch(text)
+    call, name = (found["call"], found["name"]) if found else (text, None)
+    if _COUNT_ALL.fullmatch(call):
+        return count().alias(name or "count")
+    parsed = parse_aggregate(name or "", call)
+    suffix = "" if parsed.percentage is None else f"_{parsed.percentage}".replace(".", "_")
+    default = f"{parsed.function}_{parsed.column}{suffix}"
+    return Aggregation(parsed.function, parsed.column, parsed.percentage, name or default)
