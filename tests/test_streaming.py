@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -61,19 +62,29 @@ def killed_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], 
     assert not waiting
 
 
+def landed_at(line: str) -> str:
+    return json.loads(line).get("landed_at") or ""
+
+
+def cut(lines: list[str], piece: int) -> list[str]:
+    """A piece of lines; of one instant of arrival all are in one."""
+    size = -(-len(lines) // PIECES)
+    bounds = [landed_at(lines[place * size]) for place in range(1, PIECES)]
+    return [line for line in lines if bisect_right(bounds, landed_at(line)) == piece]
+
+
 def land_in_pieces(project: Project, flights: Path) -> None:
     """The days' files cut by arrival; every second file ends with a day and begins the next."""
     written_at = 1_000_000_000
     for number in range(1, DAYS + 1):
         folder = flights / day(number).isoformat()
         lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
-        lines.sort(key=lambda line: (json.loads(line).get("landed_at") or "", line))
-        size = -(-len(lines) // PIECES)
+        lines.sort(key=landed_at)
         target = project.folder / "data" / "flights" / folder.name
         target.mkdir(parents=True)
         for piece in range(PIECES):
             file = target / f"{piece}.jsonl"
-            file.write_text("\n".join(lines[piece * size : (piece + 1) * size]) + "\n")
+            file.write_text("\n".join(cut(lines, piece)) + "\n")
             os.utime(file, (written_at, written_at))  # what was written first is read first
             written_at += 1
 

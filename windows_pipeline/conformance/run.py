@@ -86,9 +86,7 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
 
 def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
     return {
-        number: case.spec
-        for number, case in cases.items()
-        if isinstance(case.spec, WindowSpec)
+        number: case.spec for number, case in cases.items() if isinstance(case.spec, WindowSpec)
     }
 
 

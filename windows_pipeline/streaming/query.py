@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
+from windows_pipeline.sources.kafka_state import topic_state
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
 from windows_pipeline.streaming.sources import Landed, open_stream, topic_of
 from windows_pipeline.streaming.standing import Standing, read_standing
@@ -50,6 +51,7 @@ def run_stream(
     """
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark)
+    of_topic = _of_topic(spark, pipeline)
     records, landed = open_stream(spark, pipeline, settings)
     batches = _Batches(spark, pipeline, settings, landed, on_batch)
     trigger = {"availableNow": True} if every is None else {"processingTime": every}
@@ -61,17 +63,27 @@ def run_stream(
         .trigger(**trigger)
         .start()
     )
-    batches.begin(str(query.id))
+    batches.begin(f"{query.id}{of_topic}")
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
-        if batches.error is not None:
-            raise batches.error from None
-        if pipeline.source.kafka is None:
-            raise
-        raise told(error, spark, topic_of(pipeline.source)) from error
+        stopped = batches.error or error
+        if pipeline.source.kafka is not None:
+            stopped = told(stopped, spark, topic_of(pipeline.source))
+        raise stopped from None
     finally:
         query.stop()
+
+
+def _of_topic(spark: SparkSession, pipeline: Pipeline) -> str:
+    """A part of the stream's name in the log: of a topic that was made again it is another one."""
+    if pipeline.source.kafka is None:
+        return ""
+    topic = topic_of(pipeline.source)
+    try:
+        return f" of topic {topic_state(spark, topic).topic_id}"
+    except Exception as error:
+        raise told(error, spark, topic) from error
 
 
 class _Batches:
