@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from assets.alerts import alerts
+from assets.corrections import correction_job, corrections
 from assets.final_windows import final_windows
 from assets.keyed_windows import keyed_windows
 from assets.maintenance import maintenance_job, weekly_schedule
@@ -22,9 +23,10 @@ def build_definitions(settings: Settings) -> dg.Definitions:
     pipelines = load_pipelines(settings.pipelines)
     jobs = {pipeline.name: all_assets_job(pipeline) for pipeline in pipelines}
     upkeep = {pipeline.name: maintenance_job(pipeline, settings) for pipeline in pipelines}
+    mending = [correction_job(pipeline, settings) for pipeline in pipelines]
     return dg.Definitions(
         assets=[asset for pipeline in pipelines for asset in _assets(pipeline, settings)],
-        jobs=[*jobs.values(), *upkeep.values()],
+        jobs=[*jobs.values(), *upkeep.values(), *mending],
         schedules=[
             schedule
             for pipeline in pipelines
@@ -39,12 +41,13 @@ def build_definitions(settings: Settings) -> dg.Definitions:
     )
 
 
-def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition]:
-    made = [raw_events(pipeline, settings)]
+def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    made: list[dg.AssetsDefinition | dg.AssetSpec] = [raw_events(pipeline, settings)]
     for name in pipeline.windows:
         made += [
             keyed_windows(pipeline, name, settings),
             final_windows(pipeline, name, settings),
+            corrections(pipeline, name, settings),
             alerts(pipeline, name, settings),
         ]
     return made

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.engine.alerts import episodes
+from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.settings import load_settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
 
@@ -53,7 +53,8 @@ def _worst(spark: SparkSession, alerts: str) -> Grid:
         "day", "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
         title=f"The {_WORST} worst disruptions (New York time; delay in minutes)",
     )  # fmt: skip
-    found = episodes(spark.read.format("delta").load(alerts).where("rule = 'disruption'"))
+    raised = spark.read.format("delta").load(alerts).where("rule = 'disruption'")
+    found = episodes(standing(raised))
     for row in found.orderBy(F.desc("severity"), "episode_start", "key").limit(_WORST).collect():
         start, end = _local(row.episode_start), _local(row.episode_end)
         worst = _local(row.worst.window_start)

@@ -12,6 +12,7 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.quality.invariants import (
     accounting_checks,
     alerts_checks,
+    alerts_history_checks,
     final_windows_checks,
     raw_events_checks,
     window_checks,
@@ -50,5 +51,6 @@ def test_it_names_every_check() -> None:
         *accounting_checks(),
         *final_windows_checks(),
         *alerts_checks({}, {}),
+        *alerts_history_checks(),
     ]
     assert [check.name for check in checks if check.name not in text] == []

@@ -249,10 +249,9 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
         "batch", F.unix_millis("window_end"), "total", "closed"
     )
     assert sorted(map(tuple, found.collect())) == [
-        (0, 3, 1, False),
+        (0, 3, 1, True),
         (0, 7, 3, False),
         (0, 14, 2, False),
-        (1, 3, 1, True),
         (1, 7, 3, True),
         (1, 14, 2, True),
         (1, 30, 5, False),

@@ -15,7 +15,7 @@ from windows_pipeline.config import (
     table_definition,
 )
 
-TABLES = ("keyed_windows", "late_records", "final_windows", "alerts")
+TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
 
 
 def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:

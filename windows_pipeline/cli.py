@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from windows_pipeline.config import ConfigError, Pipeline, load_pipeline, load_pipelines
-from windows_pipeline.engine.alerts import episodes
+from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.correct import correct
+from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
@@ -139,6 +141,38 @@ def stream_command(
         _console.print("stopped; run it again to go on")
 
 
+@app.command("correct")
+def correct_command(
+    pipeline: PipelineName,
+    first: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="The first arrival day to compute anew.")
+    ],
+    cause: Annotated[str, typer.Option(help="Why; stands in each row of corrections.")],
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DAY", help="The last one; the last published if left out."),
+    ] = None,
+    windows: WindowsName = None,
+) -> None:
+    """Corrects what was published of days whose raw records, or whose grace, were changed."""
+    from_day = _day("--from", first)
+    to_day = None if last is None else _day("--to", last)
+    settings, declared, spark = _open(pipeline)
+    name = _windows(declared, windows)
+    done = correct(spark, declared, name, settings, from_day, to_day, cause, _console.print)
+    for table, result in done.results:
+        _print_checks((table, found) for found in result.checks if not found.passed)
+    if not done.published:
+        _console.print("NOT published; mend the cause, then run the same command again")
+        raise typer.Exit(1)
+    for day, what in done.units.items():
+        _console.print(f"{day}: {what}")
+    if done.number is None:
+        _console.print(f"{pipeline} {name}: everything stands as it was published")
+    else:
+        _console.print(f"{pipeline} {name}: correction {done.number} is published")
+
+
 @app.command("maintain")
 def maintain_command(pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
@@ -159,7 +193,7 @@ def episodes_command(
     settings, declared, spark = _open(pipeline)
     alerts = window_tables(declared, _windows(declared, windows), settings.warehouse).alerts
     alerts.require(spark)
-    found = alerts.read(spark)
+    found = standing(alerts.read(spark))
     for column, wanted in (("rule", rule), ("key", key)):
         if wanted is not None:
             found = found.where(F.col(column).cast("string") == F.lit(wanted))
@@ -207,6 +241,7 @@ def main() -> None:
     except (
         ConfigError,
         SettingsError,
+        CorrectionUnfinishedError,
         DefinitionChangedError,
         TableMissingError,
         StreamBehindError,
@@ -229,6 +264,13 @@ def _open(name: str) -> tuple[Settings, Pipeline, SparkSession]:
             f"PIPELINE: {name!r} is not in {settings.pipelines}; use one of {', '.join(declared)}"
         )
     return settings, declared[name], start_session(settings)
+
+
+def _day(option: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
 
 
 def _windows(pipeline: Pipeline, name: str | None) -> str:

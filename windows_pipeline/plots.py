@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.alerts import standing
 from windows_pipeline.tables.catalog import WindowTables
 from windows_pipeline.tables.delta import in_units
 
@@ -31,7 +32,7 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
     """
     step = "hour" if len(days) <= _HOURLY_UP_TO_DAYS else "day"
     final = tables.final_windows.read(spark).where(in_units(days))
-    raised = tables.alerts.read(spark).where(in_units(days))
+    raised = standing(tables.alerts.read(spark)).where(in_units(days))
     counts = _by_time(final, step, "key", F.max("record_count"))
     alerts = _by_time(raised, step, "rule", F.count("*"))
     figure = Figure(figsize=(10, 5), layout="constrained")

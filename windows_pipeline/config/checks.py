@@ -42,6 +42,12 @@ _RESULT_COLUMNS = frozenset(
         "rule",
         "severity",
         "episode_start",
+        "correction",
+        "retracted_by",
+        # Delta's own, in the change data feed.
+        "_change_type",
+        "_commit_version",
+        "_commit_timestamp",
     }
 )
 _ROLE_TYPES = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline, Windows
 from windows_pipeline.config.problems import nearest
 
-_WINDOW_TABLES = ("keyed_windows", "late_records", "final_windows", "alerts")
+_WINDOW_TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
@@ -58,6 +58,12 @@ def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[s
         elif old[field] != new[field]:
             changes.append(f"{field}: was {old[field]!r}, is {new[field]!r}")
     return changes
+
+
+def only_grace_differs(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """Whether two definitions of a window table are the same but for the grace."""
+    fields = [field for field in old.keys() | new.keys() if old.get(field) != new.get(field)]
+    return [field.split(".")[::2] for field in fields] == [["windows", "grace"]]
 
 
 def definition_digest(definition: Mapping[str, str]) -> str:

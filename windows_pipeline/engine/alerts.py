@@ -58,11 +58,16 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     )
 
 
+def standing(alerts: DataFrame) -> DataFrame:
+    """Keeps the alerts that no correction took back (rule E1)."""
+    return alerts.where(F.col("retracted_by").isNull())
+
+
 def episodes(alerts: DataFrame) -> DataFrame:
     """Sums alerts up by episode.
 
     Args:
-        alerts: Rows of the table alerts.
+        alerts: Rows of the table alerts; `standing` leaves out those that were taken back.
 
     Returns:
         `rule`, `key`, `episode_start`, `episode_end` (the end of its last window), `alerts`

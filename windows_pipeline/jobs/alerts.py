@@ -10,19 +10,23 @@ from operator import and_
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import RuleSql, broken_rules, with_episodes
+from windows_pipeline.engine.alerts import RuleSql, broken_rules, standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.sliding import reach_ms, sliding_windows
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
 from windows_pipeline.jobs.arrivals import Arrivals
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.invariants import alerts_checks
+from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
+from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
+
+PLACE = ("unit", "rule", "key", "window_start", "window_end")
+"""The columns that name a standing alert."""
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -50,10 +54,15 @@ class AlertsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of alerts."""
         columns = self.windows.result_columns(self.pipeline.source)
-        return alerts_checks(self.windows.alerts, columns)
+        return [*alerts_checks(self.windows.alerts, columns), *alerts_history_checks()]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Raises the days' alerts; an episode's beginning may lie before them."""
+        """Raises the days' alerts; an episode's beginning may lie before them.
+
+        Raises:
+            CorrectionUnfinishedError: A correction of these windows is not finished.
+        """
+        self.refuse_while_correcting(spark)
         final = self.own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
@@ -62,7 +71,9 @@ class AlertsJob(WindowsJob):
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
         joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
-        return Stage([StagedTable(table, joined)], [raised, joined])
+        nothing = F.lit(None).cast("bigint")
+        first = joined.withColumns({"correction": nothing, "retracted_by": nothing})
+        return Stage([StagedTable(table, first)], [raised, joined])
 
     @property
     def rules(self) -> dict[str, RuleSql]:
@@ -130,8 +141,8 @@ class AlertsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The alerts, and whether each one's window is final as the alert has it."""
-        (alerts,) = rows
+        """The alerts, whether each one's window is final as it has it, and what was published."""
+        alerts = standing(rows[0])
         final = self.own.final_windows.read(spark).where(in_units(days))
         same = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("is_final", F.lit(True))
@@ -146,8 +157,35 @@ class AlertsJob(WindowsJob):
                 "previous_episode": F.lag("episode_start").over(before),
             }
         )
-        return [Batch("alerts", beside, beside, self.checks)]
+        rules, history = self.checks[:-1], self.checks[-1:]
+        changes = self._changes(spark, days, rows[0])
+        return [
+            Batch("alerts", beside, beside, rules),
+            Batch("alerts_history", changes, changes, history),
+        ]
+
+    def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
+        """The alerts of units that came out differently, with how often each side has them."""
+        sides = self._sides(spark, days, alerts)
+        in_doubt = units_that_differ({name: sides[name] for name in ("alerts", "published")}, ())
+        doubtful = F.col("unit").isin(*in_doubt) if in_doubt else F.lit(False)
+        had = F.col("in_published") + F.col("in_retracted")
+        counted = counted_alike({name: rows.where(doubtful) for name, rows in sides.items()}, PLACE)
+        return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("unit")))
+
+    def _sides(
+        self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
+    ) -> dict[str, DataFrame]:
+        """The alerts that are judged, and those that are published, standing and taken back."""
+        published = self.own.alerts.read(spark).where(in_units(days))
+        sides = {
+            "alerts": standing(alerts),
+            "published": standing(published),
+            "retracted": published.where(F.col("retracted_by").isNotNull()),
+        }
+        return {name: rows.drop("correction", "retracted_by") for name, rows in sides.items()}
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes alerts."""
-        return publish_in_order(days, stage.tables)
+        """Writes the alerts of units that have none; the checks say that the others stand."""
+        (alerts,) = stage.tables
+        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days)}

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
@@ -88,6 +89,9 @@ def _anew(
     said(f"{name}: emptied; computing {len(days)} days anew")
     for table in job.tables:
         table.replace_by_empty(spark)
+    if isinstance(job, FinalWindowsJob):
+        job.own.corrections.replace_by_empty(spark)
+        forget_corrections(spark, job.own.corrections)
     result = run_job(job, spark, days)
     if result.published:
         for table in job.tables:

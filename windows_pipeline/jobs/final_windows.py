@@ -1,4 +1,4 @@
-"""Publishes the windows that each unit closed: results that never change (rule E1)."""
+"""Publishes the windows that each unit closed: only corrections change them (rule E1)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.jobs.arrivals import units_frame
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import CLOSED_BY_UNIT, final_windows_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.differences import with_differences
 
-_PLACE = ("unit", "key", "window_start", "window_end")
+PLACE = ("unit", "key", "window_start", "window_end")
+"""The columns that name a final window."""
 
 
 class FinalWindowsJob(WindowsJob):
@@ -46,7 +48,13 @@ class FinalWindowsJob(WindowsJob):
         return until_window_closes(keyed).select(*columns)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Takes the closed windows of the days."""
+        """Takes the closed windows of the days.
+
+        Raises:
+            CorrectionUnfinishedError: A correction of these windows is not finished.
+        """
+        self.refuse_while_correcting(spark)
+        self.own.corrections.create_if_missing(spark)
         closed = kept(self._closed(spark, days))
         return Stage([StagedTable(self.own.final_windows, closed)], [closed])
 
@@ -59,33 +67,62 @@ class FinalWindowsJob(WindowsJob):
     ) -> list[Batch]:
         """The windows beside their close times, and those that went, changed or came anew.
 
+        What was published is taken as the corrections of it say that it is.
+
         Of the units whose sides differ in their checksums, where a window lies outside the
         unit's close times, or where one is there twice: in the others no check can fail.
         """
-        (final,) = rows
+        final = rows[0]
+        corrections = self._corrections(spark, days, rows)
         units = units_frame(spark, self.arrivals(log), days)
         closings = F.broadcast(units.select("unit", "close_before_ms", "close_after_ms"))
         sides = {
             "final": final,
-            "published": self.own.final_windows.read(spark).where(in_units(days)),
+            "published": with_differences(
+                self._published(spark, days), newest_corrections(corrections), PLACE
+            ),
             "closed": self._closed(spark, days),
         }
         differing = units_that_differ(sides, required=["final", "closed"])
         in_doubt = differing | _misplaced(final, closings) | _repeated(final)
+        sides["before"] = corrections.select(*PLACE, "old.*")
         doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
         same_end = Window.partitionBy("key", "window_end")
-        alike = _with_end_ms(counted_alike(doubtful, _PLACE)).withColumns(
+        had = F.col("in_published") + F.col("in_before")
+        alike = _with_end_ms(counted_alike(doubtful, PLACE)).withColumns(
             {
                 "window_start_ms": F.unix_millis("window_start"),
                 "times_final": F.sum("in_final").over(same_end),
+                "unit_had": F.sum(had).over(Window.partitionBy("unit")),
             }
         )
         judged = alike.join(closings, "unit")
         return [Batch("final_windows", judged, judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes final_windows."""
-        return publish_in_order(days, stage.tables)
+        """Writes final_windows of units that have none; the checks say that the others stand."""
+        (final,) = stage.tables
+        return {final.table.name: final.table.publish_new(final.rows, days)}
+
+    def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        """The final windows that stood before the job."""
+        return self.own.final_windows.read(spark).where(in_units(days))
+
+    def _corrections(
+        self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
+    ) -> DataFrame:
+        """The corrections that the judged rows must agree with."""
+        table = self.own.corrections
+        if not table.exists(spark):
+            return spark.createDataFrame([], table.schema)
+        return table.read(spark).where(in_units(days))
+
+
+def newest_corrections(corrections: DataFrame) -> DataFrame:
+    """The last thing that happened to each corrected window: its place and `new`."""
+    # In a struct: max_by would pass over a null.
+    new = F.max_by(F.struct("new"), "correction").getField("new")
+    return corrections.groupBy(*PLACE).agg(new.alias("new"))
 
 
 def _with_end_ms(rows: DataFrame) -> DataFrame:

@@ -40,7 +40,12 @@ class KeyedWindowsJob(WindowsJob):
         return [*window_checks(self.windows), *accounting_checks()]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Computes the days' windows from raw_events alone."""
+        """Computes the days' windows from raw_events alone.
+
+        Raises:
+            CorrectionUnfinishedError: A correction of these windows is not finished.
+        """
+        self.refuse_while_correcting(spark)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)

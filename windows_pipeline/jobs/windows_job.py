@@ -11,6 +11,10 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, day_facts
+from windows_pipeline.jobs.correction_marker import (
+    CorrectionUnfinishedError,
+    unfinished_correction,
+)
 from windows_pipeline.jobs.job import Facts, RowCounts, rows_by_unit
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
@@ -40,6 +44,16 @@ class WindowsJob:
     def own(self) -> WindowTables:
         """The tables of the definition."""
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+
+    def refuse_while_correcting(self, spark: SparkSession) -> None:
+        """Lets nothing be written while a correction of these windows is not finished.
+
+        Raises:
+            CorrectionUnfinishedError: One is not.
+        """
+        unfinished = unfinished_correction(spark, self.own.corrections)
+        if unfinished is not None:
+            raise CorrectionUnfinishedError(self.own.corrections, unfinished)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""

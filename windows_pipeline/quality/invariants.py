@@ -106,7 +106,8 @@ def final_windows_checks() -> list[Check]:
     """Checks of final windows; a row a distinct window, with how often each side has it.
 
     The sides: the rows judged (`in_final`), what is published (`in_published`), and the
-    closed keyed windows (`in_closed`). `times_final`: how often its key and end are final.
+    closed keyed windows (`in_closed`). `times_final`: how often its key and end are final;
+    `unit_had`: how many windows its unit has had, also before corrections.
     """
     return [
         Check(
@@ -123,15 +124,16 @@ def final_windows_checks() -> list[Check]:
         ),
         Check(
             "final_never_changed",
-            "A window that was published as final stands as it was (rule E1). Where raw records "
-            "were changed on purpose, rebuild: windows-pipeline rebuild",
-            "in_published > in_final",
+            "The final windows of a unit that was published stand as they were, or as their "
+            "newest correction has them (rule E1). Where raw records were changed on purpose: "
+            "windows-pipeline correct PIPELINE --from DAY --cause TEXT",
+            "in_published <> in_final AND unit_had > 0",
         ),
     ]
 
 
 def alerts_checks(rules: dict[str, Rule], columns: dict[str, str]) -> list[Check]:
-    """Checks of alerts; a row an alert, whether its window is final, and the alert before it."""
+    """Checks of standing alerts; a row an alert, whether its window is final, the one before."""
     broken = " OR ".join(
         f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in rules.items()
     )
@@ -146,5 +148,22 @@ def alerts_checks(rules: dict[str, Rule], columns: dict[str, str]) -> list[Check
             "Overlapping alerts of one key and rule are one episode, others are not (rule E5)",
             "episode_start > window_start OR (previous_end IS NOT NULL AND "
             "(window_start <= previous_end) <> (episode_start = previous_episode))",
+        ),
+    ]
+
+
+def alerts_history_checks() -> list[Check]:
+    """Checks of alerts against what was published; a row a distinct alert with side counts.
+
+    The sides: the rows judged (`in_alerts`) and what is published (`in_published`).
+    `unit_had`: how many alerts its unit has had, also such as were taken back.
+    """
+    return [
+        Check(
+            "alerts_never_changed",
+            "The alerts of a unit that was published stand as they were; a correction takes "
+            "them back and raises others, and deletes none (rules E1, E5). Where raw records "
+            "were changed on purpose: windows-pipeline correct PIPELINE --from DAY --cause TEXT",
+            "in_published <> in_alerts AND unit_had > 0",
         ),
     ]

@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
@@ -44,6 +45,7 @@ def run_stream(
         on_batch: Is told of each micro-batch.
 
     Raises:
+        CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         StreamBehindError: The checkpoint is not that of these tables.
@@ -51,6 +53,8 @@ def run_stream(
     """
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark)
+    for name in pipeline.windows:
+        AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
     of_topic = _of_topic(spark, pipeline)
     records, landed = open_stream(spark, pipeline, settings)
     batches = _Batches(spark, pipeline, settings, landed, on_batch)

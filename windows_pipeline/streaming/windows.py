@@ -10,7 +10,7 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import with_episodes
+from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.sliding import is_late, is_uncovered, reach_ms, sliding_windows
@@ -159,7 +159,7 @@ class BatchWindows:
         job, before_ms = self.job, self._closing.before_ms
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
-        earlier = job.own.alerts.read(closed.sparkSession)
+        earlier = standing(job.own.alerts.read(closed.sparkSession))
         overlaps_from_ms = before_ms - job.windows.spec.time_difference_ms
         if before_ms > NEVER_MS:
             from_instant = F.timestamp_millis(F.lit(overlaps_from_ms))
@@ -167,7 +167,9 @@ class BatchWindows:
         is_earlier = F.unix_millis("window_end") < F.lit(before_ms)
         unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*unknown.columns)
-        return with_episodes(unknown.unionByName(known)).where(~is_earlier)
+        nothing = F.lit(None).cast("bigint")
+        joined = with_episodes(unknown.unionByName(known)).where(~is_earlier)
+        return joined.withColumns({"correction": nothing, "retracted_by": nothing})
 
 
 def _task(table: Table, rows: DataFrame, batch: int) -> Callable[[], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import types as T
 
@@ -28,7 +28,14 @@ class WindowTables:
     keyed_windows: Table
     late_records: Table
     final_windows: Table
+    corrections: Table
     alerts: Table
+
+    def before_correction(self) -> WindowTables:
+        """The same tables, which may hold rows of another grace."""
+        return WindowTables(
+            *(replace(table, grace_may_differ=True) for table in vars(self).values())
+        )
 
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
@@ -70,7 +77,9 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     """The tables of a named window definition of a pipeline."""
     windows = pipeline.windows[windows_name]
 
-    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
+    def table(
+        name: str, row: str, schema: T.StructType, *sorted_by: str, change_feed: bool = False
+    ) -> Table:
         return Table(
             f"{pipeline.name}/{windows_name}/{name}",
             row,
@@ -78,6 +87,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             schema,
             sorted_by,
             table_definition(pipeline, windows_name, name),
+            change_feed,
         )
 
     source = pipeline.source
@@ -97,18 +107,28 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
         ),
         table(
             "final_windows",
-            "A window that the unit closed; it never changes.",
+            "A window that the unit closed; it never changes but by a correction.",
             schemas.final_windows(source, windows),
+            "window_end",
+            "key",
+            change_feed=True,
+        ),
+        table(
+            "corrections",
+            "A final window that a correction changed, took back or added, with the cause.",
+            schemas.corrections(source, windows),
+            "correction",
             "window_end",
             "key",
         ),
         table(
             "alerts",
-            "A rule that a final window broke, with its episode.",
+            "A rule that a final window broke, with its episode; taken back, it stays.",
             schemas.alerts(source, windows),
             "window_end",
             "rule",
             "key",
+            change_feed=True,
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -12,7 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.config.definition import definition_changes, definition_digest
+from windows_pipeline.config.definition import (
+    definition_changes,
+    definition_digest,
+    only_grace_differs,
+)
 
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
@@ -21,6 +25,7 @@ _DIGEST = "windows_pipeline.digest"
 """The table property that holds the definition's digest: what is compared."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Where Delta tells the version that the session's last write made."""
+_CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _REBUILDING = "windows_pipeline.rebuilding"
@@ -46,6 +51,8 @@ class Table:
         schema: Its columns; `unit` is one.
         sorted_by: How rows are sorted in a file, for pruning by file statistics.
         definition: The part of the pipeline's definition that its rows follow.
+        change_feed: Whether Delta keeps its change data feed, from its creation on.
+        grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
     """
 
     name: str
@@ -54,6 +61,8 @@ class Table:
     schema: T.StructType
     sorted_by: tuple[str, ...]
     definition: dict[str, str]
+    change_feed: bool = False
+    grace_may_differ: bool = False
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
@@ -62,6 +71,16 @@ class Table:
     def read(self, spark: SparkSession) -> DataFrame:
         """Its rows as they stand; `require` says first whether they can be read."""
         return spark.read.format("delta").load(self.location)
+
+    def read_version(self, spark: SparkSession, version: int) -> DataFrame:
+        """Its rows as they stood in a version."""
+        of_version = spark.read.format("delta").option("versionAsOf", version)
+        return of_version.load(self.location)
+
+    def version(self, spark: SparkSession) -> int:
+        """Its newest version."""
+        history = DeltaTable.forPath(spark, self.location).history(1)
+        return int(history.select("version").collect()[0][0])
 
     def require(self, spark: SparkSession) -> None:
         """Refuses a table that is not there, or follows another definition.
@@ -93,6 +112,7 @@ class Table:
                 .comment(self.description)
                 .property(_DEFINITION, self._definition_text())
                 .property(_DIGEST, definition_digest(self.definition))
+                .property(_CHANGE_FEED, str(self.change_feed).lower())
                 .execute()
             )
 
@@ -104,8 +124,7 @@ class Table:
         if not self.exists(spark):
             self.create_if_missing(spark)
             return
-        path = _sql_path(self.location)
-        spark.sql(f"ALTER TABLE {path} SET TBLPROPERTIES ('{_REBUILDING}' = 'true')")
+        self.set_properties(spark, {_REBUILDING: "true"})
         (
             spark.createDataFrame([], self.schema)
             .write.format("delta")
@@ -114,38 +133,76 @@ class Table:
             .partitionBy("unit")
             .save(self.location)
         )
-        # A definition holds rules' text: its quotes are escaped.
-        text = self._definition_text().replace("\\", "\\\\").replace("'", "\\'")
-        spark.sql(
-            f"ALTER TABLE {path} SET TBLPROPERTIES ('{_DEFINITION}' = '{text}', "
-            f"'{_DIGEST}' = '{definition_digest(self.definition)}')"
-        )
+        self.adopt_definition(spark)
+
+    def adopt_definition(self, spark: SparkSession) -> None:
+        """Says that its rows follow this definition now."""
+        digest = definition_digest(self.definition)
+        self.set_properties(spark, {_DEFINITION: self._definition_text(), _DIGEST: digest})
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Says that an emptied table was filled again."""
-        path = _sql_path(self.location)
-        spark.sql(f"ALTER TABLE {path} UNSET TBLPROPERTIES IF EXISTS ('{_REBUILDING}')")
+        self.unset_properties(spark, _REBUILDING)
+
+    def properties(self, spark: SparkSession) -> dict[str, str]:
+        """Its properties; quick, but Spark blanks out values that look like secrets.
+
+        (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
+        """
+        rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
+        return {row["key"]: row["value"] for row in rows}
+
+    def texts(self, spark: SparkSession) -> dict[str, str]:
+        """Its properties, each as it was set; slower."""
+        detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
+        found: dict[str, str] = detail[0][0]
+        return found
+
+    def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
+        """Sets properties, all at once."""
+        listed = ", ".join(f"'{name}' = '{_quoted(text)}'" for name, text in properties.items())
+        spark.sql(f"ALTER TABLE {self._sql_path} SET TBLPROPERTIES ({listed})")
+
+    def unset_properties(self, spark: SparkSession, *names: str) -> None:
+        """Takes properties away, all at once, where they are set."""
+        listed = ", ".join(f"'{name}'" for name in names)
+        spark.sql(f"ALTER TABLE {self._sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
+
+    @property
+    def _sql_path(self) -> str:
+        escaped = self.location.replace("`", "``")
+        return f"delta.`{escaped}`"
 
     def is_stale(self, spark: SparkSession) -> bool:
         """Whether it is there and follows another definition, or was emptied and not filled."""
         if not self.exists(spark):
             return False
-        properties = _properties(spark, self.location)
-        other = properties.get(_DIGEST) != definition_digest(self.definition)
-        return other or _REBUILDING in properties
+        return not self.follows_definition(spark) or _REBUILDING in self.properties(spark)
+
+    def follows_definition(self, spark: SparkSession) -> bool:
+        """Whether its rows follow this definition."""
+        return self.properties(spark).get(_DIGEST) == definition_digest(self.definition)
 
     def _definition_text(self) -> str:
         return json.dumps(self.definition, sort_keys=True)
 
     def _require_definition(self, spark: SparkSession) -> None:
-        if _properties(spark, self.location).get(_DIGEST) == definition_digest(self.definition):
+        if self.follows_definition(spark):
             return
-        stored = _stored_definition(spark, self.location)
+        stored = json.loads(self.texts(spark).get(_DEFINITION, "{}"))
+        only_grace = only_grace_differs(stored, self.definition)
+        if only_grace and self.grace_may_differ:
+            return
         changes = "; ".join(definition_changes(stored, self.definition))
         pipeline = self.name.split("/", 1)[0]
+        correct = (
+            ", or keep what was published and list what becomes of it: "
+            f"windows-pipeline correct {pipeline} --from DAY --cause TEXT"
+        )
         raise DefinitionChangedError(
             f"{self.name} holds rows of another definition: {changes}. Put the definition back, "
             f"or rebuild what depends on it: windows-pipeline rebuild {pipeline}"
+            f"{correct if only_grace else ''}"
         )
 
     def publish(self, rows: DataFrame, days: Sequence[date]) -> int:
@@ -154,6 +211,30 @@ class Table:
         Args:
             rows: The table's columns; only rows of these units.
             days: The units; those without a row become empty.
+        """
+        return self.replace(rows, units_sql(days))
+
+    def publish_new(self, rows: DataFrame, days: Sequence[date]) -> int:
+        """The same, of units that have no rows so far: those that have stay untouched.
+
+        So the change data feed tells of first results and of corrections, and of no repetition.
+        """
+        spark = rows.sparkSession
+        there = self.units(spark, days)
+        new = [day for day in days if day not in there]
+        return self.publish(rows.where(in_units(new)), new) if new else self.version(spark)
+
+    def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
+        """Which of the given units have rows."""
+        found = self.read(spark).where(in_units(days)).select("unit").distinct().collect()
+        return {row.unit for row in found}
+
+    def replace(self, rows: DataFrame, where: str) -> int:
+        """Replaces the rows that meet a condition, in one transaction; returns the version.
+
+        Args:
+            rows: The table's columns; only rows that meet it.
+            where: The condition, as SQL over the table's columns.
         """
         spark = rows.sparkSession
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
@@ -164,7 +245,7 @@ class Table:
             .sortWithinPartitions("unit", *self.sorted_by)
             .write.format("delta")
             .mode("overwrite")
-            .option("replaceWhere", units_sql(days))
+            .option("replaceWhere", where)
             .save(self.location)
         )
         return int(str(spark.conf.get(_LAST_COMMIT)))
@@ -194,25 +275,9 @@ class Table:
         DeltaTable.forPath(spark, self.location).delete(in_units(days))
 
 
-def _sql_path(location: str) -> str:
-    escaped = location.replace("`", "``")
-    return f"delta.`{escaped}`"
-
-
-def _properties(spark: SparkSession, location: str) -> dict[str, str]:
-    """The table's properties; quick, but Spark blanks out values that look like secrets.
-
-    (It takes a pipeline's `hourly` for a URL, so the definition cannot be read this way.)
-    """
-    rows = spark.sql(f"SHOW TBLPROPERTIES {_sql_path(location)}").collect()
-    return {row["key"]: row["value"] for row in rows}
-
-
-def _stored_definition(spark: SparkSession, location: str) -> dict[str, str]:
-    """The definition that a table was made with; empty where it names none."""
-    detail = DeltaTable.forPath(spark, location).detail().select("properties").collect()
-    stored: dict[str, str] = json.loads(detail[0][0].get(_DEFINITION, "{}"))
-    return stored
+def _quoted(text: str) -> str:
+    """Fit to stand between quotes: a rule's text, or a cause, may hold some."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def in_units(days: Sequence[date]) -> Column:

@@ -117,8 +117,26 @@ def final_windows(source: Source, windows: Windows) -> T.StructType:
     return _schema([_UNIT, _key(source), *_BOUNDS, *_aggregates(source, windows)])
 
 
+def corrections(source: Source, windows: Windows) -> T.StructType:
+    """What became of a final window that had been published."""
+    schema = _schema(
+        [
+            _Column("correction", "bigint", "its number: 1, 2, ... by windows"),
+            _UNIT,
+            _key(source),
+            *_BOUNDS[:2],
+            _Column("what", "string", "changed, retracted or added"),
+            _Column("cause", "string", "why, in the words of whoever corrected"),
+        ]
+    )
+    results = _schema([*_BOUNDS[2:], *_aggregates(source, windows)])
+    schema.add("old", results, True, {"comment": "what was published; null where added"})
+    schema.add("new", results, True, {"comment": "what is so now; null where retracted"})
+    return schema
+
+
 def alerts(source: Source, windows: Windows) -> T.StructType:
-    """A rule that a final window broke."""
+    """A rule that a final window broke; it stands while `retracted_by` is null."""
     return _schema(
         [
             _UNIT,
@@ -128,6 +146,8 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             *_aggregates(source, windows),
             _Column("severity", "double", "how bad, by the rule's own measure"),
             _Column("episode_start", "timestamp", "start of the first window of its episode"),
+            _Column("correction", "bigint", "correction that raised it; null: first published"),
+            _Column("retracted_by", "bigint", "correction that took it back; null: it stands"),
         ]
     )
 

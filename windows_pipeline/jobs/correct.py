@@ -1,0 +1,240 @@
+"""Corrects what was published where history has changed (rule E1): never silently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction_jobs import (
+    AlertsCorrection,
+    FinalWindowsCorrection,
+    KeyedWindowsCorrection,
+)
+from windows_pipeline.jobs.correction_marker import (
+    Correction,
+    CorrectionUnfinishedError,
+    finished_number,
+    mark_begun,
+    mark_finished,
+    mark_needless,
+    unfinished_correction,
+)
+from windows_pipeline.jobs.job import JobResult, run_job
+from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import WindowTables, window_tables
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What a correction did to a unit.
+
+    Attributes:
+        windows: Final windows by what became of them: `changed`, `retracted`, `added`.
+        alerts_retracted: How many alerts were taken back.
+        alerts_raised: How many were raised.
+    """
+
+    windows: dict[str, int]
+    alerts_retracted: int
+    alerts_raised: int
+
+    def __str__(self) -> str:
+        """The same in a few words."""
+        windows = [f"{self.windows.get(what, 0):,} {what}" for what in _WHAT]
+        return (
+            f"windows: {', '.join(windows)}; "
+            f"alerts: {self.alerts_retracted:,} retracted, {self.alerts_raised:,} raised"
+        )
+
+
+@dataclass(frozen=True)
+class CorrectionResult:
+    """What became of a correction.
+
+    Attributes:
+        number: Its number; None where nothing differed from what was published, or where it
+            was not published.
+        published: Whether every blocking check passed; otherwise it is not finished, and the
+            same command goes on with it.
+        results: The jobs' results, by the name of their first table, in order.
+        units: What it did, by unit; units in which nothing differed are left out.
+    """
+
+    number: int | None
+    published: bool
+    results: list[tuple[str, JobResult]]
+    units: dict[date, Corrected]
+
+
+_WHAT = ("changed", "retracted", "added")
+
+
+def correct(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    windows_name: str,
+    settings: Settings,
+    first: date,
+    last: date | None,
+    cause: str,
+    said: Callable[[str], None] = lambda _: None,
+) -> CorrectionResult:
+    """Computes published units anew from raw_events and changes what comes out differently.
+
+    Each final window that differs gets a row in `corrections`; alerts that no longer hold are
+    taken back, not deleted. Where the pipeline's grace was changed, every published unit is
+    computed anew, and the tables follow the new grace from the end on. Killed anywhere and run
+    again with the same arguments, it ends in the same tables, with one number.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline as it is now.
+        windows_name: The windows whose results are corrected.
+        settings: Where the tables lie.
+        first: The first unit to compute anew.
+        last: The last one; the last published one if None.
+        cause: Why; stands in each row of `corrections`.
+        said: Is told what is about to happen.
+
+    Raises:
+        ValueError: No cause, or days that are not there.
+        CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
+        TableMissingError: Nothing was published yet.
+        DefinitionChangedError: More than the grace was changed.
+    """
+    if not cause.strip():
+        raise ValueError(f"cause: {cause!r}; say why what was published is corrected")
+    own = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
+    for table in (own.keyed_windows, own.late_records, own.final_windows):
+        table.require(spark)
+    for table in (own.corrections, own.alerts):
+        table.create_if_missing(spark)
+    grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
+    job = KeyedWindowsJob(pipeline, windows_name, settings)
+    days = _days(spark, job, own, None if grace_changed else first, last)
+    correction = _begin(spark, own, days, cause)
+    said(
+        f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
+        f"{', as the grace was changed' if grace_changed else ''}"
+    )
+    results: list[tuple[str, JobResult]] = []
+    for step in correction_jobs(pipeline, windows_name, settings, correction):
+        result = run_job(step, spark, days)
+        results.append((step.tables[0].name, result))
+        if not result.published:
+            return CorrectionResult(None, published=False, results=results, units={})
+    units = finish_correction(spark, own, correction)
+    return CorrectionResult(correction.number if units else None, True, results, units)
+
+
+def correction_jobs(
+    pipeline: Pipeline, windows_name: str, settings: Settings, correction: Correction
+) -> list[KeyedWindowsCorrection | FinalWindowsCorrection | AlertsCorrection]:
+    """The jobs of a correction, in order."""
+    of_windows = (pipeline, windows_name, settings, correction)
+    return [
+        KeyedWindowsCorrection(*of_windows),
+        FinalWindowsCorrection(*of_windows),
+        AlertsCorrection(*of_windows),
+    ]
+
+
+def finish_correction(
+    spark: SparkSession, own: WindowTables, correction: Correction
+) -> dict[date, Corrected]:
+    """Has the tables follow the definition and says that all is written; returns what was done."""
+    for table in vars(own).values():
+        if not table.follows_definition(spark):
+            table.adopt_definition(spark)
+    units = corrected_units(spark, own, correction.number)
+    if units:
+        mark_finished(spark, own.corrections, correction)
+    else:
+        mark_needless(spark, own.corrections)
+    return units
+
+
+def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict[date, Corrected]:
+    """What a correction did, by unit."""
+    listed = own.corrections.read(spark).where(F.col("correction") == number)
+    alerts = own.alerts.read(spark)
+    retracted = alerts.where(F.col("retracted_by") == number)
+    raised = alerts.where(F.col("correction") == number)
+    counts: dict[date, dict[str, int]] = {}
+    for what, rows in (("", listed), ("back", retracted), ("raised", raised)):
+        kind = F.col("what") if not what else F.lit(what)
+        for row in _counted(rows.select("unit", kind.alias("what"))):
+            counts.setdefault(row[0], {})[row[1]] = row[2]
+    return {
+        unit: Corrected(
+            {what: of_unit[what] for what in _WHAT if what in of_unit},
+            of_unit.get("back", 0),
+            of_unit.get("raised", 0),
+        )
+        for unit, of_unit in sorted(counts.items())
+    }
+
+
+def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
+    return [tuple(row) for row in rows.groupBy("unit", "what").count().collect()]
+
+
+def _begin(spark: SparkSession, own: WindowTables, days: list[date], cause: str) -> Correction:
+    """Takes up the correction that was stopped, or begins one."""
+    unfinished = unfinished_correction(spark, own.corrections)
+    if unfinished is not None:
+        asked = (days[0], days[-1], cause)
+        if asked != (unfinished.first, unfinished.last, unfinished.cause):
+            raise CorrectionUnfinishedError(own.corrections, unfinished)
+        return unfinished
+    correction = Correction(
+        finished_number(spark, own.corrections) + 1,
+        days[0],
+        days[-1],
+        cause,
+        own.final_windows.version(spark),
+        own.alerts.version(spark),
+    )
+    mark_begun(spark, own.corrections, correction)
+    return correction
+
+
+def _days(
+    spark: SparkSession,
+    job: KeyedWindowsJob,
+    own: WindowTables,
+    first: date | None,
+    last: date | None,
+) -> list[date]:
+    """The days to compute anew; from the first published one where none is said."""
+    published = own.keyed_windows.read(spark).select("unit")
+    for table in (own.final_windows, own.late_records):
+        published = published.unionByName(table.read(spark).select("unit"))
+    bounds = published.agg(F.min("unit"), F.max("unit")).collect()[0]
+    earliest, latest = bounds
+    if earliest is None:
+        raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
+    unfinished = unfinished_correction(spark, own.corrections)
+    if unfinished is not None:  # its first steps may have left its outer days without rows
+        earliest, latest = min(earliest, unfinished.first), max(latest, unfinished.last)
+    start = first or earliest
+    end = last if first and last else latest
+    if start < job.pipeline.partitions.start or end < start or end > latest:
+        raise ValueError(
+            f"from {start} to {end}: {own.final_windows.name} has published days from "
+            f"{earliest} to {latest}; take the first day that changed, and a later one or none"
+        )
+    days = [start + timedelta(days=number) for number in range((end - start).days + 1)]
+    arrivals = job.arrivals(job.arrived(spark))
+    if len(arrivals.units(days)) < len(days):
+        raise ValueError(
+            f"from {start} to {end}: the raw day {arrivals.next_day} is missing, and nothing "
+            "closes past it; materialize raw_events of that day first"
+        )
+    return days
