@@ -13,6 +13,7 @@ from assets.keyed_windows import keyed_windows
 from assets.maintenance import maintenance_job, weekly_schedule
 from assets.raw_events import raw_events
 from assets.schedules import all_assets_job, newest_day_schedule
+from assets.stream import every_ten_minutes, stream_assets
 from resources.spark import spark_resource
 from windows_pipeline.config import Pipeline, load_pipelines
 from windows_pipeline.settings import Settings, load_settings
@@ -31,7 +32,9 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             schedule
             for pipeline in pipelines
             for schedule in (
-                newest_day_schedule(pipeline, jobs[pipeline.name], settings),
+                newest_day_schedule(pipeline, jobs[pipeline.name], settings)
+                if pipeline.source.is_landed
+                else every_ten_minutes(pipeline, jobs[pipeline.name]),
                 weekly_schedule(pipeline, upkeep[pipeline.name]),
             )
         ],
@@ -42,6 +45,8 @@ def build_definitions(settings: Settings) -> dg.Definitions:
 
 
 def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    if not pipeline.source.is_landed:
+        return [stream_assets(pipeline, settings)]
     made: list[dg.AssetsDefinition | dg.AssetSpec] = [raw_events(pipeline, settings)]
     for name in pipeline.windows:
         made += [

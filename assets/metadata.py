@@ -17,7 +17,7 @@ Metadata = dict[str, dg.MetadataValue]
 def table_metadata(table: Table, result: JobResult) -> Metadata:
     """What all days of a run have in common: schema, place, version, rows of the run."""
     return {
-        "dagster/column_schema": _column_schema(table.schema),
+        "dagster/column_schema": column_schema(table.schema),
         "dagster/uri": dg.MetadataValue.text(table.location),
         "delta_version": dg.MetadataValue.int(result.versions[table.name]),
         "rows_of_run": dg.MetadataValue.int(sum(result.rows[table.name].values())),
@@ -50,7 +50,8 @@ def check_metadata(result: CheckResult) -> Metadata:
     return metadata
 
 
-def _column_schema(schema: T.StructType) -> dg.MetadataValue:
+def column_schema(schema: T.StructType) -> dg.MetadataValue:
+    """The columns of a table, with their comments."""
     columns = [
         dg.TableColumn(
             field.name, field.dataType.simpleString(), description=field.metadata.get("comment")

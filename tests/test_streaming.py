@@ -8,15 +8,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import yaml
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from definitions import build_definitions
 from engine_runs import sample
 from kafka_broker import KafkaBroker, Record
 from oracle import SlidingDefinition, final_windows, late_records
-from pipeline_runs import DAYS, SHORT_GRACE, Project, day
+from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
 from strategies import Arrivals, arrivals
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
@@ -149,11 +151,15 @@ def declared_pipeline(
             "sums": {"kind": "sliding", **window, "aggregates": {"total": "sum(whole)"}},
         },
     }
-    file = folder / "numbers.yaml"
+    file = folder / "pipelines" / "numbers.yaml"
+    file.parent.mkdir()
     file.write_text(yaml.safe_dump(text))
-    return load_pipeline(file), settings.model_copy(
-        update={"warehouse": str(folder / "warehouse"), "landing": str(folder)}
-    )
+    places = {
+        "warehouse": str(folder / "warehouse"),
+        "landing": str(folder),
+        "pipelines": file.parent,
+    }
+    return load_pipeline(file), settings.model_copy(update=places)
 
 
 def drawn_case() -> Arrivals:
@@ -234,16 +240,33 @@ def _json(key: str | None, ms: int, whole: object) -> str:
     return json.dumps({"k": key, "ms": ms, "whole": whole})
 
 
+def add_rows(spark: SparkSession, table: Path, rows: list[tuple[str | None, int, int]]) -> None:
+    frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
+    frame.write.format("delta").mode("append").save(str(table))
+
+
 def test_a_delta_table_and_a_checkpoint_that_is_gone(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     window = {"time_difference": "10 ms", "grace": "0 ms"}
     source = {"format": "delta", "path": "table"}
     pipeline, own = declared_pipeline(tmp_path, settings, source, window)
-    for rows in ([("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]):
-        frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
-        frame.write.format("delta").mode("append").save(str(tmp_path / "table"))
-        run_stream(spark, pipeline, own)
+    first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
+    add_rows(spark, tmp_path / "table", first)
+    run_stream(spark, pipeline, own)
+    add_rows(spark, tmp_path / "table", second)
+    # As a Dagster run, which looks at the tables with every check.
+    job = build_definitions(own).resolve_job_def("numbers_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        ran = job.execute_in_process(instance=instance)
+    assert failed_checks(ran) == set()
+    (raw,) = [
+        event.step_materialization_data.materialization.metadata
+        for event in ran.all_events
+        if event.is_step_materialization and event.asset_key.path[-1] == "raw_events"
+    ]
+    counted = [raw[name].value for name in ("micro_batches", "accepted", "rejected")]
+    assert counted == [1, 1, 1]
     tables = window_tables(pipeline, "sums", own.warehouse)
     found = tables.keyed_windows.read(spark).select(
         "batch", F.unix_millis("window_end"), "total", "closed"
@@ -270,14 +293,14 @@ def test_a_hole_in_a_topic_is_told(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
     """Rule A6: lost offsets are an error that says which, until they are allowed."""
-    broker.create_topic("holes", 1)
-    kafka = {"servers": broker.servers, "topic": "holes"}
+    broker.create_topic("lost", 1)
+    kafka = {"servers": broker.servers, "topic": "lost"}
     window = {"time_difference": "10 ms", "grace": "0 ms"}
     source = {"format": "kafka", "kafka": kafka}
     pipeline, own = declared_pipeline(tmp_path, settings, source, window)
-    broker.send("holes", [(0, None, _json("a", ms, 1), 0) for ms in (1, 2, 3)])
+    broker.send("lost", [(0, None, _json("a", ms, 1), 0) for ms in (1, 2, 3)])
     run_stream(spark, pipeline, own)
-    broker.send("holes", [(0, None, _json("a", ms, 1), 0) for ms in (4, 5, 6)])
-    broker.delete_records("holes", 0, 5)
+    broker.send("lost", [(0, None, _json("a", ms, 1), 0) for ms in (4, 5, 6)])
+    broker.delete_records("lost", 0, 5)
     with pytest.raises(KafkaDataLostError, match="partition 0"):
         run_stream(spark, pipeline, own)

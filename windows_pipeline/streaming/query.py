@@ -15,7 +15,12 @@ from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
 from windows_pipeline.streaming.sources import Landed, open_stream, topic_of
-from windows_pipeline.streaming.standing import Standing, read_standing
+from windows_pipeline.streaming.standing import (
+    LastLogged,
+    Standing,
+    last_logged,
+    read_standing,
+)
 from windows_pipeline.tables.catalog import all_tables, source_tables
 
 
@@ -138,28 +143,26 @@ class _Batches:
         source = self._pipeline.source
         log = source_tables(self._pipeline, self._settings.warehouse).arrival_log
         start = self._pipeline.partitions.start
+        self._require_its_own(last_logged(self._spark, log), number)
         standing = read_standing(self._spark, log, number, start, source.idle_after)
-        self._require_its_own(standing, number)
-        return standing
-
-    def _require_its_own(self, standing: Standing, number: int) -> None:
-        """Refuses a checkpoint that would bring records twice, or leave some out."""
-        name = self._pipeline.name
-        cure = (
-            "put its checkpoint back, or begin anew without the pipeline's folder in the warehouse"
-        )
         if standing.batch < 0 and standing.log:
             raise StreamBehindError(
-                f"{name}: its tables hold days that were ingested whole; a stream would bring "
-                "their records again. Give the stream a pipeline of its own"
+                f"{self._pipeline.name}: its tables hold days that were ingested whole; a stream "
+                "would bring their records again. Give the stream a pipeline of its own"
             )
-        if standing.stream not in (None, self._stream):
+        return standing
+
+    def _require_its_own(self, last: LastLogged, number: int) -> None:
+        """Refuses a checkpoint that would bring records twice, or leave some out."""
+        name = self._pipeline.name
+        cure = "put its checkpoint back, or begin anew without the pipeline's folder of tables"
+        if last.stream not in (None, self._stream):
             raise StreamBehindError(
-                f"{name}: its tables were filled by stream {standing.stream}, this is "
+                f"{name}: its tables were filled by stream {last.stream}, this is "
                 f"{self._stream}, which begins anew; {cure}"
             )
-        if standing.batch > number - 1 or (standing.log and standing.batch < number - 1):
+        if last.batch not in (None, number - 1, number):
             raise StreamBehindError(
-                f"{name}: its tables end with micro-batch {standing.batch}, the checkpoint with "
+                f"{name}: its tables end with micro-batch {last.batch}, the checkpoint with "
                 f"{number - 1}; {cure}"
             )

@@ -44,14 +44,12 @@ class Standing:
     Attributes:
         log: What has arrived, summed up over micro-batches.
         batch: The last micro-batch in it; -1 before the first.
-        stream: The id of the stream that brought it; None before the first.
         in_force_ms: The stream time in force (rule A4).
         stream_time_ms: By source partition (rule A2).
     """
 
     log: tuple[LogRow, ...]
     batch: int
-    stream: str | None
     in_force_ms: int
     stream_time_ms: Mapping[str, int]
 
@@ -84,7 +82,21 @@ class Standing:
         last = rows[-1]
         in_force_ms = self.in_force_ms if last.in_force_ms is None else last.in_force_ms
         batch = self.batch if last.batch is None else last.batch
-        return Standing(tuple(merged.values()), batch, last.stream, in_force_ms, stream_time_ms)
+        return Standing(tuple(merged.values()), batch, in_force_ms, stream_time_ms)
+
+
+class LastLogged(NamedTuple):
+    """The newest micro-batch of a log, and the stream that brought it; None without any."""
+
+    batch: int | None
+    stream: str | None
+
+
+def last_logged(spark: SparkSession, arrival_log: Table) -> LastLogged:
+    """Looks for the newest micro-batch."""
+    rows = arrival_log.read(spark).agg(F.max("batch"), F.max_by("stream", "batch"))
+    (row,) = rows.collect()
+    return LastLogged(*row)
 
 
 def read_standing(
@@ -109,11 +121,10 @@ def read_standing(
             known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
             stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
     units = build_timeline(arrivals(log), first_day, idle_after_ms).units
-    newest = max(log, key=lambda row: -1 if row.batch is None else row.batch, default=None)
+    batches = [row.batch for row in log if row.batch is not None]
     return Standing(
         log,
-        -1 if newest is None or newest.batch is None else newest.batch,
-        None if newest is None else newest.stream,
+        max(batches, default=-1),
         units[-1].in_force_after_ms if units else NEVER_MS,
         stream_time_ms,
     )

@@ -1,0 +1,132 @@
+"""The tables of a pipeline whose source is a Delta table or a topic: one step ingests what came."""
+
+# No deferred annotations here: Dagster reads those of the functions it calls.
+
+from collections.abc import Iterator
+from datetime import date
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from assets.metadata import check_metadata, column_schema
+from assets.step import asset_key
+from resources.spark import SparkResource
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.tables.delta import Table
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import (
+        UnresolvedAssetJobDefinition,
+    )
+
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
+
+
+def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
+    """The assets of every table that the stream writes, with their checks.
+
+    A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
+    days that it touched, as they are published: a micro-batch is not held back by them.
+    """
+    jobs = _jobs(pipeline, settings)
+    tables = [table for job in jobs for table in job.tables]
+
+    @dg.multi_asset(
+        name=f"{pipeline.name}__stream",
+        specs=[_spec(pipeline, job, table) for job in jobs for table in job.tables],
+        check_specs=[
+            dg.AssetCheckSpec(
+                check.name, asset=asset_key(job.tables[0]), description=check.description
+            )
+            for job in jobs
+            for check in job.checks
+        ],
+    )
+    def run(context: dg.AssetExecutionContext, spark: SparkResource) -> Iterator[StepEvent]:
+        session = spark.spark_session
+        batches: list[BatchResult] = []
+
+        def note(result: BatchResult) -> None:
+            batches.append(result)
+            context.log.info(f"micro-batch {result.batch}: {result.accepted} records accepted")
+
+        run_stream(session, pipeline, settings, on_batch=note)
+        for table in tables:
+            yield dg.MaterializeResult(
+                asset_key(table), metadata=_metadata(table, batches, session)
+            )
+        days = sorted({day for batch in batches for day in batch.units})
+        for job in jobs:
+            yield from _checked(job, session, days)
+
+    return run
+
+
+def every_ten_minutes(
+    pipeline: Pipeline, job: "UnresolvedAssetJobDefinition"
+) -> dg.ScheduleDefinition:
+    """Looks for more every ten minutes."""
+    return dg.ScheduleDefinition(
+        name=f"{pipeline.name}_stream",
+        job=job,
+        cron_schedule="*/10 * * * *",
+        execution_timezone="UTC",
+        description=f"Ingests what came to {pipeline.name}, and computes what follows.",
+    )
+
+
+def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
+    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+    for name in pipeline.windows:
+        jobs += window_jobs(pipeline, name, settings)
+    return jobs
+
+
+def _spec(pipeline: Pipeline, job: Job, table: Table) -> dg.AssetSpec:
+    own = {one.name for one in job.tables}
+    return dg.AssetSpec(
+        asset_key(table),
+        deps=[asset_key(one) for one in job.inputs if one.name not in own],
+        group_name=pipeline.name,
+        kinds={"pyspark", "delta"},
+        description=table.description,
+        metadata={"location": table.location},
+    )
+
+
+def _metadata(
+    table: Table, batches: list[BatchResult], spark: SparkSession
+) -> dict[str, dg.MetadataValue]:
+    metadata = {
+        "dagster/column_schema": column_schema(table.schema),
+        "dagster/uri": dg.MetadataValue.text(table.location),
+        "dagster/row_count": dg.MetadataValue.int(table.read(spark).count()),
+        "delta_version": dg.MetadataValue.int(table.version(spark)),
+        "micro_batches": dg.MetadataValue.int(len(batches)),
+        "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
+        "rejected": dg.MetadataValue.int(sum(batch.rejected for batch in batches)),
+    }
+    if batches:
+        seconds = batches[-1].stream_time_ms / 1000
+        metadata["stream_time"] = dg.MetadataValue.timestamp(seconds)
+    return metadata
+
+
+def _checked(job: Job, spark: SparkSession, days: list[date]) -> Iterator[dg.AssetCheckResult]:
+    """The checks on the days that were touched; on the newest one where none was."""
+    judged = days or published_days(job, spark)[-1:]
+    results = check_published(job, spark, judged) if judged else []
+    for result in results:
+        blocking = result.check.blocking
+        yield dg.AssetCheckResult(
+            asset_key=asset_key(job.tables[0]),
+            check_name=result.check.name,
+            passed=result.passed,
+            severity=dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN,
+            metadata=check_metadata(result),
+        )
