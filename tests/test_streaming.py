@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -240,7 +240,7 @@ def _json(key: str | None, ms: int, whole: object) -> str:
     return json.dumps({"k": key, "ms": ms, "whole": whole})
 
 
-def add_rows(spark: SparkSession, table: Path, rows: list[tuple[str | None, int, int]]) -> None:
+def add_rows(spark: SparkSession, table: Path, rows: Sequence[tuple[object, ...]]) -> None:
     frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
     frame.write.format("delta").mode("append").save(str(table))
 
@@ -261,9 +261,13 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
         ran = job.execute_in_process(instance=instance)
     assert failed_checks(ran) == set()
     (raw,) = [
-        event.step_materialization_data.materialization.metadata
-        for event in ran.all_events
-        if event.is_step_materialization and event.asset_key.path[-1] == "raw_events"
+        made.metadata
+        for made in (
+            event.step_materialization_data.materialization
+            for event in ran.all_events
+            if event.is_step_materialization
+        )
+        if made.asset_key.path[-1] == "raw_events"
     ]
     counted = [raw[name].value for name in ("micro_batches", "accepted", "rejected")]
     assert counted == [1, 1, 1]
