@@ -35,6 +35,7 @@ test: java $(STAMP) ## Run the tests; ARGS go to pytest
 conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
 		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
+		tests/golden/flink/firings.jsonl \
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 

@@ -14,6 +14,7 @@ from windows_pipeline.conformance.__main__ import app
 
 CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
 KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]
+FIRINGS = GOLDEN / "flink" / "firings.jsonl"
 FLINK = [GOLDEN / "flink" / "group_time.jsonl"]
 
 
@@ -48,6 +49,24 @@ def test_flinks_batch_answers_pass() -> None:
     assert (
         result.output.splitlines()[-1] == f"{len(set().union(*map(ids, FLINK)))} passed, 0 failed"
     )
+
+
+@pytest.mark.usefixtures("spark")
+def test_flinks_firings_pass(tmp_path: Path) -> None:
+    """Rule E2; and what differs is told."""
+    lines = FIRINGS.read_text().splitlines()
+    wrong = json.loads(lines[0])
+    wrong["id"] = "wrong"
+    wrong["firings"][0]["reason"] = "LATE"
+    wrong["dropped"] = [1]
+    changed = tmp_path / "wrong.jsonl"
+    changed.write_text(json.dumps(wrong))
+    result = run(FIRINGS, changed)
+    assert f"{FIRINGS}: {len(lines)} of {len(lines)} passed" in result.output
+    assert "wrong: firings: missing Fired(after=2" in result.output
+    assert "wrong: firings: not expected Fired(after=2" in result.output
+    assert "wrong: dropped: expected [1], got []" in result.output
+    assert result.output.splitlines()[-1] == f"{len(lines)} passed, 1 failed"
 
 
 def case(**changes: object) -> dict[str, object]:

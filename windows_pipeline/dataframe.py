@@ -102,24 +102,24 @@ def cogroup(windows: WindowSpec, streams: Sequence[Stream]) -> DataFrame:
         ValueError: See `aggregate`; or streams that don't fit together.
     """
     inputs = [
-        Input(each.events, _names(each.by), each.event_time, each.of, each.arrival, source)
+        Input(each.events, names_of(each.by), each.event_time, each.of, each.arrival, source)
         for source, each in enumerate(streams)
     ]
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    _require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
+    require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = _evaluate(timed, windows, first, computed)
+    found = evaluate_sliced(timed, windows, first, computed)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
-        *_session_timeout(windows, first),
+        *session_timeout(windows, first),
         "record_count",
         *(
             F.col("record_count" if one.name in counts else f"`{one.name}`").alias(one.name)
@@ -152,9 +152,9 @@ def late_records(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        own = Input(events, _names(by), event_time, (), arrival)
+        own = Input(events, names_of(by), event_time, (), arrival)
         added = ("reason", "stream_time", "close_time", "late_by_ms")
-        _require_distinct([*events.columns, *added])
+        require_distinct([*events.columns, *added])
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
         found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
@@ -172,11 +172,12 @@ def late_records(
     return transform
 
 
-def _names(by: str | Sequence[str]) -> list[str]:
+def names_of(by: str | Sequence[str]) -> list[str]:
+    """The key's columns as a list."""
     return [by] if isinstance(by, str) else list(by)
 
 
-def _evaluate(
+def evaluate_sliced(
     records: DataFrame, windows: WindowSpec, first: Input, aggregates: Sequence[Aggregate]
 ) -> DataFrame:
     """The windows, each key's time cut into slices where the windows allow it."""
@@ -200,7 +201,8 @@ def _result_names(windows: WindowSpec) -> list[str]:
     return [*_BOUNDS, *timeout, "record_count", "closed"]
 
 
-def _session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
+def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
+    """The column of a session's last record and the gap; none of other windows."""
     if not isinstance(windows, SessionWindows):
         return []
     return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
@@ -239,7 +241,12 @@ def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.
         )
 
 
-def _require_distinct(names: Sequence[str]) -> None:
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuses two columns of one name.
+
+    Raises:
+        ValueError: Names it.
+    """
     # Spark does not tell names apart by case.
     twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
     if twice:

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.conformance.cases import Answer, AnyCase, Case
+from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.placement import place
@@ -37,6 +38,20 @@ class Answers:
         return sorted(self.final + self.open, key=repr)
 
 
+def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[int, Sequence[str]]:
+    """Answers cases of every kind and tells what differs, by their numbers.
+
+    Args:
+        spark: The session.
+        cases: The cases, by a number of their own.
+    """
+    firing = {number: case for number, case in cases.items() if isinstance(case, FiringCase)}
+    windows = {number: case for number, case in cases.items() if isinstance(case, Case)}
+    found = answer(spark, windows)
+    lines = {number: differences(case, found.get(number)) for number, case in windows.items()}
+    return lines | firing_differences(spark, firing)
+
+
 def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]:
     """Answers cases whose windows are known.
 
@@ -44,6 +59,8 @@ def answer(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, Answers]
         spark: The session.
         cases: The cases, by a number of their own.
     """
+    if not cases:
+        return {}
     specs = {number: case.spec for number, case in cases.items() if case.spec is not None}
     targets = {number: Target(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}

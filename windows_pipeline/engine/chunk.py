@@ -96,7 +96,7 @@ def chunks_of(
     after_ms = np.array([target.close_after_ms for target in wanted], np.int64)[of_group]
     if "close_after_ms" in table.column_names:
         after_ms = np.array(table.column("close_after_ms"), np.int64)[starts[:-1]]
-    time_ms = _times(table)
+    time_ms = times_of(table)
     rows = table.num_rows
     close_ms = (
         np.array(table.column("close_time_ms").fill_null(NEVER_MS), np.int64)
@@ -126,7 +126,12 @@ def chunks_of(
         )
 
 
-def _times(table: pa.Table) -> np.ndarray:
+def times_of(table: pa.Table) -> np.ndarray:
+    """The event times of records.
+
+    Raises:
+        ValueError: One is null or out of range.
+    """
     column = table.column("event_time_ms")
     if column.null_count:
         raise ValueError(
