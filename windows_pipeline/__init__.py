@@ -35,18 +35,23 @@ from windows_pipeline.windows import (
     SlidingWindows,
     TimeWindows,
 )
+from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 
 if TYPE_CHECKING:
     from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
     from windows_pipeline.engine.inputs import Arrival
     from windows_pipeline.engine.suppression import until_window_closes
+    from windows_pipeline.firing import firings, process_firings
 
 _ON_SPARK = {
     "Arrival": "windows_pipeline.engine.inputs",
     "Stream": "windows_pipeline.dataframe",
     "aggregate": "windows_pipeline.dataframe",
     "cogroup": "windows_pipeline.dataframe",
+    "firings": "windows_pipeline.firing",
     "late_records": "windows_pipeline.dataframe",
+    "process_firings": "windows_pipeline.firing",
     "until_window_closes": "windows_pipeline.engine.suppression",
 }
 
@@ -61,18 +66,22 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "Aggregation",
     "Arrival",
+    "FiringContext",
     "ForwardSlidingWindows",
     "SessionWindows",
     "SlidingWindows",
     "Stream",
     "TimeWindows",
+    "Trigger",
     "UserAggregate",
+    "WindowFunction",
     "aggregate",
     "avg",
     "cogroup",
     "collect_list",
     "count",
     "count_distinct",
+    "firings",
     "first",
     "last",
     "late_records",
@@ -80,6 +89,7 @@ __all__ = [
     "median",
     "min_",
     "percentile",
+    "process_firings",
     "stddev",
     "stddev_pop",
     "sum_",

@@ -16,6 +16,7 @@ from windows_pipeline.engine.firing_life import FiringReason
 from windows_pipeline.engine.found_firings import Arrived, Firings, find_firings
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.values import as_array
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import SessionWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
@@ -77,7 +78,7 @@ class FiringKernel:
             is_new = np.array(table.column("is_new"), np.bool_)
         is_new = np.concatenate((is_new, rises.is_new))
         # Records and rises in one row, by which a firing says what it came after.
-        moments = pa.concat_tables([at, rises.at]).combine_chunks()
+        moments = _below(at, rises.at)
         met_ms = np.concatenate((stream_time_ms, rises.stream_time_ms))
         for found in find_firings(target.windows, target.trigger, arrived):
             after = found.after + found.by_rise * len(stream_time_ms)
@@ -102,7 +103,7 @@ class FiringKernel:
             "reason": _REASONS.take(pa.array(found.reason)),
             "cause": _CAUSES.take(pa.array(found.by_rise.astype(np.int64))),
             "stream_time_ms": pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS),
-            **{AFTER + name: moments.column(name).combine_chunks() for name in self._arrival},
+            **{AFTER + name: as_array(moments.column(name)) for name in self._arrival},
             "is_final": pa.array(found.is_final),
         }
 
@@ -144,3 +145,13 @@ class FiringKernel:
         for one in self._aggregates:
             columns[one.name] = aggregate_windows(one, values[one.column], panes)
         return columns
+
+
+def _below(records: pa.Table, rises: pa.Table) -> pa.Table:
+    """Two tables of the same columns as one, whatever each says about nulls."""
+    columns = {}
+    for name in records.column_names:
+        upper = records.column(name)
+        lower = rises.column(name).cast(upper.type)
+        columns[name] = pa.chunked_array([*upper.chunks, *lower.chunks]).combine_chunks()
+    return pa.table(columns)

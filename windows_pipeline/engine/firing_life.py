@@ -64,13 +64,26 @@ def policy_of(trigger: Trigger, grace_ms: int) -> np.ndarray:
 
 
 @numba.njit(cache=True)
+def rise_at(rises: np.ndarray, clock: int) -> int:
+    """The first rise that takes the clock to a time or beyond."""
+    low, high = 0, len(rises)
+    while low < high:
+        middle = (low + high) // 2
+        if rises[middle] < clock:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True)
 def begin(
     life: np.ndarray, group: int, start: int, end: int, passes: int, rises: np.ndarray
 ) -> None:
     """Makes a life that holds nothing so far."""
     life[:] = 0
     life[GROUP], life[START], life[END], life[PASS] = group, start, end, passes
-    life[END_AT] = np.searchsorted(rises, passes)
+    life[END_AT] = rise_at(rises, passes)
     life[PANE] = NO_PANE
 
 
@@ -85,8 +98,8 @@ def arrive(
     rises: np.ndarray,
     policy: np.ndarray,
     firings: np.ndarray,
-    count: int,
-) -> tuple[np.ndarray, int]:
+    used: np.ndarray,
+) -> np.ndarray:
     """A record that is in the pane by now fires the window, or sets what will.
 
     Args:
@@ -99,15 +112,14 @@ def arrive(
         rises: The clock at each rise.
         policy: The trigger.
         firings: What was fired so far.
-        count: How much of that is in use.
+        used: How much of that is in use, as an array of one, which changes.
 
     Returns:
-        The firings, and how many there are.
+        The firings.
     """
     life[SINCE] = entry
     if clock >= life[PASS]:
-        return fire(life, False, record, clock, False, policy, firings, count)
-    life[END_WAITS] = 1
+        return fire(life, record, clock, policy, firings, used)
     life[COUNT] += 1
     interval = policy[INTERVAL]
     if interval and policy[AS_IN_FLINK]:
@@ -116,13 +128,15 @@ def arrive(
             remainder = time % interval if time >= 0 else -(-time % interval)
             life[TICK] = min(time - remainder + interval, life[PASS] - 1)
             life[HAS_TICK] = life[TICK_WAITS] = 1
-    elif interval:
-        before = clock if is_first or entry == 0 else rises[entry - 1]
-        life[TICK] = _next_multiple(before, interval)
+    else:
+        life[END_WAITS] = 1
+        if interval:
+            before = clock if is_first or entry == 0 else rises[entry - 1]
+            life[TICK] = _next_multiple(before, interval)
     if policy[EVERY_N] and life[COUNT] >= policy[EVERY_N]:
         life[COUNT] = 0
-        return fire(life, False, record, clock, False, policy, firings, count)
-    return firings, count
+        firings = fire(life, record, clock, policy, firings, used)
+    return firings
 
 
 @numba.njit(cache=True)
@@ -132,24 +146,26 @@ def tell_until(
     rises: np.ndarray,
     policy: np.ndarray,
     firings: np.ndarray,
-    count: int,
-) -> tuple[np.ndarray, int]:
+    used: np.ndarray,
+) -> np.ndarray:
     """Fires what is due by the rises up to and including one; see `arrive`."""
-    if policy[INTERVAL] and policy[AS_IN_FLINK]:
-        return _flink_ticks(life, upto, rises, policy, firings, count)
+    if life[TICK_WAITS]:
+        return _flink_ticks(life, upto, rises, policy, firings, used)
     if not life[END_WAITS]:
-        return firings, count
+        return firings
     end_at = life[END_AT]
-    while policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
-        tick_at = np.searchsorted(rises, life[TICK])
-        if tick_at >= end_at or tick_at > upto:  # a rise that passes the end too is on time
+    while life[END_WAITS]:
+        due = end_at
+        if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
+            due = min(end_at, rise_at(rises, life[TICK]))
+        if due > upto:
             break
-        life[TICK] = _next_multiple(rises[tick_at], policy[INTERVAL])
-        firings, count = fire(life, True, tick_at, rises[tick_at], False, policy, firings, count)
-    if end_at <= upto:
-        life[END_WAITS] = 0
-        firings, count = fire(life, True, end_at, rises[end_at], True, policy, firings, count)
-    return firings, count
+        if due == end_at:  # a rise that passes ticks and the end is on time
+            life[END_WAITS] = 0
+        else:
+            life[TICK] = _next_multiple(rises[due], policy[INTERVAL])
+        firings = fire(life, ~due, rises[due], policy, firings, used)
+    return firings
 
 
 @numba.njit(cache=True)
@@ -159,54 +175,58 @@ def _flink_ticks(
     rises: np.ndarray,
     policy: np.ndarray,
     firings: np.ndarray,
-    count: int,
-) -> tuple[np.ndarray, int]:
+    used: np.ndarray,
+) -> np.ndarray:
     """Each tick fires, the last at the end; it stays there for a session that joins (rule 16)."""
     while life[TICK_WAITS]:
-        tick_at = max(np.searchsorted(rises, life[TICK] + 1), life[SINCE])
-        if tick_at > upto:
+        due = max(rise_at(rises, life[TICK] + 1), life[SINCE])
+        if due > upto:
             break
-        is_last = life[TICK] == life[PASS] - 1
-        if is_last:
+        if life[TICK] == life[PASS] - 1:
             life[TICK_WAITS] = 0
         else:
             life[TICK] = min(life[TICK] + policy[INTERVAL], life[PASS] - 1)
-        firings, count = fire(life, True, tick_at, rises[tick_at], is_last, policy, firings, count)
-    return firings, count
+        firings = fire(life, ~due, rises[due], policy, firings, used)
+    return firings
 
 
 @numba.njit(cache=True)
 def fire(
     life: np.ndarray,
-    by_rise: bool,  # noqa: FBT001  compiled code takes its arguments by place
     after: int,
     clock: int,
-    is_last: bool,  # noqa: FBT001
     policy: np.ndarray,
     firings: np.ndarray,
-    count: int,
-) -> tuple[np.ndarray, int]:
-    """Adds a firing, unless it would show nothing or is a late one that is not wanted."""
+    used: np.ndarray,
+) -> np.ndarray:
+    """Adds a firing, unless it would show nothing or is a late one that is not wanted.
+
+    It is after a record, or a rise by the complement of its number; see `arrive`.
+    """
     reason = 0
     if clock >= life[PASS]:
         reason = 2 if life[ON_TIME_WAS] else 1
     if life[SIZE] == 0 or (reason == 2 and not policy[WITH_LATE]):
-        return firings, count
+        return firings
+    count = used[0]
     if count == len(firings):
-        longer = np.empty((2 * count + 16, FIRING_SIZE), np.int64)
+        longer = np.empty((2 * count, FIRING_SIZE), np.int64)
         longer[:count] = firings
         firings = longer
     row = firings[count]
     row[F_GROUP], row[F_PANE], row[F_SIZE] = life[GROUP], life[PANE], life[SIZE]
     row[F_START], row[F_END], row[F_ID] = life[START], life[END], life[NEXT_ID]
-    row[F_REASON], row[F_BY_RISE], row[F_AFTER] = reason, by_rise, after
-    row[F_FINAL] = is_last and clock >= life[PASS] + policy[LATENESS]
+    row[F_REASON], row[F_BY_RISE], row[F_AFTER] = reason, after < 0, max(after, ~after)
+    waits = life[END_WAITS] or life[TICK_WAITS]
+    is_closed = clock >= life[PASS] + policy[LATENESS]
+    row[F_FINAL] = after < 0 and not waits and is_closed
     life[NEXT_ID] += 1
     if reason == 1:
         life[ON_TIME_WAS] = 1
     if policy[DISCARDS]:
         life[PANE], life[SIZE] = NO_PANE, 0
-    return firings, count + 1
+    used[0] = count + 1
+    return firings
 
 
 @numba.njit(cache=True)

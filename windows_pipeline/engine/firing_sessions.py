@@ -25,6 +25,7 @@ from windows_pipeline.engine.firing_life import (
     TICK_WAITS,
     arrive,
     begin,
+    rise_at,
     tell_until,
 )
 from windows_pipeline.engine.marks import mark, marks_before, place_of
@@ -66,7 +67,8 @@ def session_firings(
     firings = np.empty((1024, FIRING_SIZE), np.int64)
     panes = np.zeros((n, _PANE_SIZE), np.int64)
     nodes = np.empty((n, _NODE_SIZE), np.int64)
-    count = pane_count = node_count = noted = 0
+    used = np.zeros(2, np.int64)  # how many firings, how many nodes
+    pane_count = noted = 0
     last_rise = len(rises) - 1
     for g in range(len(starts) - 1):
         low, high = starts[g], starts[g + 1]
@@ -79,27 +81,25 @@ def session_firings(
                 slot = place_of(is_open, 0)
                 if met < lives[slot, PASS] + policy[LATENESS]:
                     break
-                firings, count = tell_until(lives[slot], last_rise, rises, policy, firings, count)
+                firings = tell_until(lives[slot], last_rise, rises, policy, firings, used)
                 mark(is_open, slot, -1)
                 open_count -= 1
             begin(life, g, time, time + gap_ms, time + gap_ms + beyond, rises)
             slot = place[i]
             is_first = True
-            before = marks_before(is_open, low + _up_to(sorted_ms[low:high], time + gap_ms))
+            before = marks_before(is_open, low + rise_at(sorted_ms[low:high], time + gap_ms + 1))
             while before:
                 other = place_of(is_open, before - 1)
                 if lives[other, END] < time:
                     break
-                firings, count = tell_until(
-                    lives[other], entry[i] - 1, rises, policy, firings, count
-                )
-                while noted < count:
+                firings = tell_until(lives[other], entry[i] - 1, rises, policy, firings, used)
+                while noted < used[0]:
                     panes[firings[noted, F_PANE], _SHOWN] = firings[noted, F_SIZE]
                     noted += 1
                 if lives[other, START] <= time and lives[other, END] >= time + gap_ms:
                     life[:] = lives[other]
                 else:
-                    nodes, node_count = _join(life, lives[other], panes, nodes, node_count)
+                    nodes = _join(life, lives[other], panes, nodes, used)
                 slot = min(slot, other)
                 is_first = False
                 mark(is_open, other, -1)
@@ -109,53 +109,45 @@ def session_firings(
                 continue
             if life[PASS] != life[END] + beyond:
                 life[PASS] = life[END] + beyond
-                life[END_AT] = np.searchsorted(rises, life[PASS])
-            nodes, node_count = _append(nodes, node_count, i)
+                life[END_AT] = rise_at(rises, life[PASS])
+            nodes = _append(nodes, i, used)
             if life[PANE] == NO_PANE:
                 life[PANE] = pane_count
-                panes[pane_count, _HEAD] = node_count - 1
+                panes[pane_count, _HEAD] = used[1] - 1
                 pane_count += 1
             else:
-                nodes[panes[life[PANE], _TAIL], _NEXT] = node_count - 1
-            panes[life[PANE], _TAIL] = node_count - 1
+                nodes[panes[life[PANE], _TAIL], _NEXT] = used[1] - 1
+            panes[life[PANE], _TAIL] = used[1] - 1
             life[SIZE] += 1
-            firings, count = arrive(
-                life, i, time, clock, entry[i], is_first, rises, policy, firings, count
-            )
+            firings = arrive(life, i, time, clock, entry[i], is_first, rises, policy, firings, used)
             lives[slot] = life
             mark(is_open, slot, 1)
             open_count += 1
         for _ in range(open_count):
             slot = place_of(is_open, 0)
-            firings, count = tell_until(lives[slot], last_rise, rises, policy, firings, count)
+            firings = tell_until(lives[slot], last_rise, rises, policy, firings, used)
             mark(is_open, slot, -1)
-    while noted < count:
+    while noted < used[0]:
         panes[firings[noted, F_PANE], _SHOWN] = firings[noted, F_SIZE]
         noted += 1
-    return _laid_out(panes[:pane_count], nodes, firings[:count]), firings[:count]
-
-
-@numba.njit(cache=True)
-def _up_to(sorted_ms: np.ndarray, ms: int) -> int:
-    """How many times are not after one."""
-    return int(np.searchsorted(sorted_ms, ms, "right"))
+    return _laid_out(panes[:pane_count], nodes, firings[: used[0]]), firings[: used[0]]
 
 
 @numba.njit(cache=True)
 def _join(
-    life: np.ndarray, other: np.ndarray, panes: np.ndarray, nodes: np.ndarray, node_count: int
-) -> tuple[np.ndarray, int]:
-    """Takes another session into a new one; returns the nodes and how many are in use."""
+    life: np.ndarray, other: np.ndarray, panes: np.ndarray, nodes: np.ndarray, used: np.ndarray
+) -> np.ndarray:
+    """Takes another session into a new one; returns the nodes."""
     life[START], life[END] = min(life[START], other[START]), max(life[END], other[END])
     life[COUNT] += other[COUNT]
     if other[HAS_TICK]:  # the least tick stays, and waits again (rule 16 of Flink's cases)
         life[TICK] = min(life[TICK], other[TICK]) if life[HAS_TICK] else other[TICK]
         life[HAS_TICK] = life[TICK_WAITS] = 1
     if other[PANE] == NO_PANE:
-        return nodes, node_count
+        return nodes
     if life[PANE] == NO_PANE:
         life[PANE], life[SIZE] = other[PANE], other[SIZE]
-        return nodes, node_count
+        return nodes
     more, fewer = life[PANE], other[PANE]
     if life[SIZE] < other[SIZE]:
         more, fewer = fewer, more
@@ -165,25 +157,26 @@ def _join(
     else:
         node, last = panes[fewer, _HEAD], panes[fewer, _TAIL]
         while True:
-            nodes, node_count = _append(nodes, node_count, nodes[node, _RECORD])
-            nodes[panes[more, _TAIL], _NEXT] = node_count - 1
-            panes[more, _TAIL] = node_count - 1
+            nodes = _append(nodes, nodes[node, _RECORD], used)
+            nodes[panes[more, _TAIL], _NEXT] = used[1] - 1
+            panes[more, _TAIL] = used[1] - 1
             if node == last:
                 break
             node = nodes[node, _NEXT]
     life[PANE] = more
     life[SIZE] += other[SIZE]
-    return nodes, node_count
+    return nodes
 
 
 @numba.njit(cache=True)
-def _append(nodes: np.ndarray, count: int, record: int) -> tuple[np.ndarray, int]:
-    if count == len(nodes):
-        longer = np.empty((2 * count, _NODE_SIZE), np.int64)
-        longer[:count] = nodes
+def _append(nodes: np.ndarray, record: int, used: np.ndarray) -> np.ndarray:
+    if used[1] == len(nodes):
+        longer = np.empty((2 * used[1], _NODE_SIZE), np.int64)
+        longer[: used[1]] = nodes
         nodes = longer
-    nodes[count, _RECORD], nodes[count, _NEXT] = record, _NONE
-    return nodes, count + 1
+    nodes[used[1], _RECORD], nodes[used[1], _NEXT] = record, _NONE
+    used[1] += 1
+    return nodes
 
 
 @numba.njit(cache=True)

@@ -55,7 +55,7 @@ def time_firings(
     entries = np.empty(1024, np.int64)
     firings = np.empty((1024, FIRING_SIZE), np.int64)
     life = np.empty(LIFE_SIZE, np.int64)
-    used = count = 0
+    used = np.zeros(2, np.int64)  # how many firings, how many entries
     for g in range(len(starts) - 1):
         high = starts[g + 1]
         lo = hi = starts[g]
@@ -71,29 +71,16 @@ def time_firings(
             hi = max(hi, lo)
             while hi < high and time_ms[by_time[hi]] < start + size_ms:
                 hi += 1
-            records = np.sort(by_time[lo:hi])
-            entries = _with_room(entries, used + len(records))
             begin(life, g, start, start + size_ms, start + size_ms, rises)
-            fired_before = count
-            held, firings, count = _fire_window(
-                life,
-                records,
-                time_ms,
-                clock_ms,
-                entry,
-                rises,
-                policy,
-                entries,
-                used,
-                firings,
-                count,
+            records = np.sort(by_time[lo:hi])
+            entries = _with_room(entries, used[1] + len(records))
+            firings = _fire_window(
+                life, records, time_ms, clock_ms, entry, rises, policy, entries, firings, used
             )
-            if count > fired_before:
-                used += held
             start += advance_ms
             while lo < high and time_ms[by_time[lo]] < start:
                 lo += 1
-    return entries[:used], firings[:count]
+    return entries[: used[1]], firings[: used[0]]
 
 
 @numba.njit(cache=True)
@@ -106,30 +93,29 @@ def _fire_window(
     rises: np.ndarray,
     policy: np.ndarray,
     entries: np.ndarray,
-    used: int,
     firings: np.ndarray,
-    count: int,
-) -> tuple[int, np.ndarray, int]:
-    """Fires one window; puts the records that it takes, by arrival, behind those in use.
-
-    Returns:
-        How many it takes, the firings, and how many there are.
-    """
-    held = 0
+    used: np.ndarray,
+) -> np.ndarray:
+    """Fires one window; puts the records that it takes, by arrival, behind the entries in use."""
+    fired_before, first = used[0], used[1]
+    end = first
     for i in records:
         if clock_ms[i] >= life[PASS] + policy[LATENESS]:
             break  # closed, also for those that come after
-        firings, count = tell_until(life, entry[i] - 1, rises, policy, firings, count)
+        firings = tell_until(life, entry[i] - 1, rises, policy, firings, used)
         if life[PANE] == NO_PANE:
-            life[PANE] = used + held
-        entries[used + held] = i
+            life[PANE] = end
+        entries[end] = i
         life[SIZE] += 1
-        held += 1
-        firings, count = arrive(
-            life, i, time_ms[i], clock_ms[i], entry[i], held == 1, rises, policy, firings, count
+        is_first = end == first
+        end += 1
+        firings = arrive(
+            life, i, time_ms[i], clock_ms[i], entry[i], is_first, rises, policy, firings, used
         )
-    firings, count = tell_until(life, len(rises) - 1, rises, policy, firings, count)
-    return held, firings, count
+    firings = tell_until(life, len(rises) - 1, rises, policy, firings, used)
+    if used[0] > fired_before:
+        used[1] = end
+    return firings
 
 
 @numba.njit(cache=True)

@@ -97,5 +97,7 @@ def _rises(found: pa.Table, arrival: Sequence[str], *, input_ends: bool) -> Rise
     at = found.select(list(arrival))
     if input_ends:
         times_ms, is_new = np.append(times_ms, END_OF_INPUT_MS), np.append(is_new, True)
-        at = pa.concat_tables([at, pa.table([pa.nulls(1, f.type) for f in at.schema], at.schema)])
+        schema = pa.schema([field.with_nullable(True) for field in at.schema])
+        end = pa.table([pa.nulls(1, field.type) for field in schema], schema)
+        at = pa.concat_tables([at.cast(schema), end])
     return Rises(times_ms, is_new, at.combine_chunks())
