@@ -166,7 +166,7 @@ def process_firings(
         names = ["record_count", *(one.name for one in own.aggregates)]
         require_distinct(names)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
-        kernel = FunctionKernel(function, own.keys, {name: name for name in names})
+        kernel = FunctionKernel(function, own.keys, names)
         return fired.mapInArrow(kernel, function.schema)
 
     return transform

@@ -20,12 +20,11 @@ class FunctionKernel:
     """Gives the rows that a user's function makes of firings."""
 
     def __init__(
-        self, function: WindowFunction, keys: Sequence[str], aggregates: Mapping[str, str]
+        self, function: WindowFunction, keys: Sequence[str], aggregates: Sequence[str]
     ) -> None:
-        """Takes the function, the key's columns, and the aggregates' columns by their names."""
         self._function = function
         self._keys = list(keys)
-        self._aggregates = dict(aggregates)
+        self._aggregates = list(aggregates)
         self._type = arrow_type(function.row_type)
         self._names = [name for name, _ in function.row_type.fields]
 
@@ -70,8 +69,7 @@ class FunctionKernel:
         contexts = map(FiringContext, windows, *map(values, _CONTEXT))
         if self._function.records is not None:
             return zip(keys, values(RECORDS), contexts, strict=True)
-        columns = [values(column) for column in self._aggregates.values()]
-        rows = zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
+        rows = zip(*map(values, self._aggregates), strict=True)
         contents = (dict(zip(self._aggregates, row, strict=True)) for row in rows)
         return zip(keys, contents, contexts, strict=True)
 
