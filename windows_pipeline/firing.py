@@ -177,7 +177,7 @@ def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: boo
     if trigger.final_only:
         return _when_closed(windows, own, input_ends=input_ends)
     targets = {0: FiringTarget(trigger.fitted(windows), trigger)}
-    timed = with_stream_times(own.records(), _arrival(own))
+    timed = with_stream_times(own.records(), _arrival(own), input_ends=input_ends)
     return fire(timed, targets, own.keys, own.aggregates, ARRIVAL_COLUMNS, input_ends=input_ends)
 
 
@@ -187,7 +187,7 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
     delay_ms = windows.close_delay_ms
     timed = with_close_times(own.records(), delay_ms, arrival)
     found = evaluate_sliced(timed, windows, own, own.aggregates)
-    in_time = with_stream_times(own.records(), arrival)
+    in_time = with_stream_times(own.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
     rises = collect_rises(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
     # An end that belongs to its window is passed a millisecond later (rule A4).

@@ -177,7 +177,9 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
     return records.crossJoin(F.broadcast(closed))
 
 
-def with_stream_times(records: DataFrame, arrival: Arrival) -> DataFrame:
+def with_stream_times(
+    records: DataFrame, arrival: Arrival, *, input_ends: bool = False
+) -> DataFrame:
     """Adds the stream time that each record met; keeps what the merge holds for good (A1, A2).
 
     Of several source partitions the slowest that is not idle tells how far their merge has
@@ -186,12 +188,13 @@ def with_stream_times(records: DataFrame, arrival: Arrival) -> DataFrame:
     Args:
         records: What `Input.records` gives.
         arrival: How the records came.
+        input_ends: Whether no source partition brings more, so that all of the merge is there.
 
     Returns:
         With `stream_time_ms` (bigint).
     """
     timed = records.withColumn("stream_time_ms", _stream_time_ms())
-    if arrival.source_partition is None:
+    if arrival.source_partition is None or input_ends:
         return timed
     ends = records.groupBy("source", "source_partition").agg(F.max("event_time_ms").alias("ms"))
     every = F.collect_list(F.struct("ms", "source", "source_partition"))
