@@ -38,6 +38,7 @@ conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 		tests/golden/flink/group_count.jsonl \
 		tests/golden/flink/over_rows.jsonl tests/golden/flink/following_rows.jsonl \
 		tests/golden/flink/grouped_rows.jsonl \
+		tests/golden/flink/firings.jsonl \
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 

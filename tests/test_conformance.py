@@ -18,6 +18,7 @@ FLINK = [
     GOLDEN / "flink" / f"{name}.jsonl"
     for name in ("group_time", "group_count", "over_rows", "following_rows", "grouped_rows")
 ]
+FIRINGS = GOLDEN / "flink" / "firings.jsonl"
 
 
 def run(*arguments: object) -> Result:
@@ -51,6 +52,24 @@ def test_flinks_answers_pass() -> None:
     assert result.exit_code == 0, result.output
     number = sum(len(ids(path)) for path in FLINK)
     assert result.output.splitlines()[-1] == f"{number} passed, 0 failed"
+
+
+@pytest.mark.usefixtures("spark")
+def test_flinks_firings_pass(tmp_path: Path) -> None:
+    """Rule E2; and what differs is told."""
+    lines = FIRINGS.read_text().splitlines()
+    wrong = json.loads(lines[0])
+    wrong["id"] = "wrong"
+    wrong["firings"][0]["reason"] = "LATE"
+    wrong["dropped"] = [1]
+    changed = tmp_path / "wrong.jsonl"
+    changed.write_text(json.dumps(wrong))
+    result = run(FIRINGS, changed)
+    assert f"{FIRINGS}: {len(lines)} of {len(lines)} passed" in result.output
+    assert "wrong: firings: missing Fired(after=2" in result.output
+    assert "wrong: firings: not expected Fired(after=2" in result.output
+    assert "wrong: dropped: expected [1], got []" in result.output
+    assert result.output.splitlines()[-1] == f"{len(lines)} passed, 1 failed"
 
 
 def case(**changes: object) -> dict[str, object]:

@@ -46,12 +46,15 @@ from windows_pipeline.windows import (
     TumbleRows,
     rows,
 )
+from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 
 if TYPE_CHECKING:
     from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
     from windows_pipeline.dataframe_rows import row_windows
     from windows_pipeline.engine.inputs import Arrival
     from windows_pipeline.engine.suppression import until_window_closes
+    from windows_pipeline.firing import firings, process_firings
     from windows_pipeline.window_sql import windows_sql
     from windows_pipeline.windowed_frame import group_windows
 
@@ -60,8 +63,10 @@ _ON_SPARK = {
     "Stream": "windows_pipeline.dataframe",
     "aggregate": "windows_pipeline.dataframe",
     "cogroup": "windows_pipeline.dataframe",
+    "firings": "windows_pipeline.firing",
     "group_windows": "windows_pipeline.windowed_frame",
     "late_records": "windows_pipeline.dataframe",
+    "process_firings": "windows_pipeline.firing",
     "row_windows": "windows_pipeline.dataframe_rows",
     "until_window_closes": "windows_pipeline.engine.suppression",
     "windows_sql": "windows_pipeline.window_sql",
@@ -82,6 +87,7 @@ __all__ = [
     "UNBOUNDED_ROW",
     "Aggregation",
     "Arrival",
+    "FiringContext",
     "ForwardSlidingWindows",
     "Session",
     "SessionRows",
@@ -91,15 +97,18 @@ __all__ = [
     "SlidingWindows",
     "Stream",
     "TimeWindows",
+    "Trigger",
     "Tumble",
     "TumbleRows",
     "UserAggregate",
+    "WindowFunction",
     "aggregate",
     "avg",
     "cogroup",
     "collect_list",
     "count",
     "count_distinct",
+    "firings",
     "first",
     "group_windows",
     "last",
@@ -108,6 +117,7 @@ __all__ = [
     "median",
     "min_",
     "percentile",
+    "process_firings",
     "row_windows",
     "rows",
     "stddev",

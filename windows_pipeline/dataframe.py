@@ -112,7 +112,7 @@ def cogroup(
         ValueError: See `aggregate`; or streams that don't fit together.
     """
     inputs = [
-        Input(each.events, _names(each.by), each.event_time, each.of, each.arrival, source)
+        Input(each.events, names_of(each.by), each.event_time, each.of, each.arrival, source)
         for source, each in enumerate(streams)
     ]
     _require_alike(inputs)
@@ -125,11 +125,11 @@ def cogroup(
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = _evaluate(timed, windows, first, computed, pre_aggregate=pre_aggregate)
+    found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
-        *_session_timeout(windows, first),
+        *session_timeout(windows, first),
         "record_count",
         *(
             F.col("record_count" if one.name in counts else f"`{one.name}`").alias(one.name)
@@ -162,7 +162,7 @@ def late_records(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        own = Input(events, _names(by), event_time, (), arrival)
+        own = Input(events, names_of(by), event_time, (), arrival)
         added = ("reason", "stream_time", "close_time", "late_by_ms")
         require_distinct([*events.columns, *added])
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
@@ -182,17 +182,18 @@ def late_records(
     return transform
 
 
-def _names(by: str | Sequence[str]) -> list[str]:
+def names_of(by: str | Sequence[str]) -> list[str]:
+    """The key's columns as a list."""
     return [by] if isinstance(by, str) else list(by)
 
 
-def _evaluate(
+def evaluate_sliced(
     records: DataFrame,
     windows: WindowSpec,
     first: Input,
     aggregates: Sequence[Aggregate],
     *,
-    pre_aggregate: bool,
+    pre_aggregate: bool = True,
 ) -> DataFrame:
     """The windows, each key's time cut into slices where the windows allow it."""
     targets = {0: Target(windows)}
@@ -220,7 +221,8 @@ def _result_names(windows: WindowSpec) -> list[str]:
     return [*_BOUNDS, *timeout, "record_count", "closed"]
 
 
-def _session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
+def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
+    """The column of a session's last record and the gap; none of other windows."""
     if not isinstance(windows, SessionWindows):
         return []
     return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
@@ -260,7 +262,12 @@ def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.
 
 
 def require_distinct(names: Sequence[str]) -> None:
-    """Refuses two columns of one name; Spark does not tell names apart by case."""
+    """Refuses two columns of one name.
+
+    Raises:
+        ValueError: Names it.
+    """
+    # Spark does not tell names apart by case.
     twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
     if twice:
         raise ValueError(f"{twice[0]!r} would be the name of two columns; rename one with alias")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from windows_pipeline.conformance.cases import Case, CaseError, agreements, read_cases
-from windows_pipeline.conformance.run import answer, differences
+from windows_pipeline.conformance.cases import AnyCase, CaseError, agreements, read_cases
+from windows_pipeline.conformance.run import all_differences
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import SettingsError, load_settings
 
@@ -39,14 +39,10 @@ def main(
         raise SystemExit(2) from None
     cases = dict(enumerate(case for of_file in read.values() for case in of_file))
     spark = start_session(settings)
-    found = answer(spark, cases)
-    failed = set()
-    for number, case in cases.items():
-        lines = differences(case, found.get(number))
-        for line in lines:
-            typer.echo(line)
-        if lines:
-            failed.add(number)
+    found = all_differences(spark, cases)
+    for line in (line for number in cases for line in found[number]):
+        typer.echo(line)
+    failed = {number for number, lines in found.items() if lines}
     number = 0
     for path, of_file in read.items():
         own = range(number, number + len(of_file))
@@ -57,7 +53,7 @@ def main(
         raise SystemExit(1)
 
 
-def _only_agreed(cases: list[Case], agreed: set[tuple[str, str]]) -> list[Case]:
+def _only_agreed(cases: list[AnyCase], agreed: set[tuple[str, str]]) -> list[AnyCase]:
     """Leaves out what an engine that is known to agree elsewhere answered otherwise."""
     engines = {engine for engine, _ in agreed}
     return [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from windows_pipeline.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
+from windows_pipeline.conformance.firing_cases import FIELD, FiringCase, read_firing_case
 from windows_pipeline.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
     CountWindows,
@@ -81,13 +82,16 @@ class Case:
         return self.engine == _FLINK
 
 
-def read_cases(path: Path) -> list[Case]:
+AnyCase = Case | FiringCase
+
+
+def read_cases(path: Path) -> list[AnyCase]:
     """Reads a file of cases, one JSON object a line.
 
     Raises:
         CaseError: A line is no case.
     """
-    return _read(path, _case)
+    return _read(path, _any_case)
 
 
 def agreements(path: Path) -> set[tuple[str, str]]:
@@ -123,6 +127,10 @@ def _read(path: Path, read: Callable[[dict[str, Any]], T]) -> list[T]:
 def _engine(text: str) -> str:
     """An engine's name without its version."""
     return text.split(" ", maxsplit=1)[0]
+
+
+def _any_case(raw: dict[str, Any]) -> AnyCase:
+    return read_firing_case(raw) if FIELD in raw else _case(raw)
 
 
 def _case(raw: dict[str, Any]) -> Case:

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.conformance.cases import Answer, Case
+from windows_pipeline.conformance.cases import Answer, AnyCase, Case
 from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
+from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.chunk import Target
@@ -39,6 +40,20 @@ class Answers:
     def windows(self) -> list[Answer]:
         """Final and open ones together."""
         return sorted(self.final + self.open, key=repr)
+
+
+def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[int, Sequence[str]]:
+    """Answers cases of every kind and tells what differs, by their numbers.
+
+    Args:
+        spark: The session.
+        cases: The cases, by a number of their own.
+    """
+    firing = {number: case for number, case in cases.items() if isinstance(case, FiringCase)}
+    windows = {number: case for number, case in cases.items() if isinstance(case, Case)}
+    found = answer(spark, windows)
+    lines = {number: differences(case, found.get(number)) for number, case in windows.items()}
+    return lines | firing_differences(spark, firing)
 
 
 def answer(spark: SparkSession, cases: Mapping[int, Case]) -> Mapping[int, Answers | CountAnswers]:

@@ -187,10 +187,7 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
     """
     partition = ["source", "source_partition"]
     if arrival is not None:
-        in_order = Window.partitionBy(*partition).orderBy("offset")
-        so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        stream_time_ms = F.max("event_time_ms").over(so_far)
-        records = records.withColumn("close_time_ms", stream_time_ms - F.lit(delay_ms))
+        records = records.withColumn("close_time_ms", _stream_time_ms() - F.lit(delay_ms))
     else:
         partition = []
     stream_times = records.groupBy(*partition).agg(F.max("event_time_ms").alias("max_ms"))
@@ -198,6 +195,43 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
     slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
     closed = slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
     return records.crossJoin(F.broadcast(closed))
+
+
+def with_stream_times(
+    records: DataFrame, arrival: Arrival, *, input_ends: bool = False
+) -> DataFrame:
+    """Adds the stream time that each record met; keeps what the merge holds for good (A1, A2).
+
+    Of several source partitions the slowest that is not idle tells how far their merge has
+    come; what lies behind its place is left out (rule A4).
+
+    Args:
+        records: What `Input.records` gives.
+        arrival: How the records came.
+        input_ends: Whether no source partition brings more, so that all of the merge is there.
+
+    Returns:
+        With `stream_time_ms` (bigint).
+    """
+    timed = records.withColumn("stream_time_ms", _stream_time_ms())
+    if arrival.source_partition is None or input_ends:
+        return timed
+    ends = records.groupBy("source", "source_partition").agg(F.max("event_time_ms").alias("ms"))
+    every = F.collect_list(F.struct("ms", "source", "source_partition"))
+    if arrival.idle_after_ms is not None:
+        idle_after_ms, all_ends = F.lit(arrival.idle_after_ms), every
+        active_from_ms = F.array_max(all_ends)["ms"] - idle_after_ms
+        every = F.filter(all_ends, lambda end: end["ms"] >= active_from_ms)
+    reached = ends.agg(F.array_min(every).alias("reached"))
+    place = F.struct(F.col("stream_time_ms").alias("ms"), "source", "source_partition")
+    return timed.crossJoin(F.broadcast(reached)).where(place <= F.col("reached")).drop("reached")
+
+
+def _stream_time_ms() -> Column:
+    """The largest event time of a source partition up to each record (rule A2)."""
+    in_order = Window.partitionBy("source", "source_partition").orderBy("offset")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return F.max("event_time_ms").over(so_far)
 
 
 def _slowest_active(idle_after_ms: int | None) -> Column:

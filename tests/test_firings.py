@@ -1,0 +1,178 @@
+"""The firings of windows against the oracle, and the oracle against Flink's own (rule E2)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_runs import PROPERTY
+from firing_runs import Records, fired, policies, record_lists
+from golden_cases import Case, read_cases
+from oracle_firings import Firing, Policy, firings
+from windows_pipeline.engine import found_firings
+from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows.triggers import Trigger
+
+FLINK = read_cases("flink", "firings")
+HOUR = TimeWindows.of_size_and_grace("1 hour", "5 minutes")
+
+
+def policy_of(case: Case) -> Policy:
+    window = case["window"]
+    size = window.get("size_ms", 0)
+    return Policy(
+        size,
+        window.get("advance_ms", size),
+        window.get("gap_ms", 0),
+        window["allowed_lateness_ms"],
+        case["out_of_orderness_ms"],
+        window["early"].get("n", 0),
+        window["early"].get("interval_ms", 0),
+        discarding=window["purge"],
+        as_in_flink=True,
+        input_ends=True,
+    )
+
+
+def in_flinks_words(case: Case, firing: Firing, stream_times: list[int]) -> dict[str, Any]:
+    """Watermark: stream time less out-of-orderness less 1; a record meets the one before it."""
+    by_record = firing.cause == "record"
+    watermark: int | str | None = "end"
+    if firing.after is not None:
+        met = firing.after - by_record
+        watermark = stream_times[met] - case["out_of_orderness_ms"] - 1 if met >= 0 else None
+    return {
+        "after": firing.after,
+        "key": firing.key,
+        "start": firing.start,
+        "end": firing.end,
+        "id": firing.id,
+        "reason": firing.reason,
+        "watermark": watermark,
+        "cause": "record" if by_record else "watermark",
+        "offsets": list(firing.records),
+    }
+
+
+@pytest.mark.parametrize("name", FLINK)
+def test_the_oracle_fires_as_flink_does(name: str) -> None:
+    """Rules 1 to 3 and 12 to 16 of Flink's cases."""
+    case = FLINK[name]
+    records = [(r["key"] if case["keyed"] else None, r["timestamp"]) for r in case["input"]]
+    stream_times = [max(time for _, time in records[: n + 1]) for n in range(len(records))]
+    found = firings(records, policy_of(case))
+    told = [in_flinks_words(case, firing, stream_times) for firing in found]
+    assert sorted(told, key=repr) == sorted(case["firings"], key=repr)
+
+
+@settings(PROPERTY, max_examples=200)
+@given(records=record_lists(), policy=policies())
+def test_the_engine_fires_as_the_oracle_does(records: Records, policy: Policy) -> None:
+    """Rule E2, for windows and triggers of every kind."""
+    assert fired(records, policy) == firings(records, policy)
+
+
+@settings(PROPERTY, max_examples=100)
+@given(records=record_lists(), policy=policies(), unit=st.integers(2, 6))
+def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, unit: int) -> None:
+    """Where sizes, graces and intervals are multiples, the first rise in each is enough."""
+    coarse = policy._replace(
+        size=max(policy.size, 1) * unit,
+        advance=max(policy.advance, 1) * unit,
+        gap=0,
+        lateness=policy.lateness * unit,
+        out_of_orderness=policy.out_of_orderness * unit,
+        interval=policy.interval * unit,
+        as_in_flink=False,
+    )
+    assert fired(records, coarse, grid_ms=unit) == firings(records, coarse)
+
+
+@settings(PROPERTY, max_examples=100)
+@given(records=record_lists(), policy=policies().filter(lambda policy: not policy.gap))
+def test_windows_may_be_fired_in_parts(records: Records, policy: Policy) -> None:
+    """However few records fit in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found_firings, "PART_RECORDS", 3)
+        assert fired(records, policy) == firings(records, policy)
+
+
+def told(records: Records, policy: Policy) -> list[tuple[object, ...]]:
+    """What a reader asks of firings: id, reason, stream time, and how many records."""
+    return [(f.id, f.reason, f.stream_time, len(f.records)) for f in fired(records, policy)]
+
+
+def test_early_on_time_and_late() -> None:
+    """Rule E2: every 2 records before the end, at it, and at each record in grace after."""
+    records = [("a", 1), ("a", 2), ("a", 3), ("b", 10), ("a", 4), ("b", 15), ("a", 5)]
+    windows = Policy(size=10, advance=10, lateness=5, every_n=2)
+    expected = [(0, "EARLY", 2, 2), (1, "ON_TIME", 10, 3), (2, "LATE", 10, 4)]
+    assert told(records, windows)[:3] == expected
+    apart = windows._replace(discarding=True)
+    assert told(records, apart)[:3] == [
+        (0, "EARLY", 2, 2),
+        (1, "ON_TIME", 10, 1),
+        (2, "LATE", 10, 1),
+    ]
+    assert told(records, windows._replace(late=False))[:2] == expected[:2]
+
+
+def test_stream_time_that_passes_several_ticks_fires_once() -> None:
+    """Here; Flink's trigger fires at each, past the end too (rule 16 of its cases)."""
+    records = [("a", 1), ("a", 12), ("a", 45)]
+    windows = Policy(size=20, advance=20, interval=5)
+    first = [row for row in told(records, windows) if row[2] != math.inf]
+    assert first == [(0, "EARLY", 12, 2), (1, "ON_TIME", 45, 2)]
+    assert [reason for _, reason, _, _ in told(records, windows._replace(as_in_flink=True))] == [
+        "EARLY",
+        "EARLY",
+        "ON_TIME",
+        "LATE",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Trigger.at_window_end().early_every_n(0), "early_every_records: 0"),
+        (lambda: Trigger.at_window_end().early_every("0 seconds"), "early_every: '0 seconds'"),
+        (lambda: Trigger.at_window_end().early_every("1 second").early_every_n(2), "not both"),
+        (lambda: Trigger.until_window_closes().discarding(), "start from Trigger.at_window_end"),
+        (
+            lambda: Trigger.at_window_end().with_out_of_orderness("-1 second"),
+            "must not be negative",
+        ),
+        (lambda: Trigger(late=1), "late: 1 is neither"),  # type: ignore[arg-type]
+        (
+            lambda: Trigger().fitted(
+                SlidingWindows.with_time_difference_and_grace("1 second", "1 second")
+            ),
+            "SlidingWindows fire when they close only",
+        ),
+        (
+            lambda: Trigger().fitted(
+                TimeWindows.of_size_with_no_grace("1 second", emit_empty=True)
+            ),
+            "no record comes into",
+        ),
+        (
+            lambda: Trigger().with_out_of_orderness("1 hour").fitted(HOUR),
+            "out_of_orderness of '1 hour' is above the windows' grace of '5 minutes'",
+        ),
+    ],
+)
+def test_what_a_trigger_refuses(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_trigger_is_a_value() -> None:
+    trigger = Trigger.at_window_end().early_every("15 minutes").discarding().without_late()
+    assert trigger == Trigger(early_every_ms=900_000, late=False, discards=True)
+    assert trigger.fitted(HOUR) is HOUR
+    sessions = SessionWindows.of_inactivity_gap_with_no_grace("1 second")
+    assert Trigger.at_window_end().early_every_update().fitted(sessions) is sessions

@@ -1,0 +1,103 @@
+"""A user's window function over firings, batch by batch (rule E3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from windows_pipeline.engine.arrow_type import arrow_type
+from windows_pipeline.windows.time_window import TimeWindow
+from windows_pipeline.windows.window_function import FiringContext, Row, WindowFunction
+
+RECORDS = "records"
+"""The column with a pane's records."""
+_CONTEXT = ("firing_id", "reason", "cause", "stream_time_ms", "is_final")
+
+
+class FunctionKernel:
+    """Gives the rows that a user's function makes of firings."""
+
+    def __init__(
+        self, function: WindowFunction, keys: Sequence[str], aggregates: Sequence[str]
+    ) -> None:
+        self._function = function
+        self._keys = list(keys)
+        self._aggregates = list(aggregates)
+        self._type = arrow_type(function.row_type)
+        self._names = [name for name, _ in function.row_type.fields]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Takes what `firing_evaluation.fire` gives."""
+        for batch in batches:
+            yield self._batch(batch)
+
+    def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        made: list[Row] = []
+        firing_of: list[int] = []
+        for firing, (key, content, context) in enumerate(self._firings(batch)):
+            try:
+                rows = [self._row(row) for row in self._process(key, content, context)]
+            except Exception as error:
+                raise RuntimeError(
+                    f"the window function failed in {_named(key, context)}: {error!r}"
+                ) from error
+            made += rows
+            firing_of += [firing] * len(rows)
+        try:
+            array = pa.array(made, self._type)
+        except (pa.ArrowException, TypeError, OverflowError, ValueError):
+            self._check_types(batch, made, firing_of)
+            raise
+        return pa.RecordBatch.from_struct_array(array)
+
+    def _process(self, key: Any, content: Any, context: FiringContext) -> Sequence[Row]:
+        return list(self._function.process(key, context.window, content, context))
+
+    def _firings(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, Any, FiringContext]]:
+        def values(name: str) -> list[Any]:
+            listed: list[Any] = batch.column(name).to_pylist()
+            return listed
+
+        keys: Iterator[Any] = zip(*map(values, self._keys), strict=True)
+        if len(self._keys) == 1:
+            keys = (key for (key,) in keys)
+        elif not self._keys:
+            keys = iter([()] * batch.num_rows)
+        windows = map(TimeWindow, values("window_start_ms"), values("window_end_ms"))
+        contexts = map(FiringContext, windows, *map(values, _CONTEXT))
+        if self._function.records is not None:
+            return zip(keys, values(RECORDS), contexts, strict=True)
+        rows = zip(*map(values, self._aggregates), strict=True)
+        contents = (dict(zip(self._aggregates, row, strict=True)) for row in rows)
+        return zip(keys, contents, contexts, strict=True)
+
+    def _row(self, row: Row) -> Row:
+        fits = isinstance(row, (tuple, list)) and len(row) == len(self._names)
+        if isinstance(row, Mapping):
+            fits = set(row) == set(self._names)
+        if not fits:
+            raise TypeError(f"{row!r} is no row of {self._function.schema!r}")
+        return tuple(row) if isinstance(row, list) else row
+
+    def _check_types(
+        self, batch: pa.RecordBatch, made: Sequence[Row], firing_of: Sequence[int]
+    ) -> None:
+        contexts = list(self._firings(batch))
+        for row, firing in zip(made, firing_of, strict=True):
+            try:
+                pa.array([row], self._type)
+            except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+                key, _, context = contexts[firing]
+                raise TypeError(
+                    f"the window function gave {row!r}, which is no row of "
+                    f"{self._function.schema!r}, in {_named(key, context)}: {error}"
+                ) from error
+
+
+def _named(key: Any, context: FiringContext) -> str:
+    start_ms, end_ms = context.window
+    return (
+        f"firing {context.firing_id} of the window of key {key!r} from {start_ms} to {end_ms} (ms)"
+    )

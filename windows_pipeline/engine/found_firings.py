@@ -1,0 +1,199 @@
+"""Finds the firings of a target's groups of records, as windows over them that are filled later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from windows_pipeline.engine.firing_life import (
+    F_AFTER,
+    F_BY_RISE,
+    F_END,
+    F_FINAL,
+    F_GROUP,
+    F_ID,
+    F_PANE,
+    F_REASON,
+    F_SIZE,
+    F_START,
+    policy_of,
+)
+from windows_pipeline.engine.firing_sessions import session_firings
+from windows_pipeline.engine.firing_sweep import time_firings
+from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.windows import SessionWindows, TimeWindows
+from windows_pipeline.windows.triggers import Trigger
+
+PART_RECORDS = 1 << 22
+"""How often records stand in the windows that are fired together, at most about."""
+
+
+class Arrived(NamedTuple):
+    """Groups of records, each in the order of arrival, and the rises of stream time.
+
+    Attributes:
+        starts: Where each group's records begin; one more entry for the end of the last.
+        time_ms: Event times.
+        stream_time_ms: Stream time after each record.
+        entry: The rise before which each record came; see `rises.Rises.entry`.
+        rises_ms: Stream time at each rise.
+    """
+
+    starts: np.ndarray
+    time_ms: np.ndarray
+    stream_time_ms: np.ndarray
+    entry: np.ndarray
+    rises_ms: np.ndarray
+
+
+class Firings(NamedTuple):
+    """Firings, and the panes that they show.
+
+    Attributes:
+        group: The group of each.
+        start_ms: Its window's start.
+        end_ms: Its window's end; of sessions the last record and the gap.
+        id: Its number among its window's.
+        reason: A `FiringReason`.
+        by_rise: Whether stream time made it fire, not a record.
+        after: The rise, or the record, that did.
+        is_final: Whether its window was closed then.
+        record: The records of the panes, each pane's by event time; they can stand in several.
+        panes: The panes as windows over these records, one a firing.
+    """
+
+    group: np.ndarray
+    start_ms: np.ndarray
+    end_ms: np.ndarray
+    id: np.ndarray
+    reason: np.ndarray
+    by_rise: np.ndarray
+    after: np.ndarray
+    is_final: np.ndarray
+    record: np.ndarray
+    panes: WindowedRecords
+
+    def only(self, kept: np.ndarray) -> Firings:
+        """The firings of a mask."""
+        if kept.all():
+            return self
+        windows = self.panes.windows
+        some = windows._replace(
+            group=windows.group[kept],
+            end_ms=windows.end_ms[kept],
+            closed=windows.closed[kept],
+            entered=windows.entered[kept],
+            left=windows.left[kept],
+        )
+        return Firings(
+            self.group[kept],
+            self.start_ms[kept],
+            self.end_ms[kept],
+            self.id[kept],
+            self.reason[kept],
+            self.by_rise[kept],
+            self.after[kept],
+            self.is_final[kept],
+            self.record,
+            self.panes._replace(windows=some),
+        )
+
+
+def find_firings(
+    spec: TimeWindows | SessionWindows, trigger: Trigger, arrived: Arrived
+) -> Iterator[Firings]:
+    """Fires the windows, in parts that fit in memory.
+
+    Args:
+        spec: The windows.
+        trigger: When they fire; not a final-only one.
+        arrived: The records.
+    """
+    delay_ms = trigger.out_of_orderness_ms
+    # By group and event time; in the order of arrival where event times are equal.
+    group = np.repeat(np.arange(len(arrived.starts) - 1), np.diff(arrived.starts))
+    by_time = np.lexsort((arrived.time_ms, group))
+    policy = policy_of(trigger, spec.grace_ms)
+    clock_ms, rises_ms = arrived.stream_time_ms - delay_ms, arrived.rises_ms - delay_ms
+    common = (by_time, arrived.time_ms, clock_ms, arrived.entry, rises_ms, policy)
+    if isinstance(spec, SessionWindows):
+        yield _filled(0, *session_firings(arrived.starts, *common, spec.gap_ms), arrived, by_time)
+        return
+    for first, last, from_ms, to_ms in _parts(spec, arrived, by_time):
+        starts = arrived.starts[first : last + 1]
+        found = time_firings(starts, *common, spec.size_ms, spec.advance_ms, from_ms, to_ms)
+        yield _filled(first, *found, arrived, by_time)
+
+
+def _parts(
+    spec: TimeWindows, arrived: Arrived, by_time: np.ndarray
+) -> Iterator[tuple[int, int, int, int]]:
+    """Groups, and spans of window starts, whose windows hold about as many records as fit."""
+    starts, advance_ms = arrived.starts, spec.advance_ms
+    first_ms = NEVER_MS if spec.first_window_start_ms is None else spec.first_window_start_ms
+    from_ms, to_ms = -(-first_ms // advance_ms) * advance_ms, -NEVER_MS
+    room = max(PART_RECORDS * advance_ms // (spec.size_ms + advance_ms), 1)
+    first = 0
+    while first < len(starts) - 1:
+        last = int(np.searchsorted(starts, starts[first] + room, "right")) - 1
+        if last > first:
+            yield first, last, from_ms, to_ms
+            first = last
+            continue
+        in_order = arrived.time_ms[by_time[starts[first] + room : starts[first + 1] : room]]
+        cuts_ms = np.unique(np.maximum(in_order // advance_ms * advance_ms, from_ms))
+        bounds_ms = [from_ms, *cuts_ms[cuts_ms > from_ms].tolist(), to_ms]
+        for low_ms, high_ms in pairwise(bounds_ms):
+            yield first, first + 1, low_ms, high_ms
+        first += 1
+
+
+def _filled(
+    first_group: int,
+    entries: np.ndarray,
+    found: np.ndarray,
+    arrived: Arrived,
+    by_time: np.ndarray,
+) -> Firings:
+    if (np.diff(found[:, F_PANE]) < 0).any():
+        found = found[np.argsort(found[:, F_PANE], kind="stable")]
+    pane = np.cumsum(np.diff(found[:, F_PANE], prepend=-1) > 0) - 1
+    begins = np.flatnonzero(np.diff(pane, prepend=-1))
+    starts = np.append(found[begins, F_PANE], len(entries))
+    starts[0] = 0
+    rank = np.empty(len(by_time), np.int64)
+    rank[by_time] = np.arange(len(by_time))
+    record, enter_order = entries, np.arange(len(entries))
+    of_pane = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    ranks = rank[entries]
+    if ((np.diff(ranks) < 0) & (np.diff(of_pane) == 0)).any():
+        sorted_entries = np.lexsort((ranks, of_pane))
+        record = entries[sorted_entries]
+        enter_order = np.empty(len(entries), np.int64)
+        enter_order[sorted_entries] = np.arange(len(entries))
+    windows = Windows(
+        pane,
+        found[:, F_END],
+        found[:, F_FINAL] != 0,
+        found[:, F_PANE] + found[:, F_SIZE],
+        found[:, F_PANE],
+        enter_order,
+        np.zeros(len(entries), np.bool_),
+    )
+    return Firings(
+        first_group + found[:, F_GROUP],
+        found[:, F_START],
+        found[:, F_END],
+        found[:, F_ID],
+        found[:, F_REASON],
+        found[:, F_BY_RISE] != 0,
+        found[:, F_AFTER],
+        found[:, F_FINAL] != 0,
+        record,
+        WindowedRecords(starts, arrived.time_ms[record], windows, str),
+    )
