@@ -113,7 +113,8 @@ def mend_day_2(project: Project) -> None:
     for line in file.read_text().splitlines():
         record = json.loads(line)
         if record["landed_at"] is None:
-            record["landed_at"] = "2013-01-02T23:58:00Z"
+            hour = min(int(record["departed_at"][11:13]) + 1, 23)
+            record["landed_at"] = f"{record['departed_at'][:11]}{hour:02}:59:00Z"
         if record["origin"] == "EWR" and "T15:" in record["departed_at"]:
             record["dep_delay"] += 300.0
         if record["origin"] == "LGA" and "T17:" in record["departed_at"]:
@@ -149,6 +150,9 @@ def test_a_mended_raw_day_becomes_a_correction(
     mended: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     own = mended.windows
+    assert {row.unit for row in mended.source.rejected_records.read(spark).collect()} == {
+        day(1), day(3),
+    }  # fmt: skip
     before = by_window(own.final_windows.read(spark))
     alerts_before = own.alerts.read(spark)
     raised_before = alerts_before.collect()
