@@ -23,6 +23,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
     said = str(failure.step_failure_data.error)
     assert "windows.hourly.grace: was '1 hour 15 minutes', is '2 hours'" in said
     assert "windows-pipeline rebuild flights" in said
+    assert "windows-pipeline correct flights" in said
 
     rebuilt = list(rebuild(spark, changed.pipeline, changed.settings))
     assert [name.rsplit("/", 1)[1] for name, _ in rebuilt] == [

@@ -167,7 +167,8 @@ class AlertsJob(WindowsJob):
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
         """The alerts of units that came out differently, with how often each side has them."""
         sides = self._sides(spark, days, alerts)
-        in_doubt = units_that_differ({name: sides[name] for name in ("alerts", "published")}, ())
+        compared = ("alerts", "published")
+        in_doubt = units_that_differ({name: sides[name] for name in compared}, compared)
         doubtful = F.col("unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("in_published") + F.col("in_retracted")
         counted = counted_alike({name: rows.where(doubtful) for name, rows in sides.items()}, PLACE)

@@ -116,9 +116,11 @@ def correct(
     for table in (own.corrections, own.alerts):
         table.create_if_missing(spark)
     grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
+    unfinished = unfinished_correction(spark, own.corrections)
+    asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
-    days = _days(spark, job, own, None if grace_changed else first, last)
-    correction = _begin(spark, own, days, cause)
+    correction = _begin(spark, job, asked, cause, unfinished)
+    days = _days_from(correction.first, correction.last)
     said(
         f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
         f"{', as the grace was changed' if grace_changed else ''}"
@@ -185,18 +187,51 @@ def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
     return [tuple(row) for row in rows.groupBy("unit", "what").count().collect()]
 
 
-def _begin(spark: SparkSession, own: WindowTables, days: list[date], cause: str) -> Correction:
-    """Takes up the correction that was stopped, or begins one."""
-    unfinished = unfinished_correction(spark, own.corrections)
+def _asked_days(
+    spark: SparkSession,
+    own: WindowTables,
+    first: date | None,
+    last: date | None,
+    unfinished: Correction | None,
+) -> tuple[date, date]:
+    """The first and the last day to compute anew; all published ones where none is said."""
+    published = own.keyed_windows.read(spark).select("unit")
+    for table in (own.final_windows, own.late_records):
+        published = published.unionByName(table.read(spark).select("unit"))
+    earliest, latest = published.agg(F.min("unit"), F.max("unit")).collect()[0]
+    if earliest is None:
+        raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
+    if unfinished is not None:  # its first steps may have left its last days without rows
+        latest = max(latest, unfinished.last)
+    start = first or earliest
+    end = last if first and last else latest
+    if end < start or end > latest:
+        raise ValueError(
+            f"from {start} to {end}: {own.final_windows.name} has published days from "
+            f"{earliest} to {latest}; take the first day that changed, and a later one or none"
+        )
+    return start, end
+
+
+def _begin(
+    spark: SparkSession,
+    job: KeyedWindowsJob,
+    asked: tuple[date, date],
+    cause: str,
+    unfinished: Correction | None,
+) -> Correction:
+    """Takes up the correction that was stopped, if it covers what is asked for, or begins one."""
+    own = job.own
     if unfinished is not None:
-        asked = (days[0], days[-1], cause)
-        if asked != (unfinished.first, unfinished.last, unfinished.cause):
+        covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
+        if not covered or cause != unfinished.cause:
             raise CorrectionUnfinishedError(own.corrections, unfinished)
+        _require_arrived(spark, job, unfinished.first, unfinished.last)
         return unfinished
+    _require_arrived(spark, job, *asked)
     correction = Correction(
         finished_number(spark, own.corrections) + 1,
-        days[0],
-        days[-1],
+        *asked,
         cause,
         own.final_windows.version(spark),
         own.alerts.version(spark),
@@ -205,36 +240,18 @@ def _begin(spark: SparkSession, own: WindowTables, days: list[date], cause: str)
     return correction
 
 
-def _days(
-    spark: SparkSession,
-    job: KeyedWindowsJob,
-    own: WindowTables,
-    first: date | None,
-    last: date | None,
-) -> list[date]:
-    """The days to compute anew; from the first published one where none is said."""
-    published = own.keyed_windows.read(spark).select("unit")
-    for table in (own.final_windows, own.late_records):
-        published = published.unionByName(table.read(spark).select("unit"))
-    bounds = published.agg(F.min("unit"), F.max("unit")).collect()[0]
-    earliest, latest = bounds
-    if earliest is None:
-        raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
-    unfinished = unfinished_correction(spark, own.corrections)
-    if unfinished is not None:  # its first steps may have left its outer days without rows
-        earliest, latest = min(earliest, unfinished.first), max(latest, unfinished.last)
-    start = first or earliest
-    end = last if first and last else latest
-    if start < job.pipeline.partitions.start or end < start or end > latest:
-        raise ValueError(
-            f"from {start} to {end}: {own.final_windows.name} has published days from "
-            f"{earliest} to {latest}; take the first day that changed, and a later one or none"
-        )
-    days = [start + timedelta(days=number) for number in range((end - start).days + 1)]
+def _require_arrived(spark: SparkSession, job: KeyedWindowsJob, first: date, last: date) -> None:
+    """Refuses days past a missing one: all their windows would be taken back."""
+    days = _days_from(first, last)
     arrivals = job.arrivals(job.arrived(spark))
+    if first < arrivals.first_day:
+        raise ValueError(f"from {first}: the pipeline's partitions begin {arrivals.first_day}")
     if len(arrivals.units(days)) < len(days):
         raise ValueError(
-            f"from {start} to {end}: the raw day {arrivals.next_day} is missing, and nothing "
+            f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and nothing "
             "closes past it; materialize raw_events of that day first"
         )
-    return days
+
+
+def _days_from(first: date, last: date) -> list[date]:
+    return [first + timedelta(days=number) for number in range((last - first).days + 1)]

@@ -61,7 +61,8 @@ def unfinished_correction(spark: SparkSession, corrections: Table) -> Correction
     """The correction that was begun and is not finished."""
     if not corrections.exists(spark):
         return None
-    if _number(corrections.properties(spark), _BEGUN) <= finished_number(spark, corrections):
+    properties = corrections.properties(spark)
+    if _number(properties, _BEGUN) <= _number(properties, _FINISHED):
         return None
     texts = corrections.texts(spark)
     details = json.loads(texts[_DETAILS])
