@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline
+from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, Unit
 
 _EPOCH = date(1970, 1, 1)
+_MOST_LITERALS = 256
+"""So many known times are part of a plan; more are tables that are joined."""
 
 
 def target_of(day: date) -> int:
@@ -40,13 +42,68 @@ def records_to_read(
         The columns of raw_events, and `target` (int), `is_new` (boolean),
         `event_time_ms`, `stream_time_ms`, `close_time_ms` (bigint). In no order.
     """
-    spark = raw_events.sparkSession
+    if is_new is None:
+        is_new = F.col("target") == F.unix_date("unit")
+    days = {read.unit for read in reads}
+    units = [unit for unit in timeline.units if unit.day in days]
+    wanted = raw_events.where(F.col("unit").isin(sorted(days)))
+    timed = wanted.withColumn("event_time_ms", F.unix_millis("event_time"))
+    known = _with_literals if _are_few(reads, units) else _with_tables
+    stream_time_ms = F.greatest(
+        F.unix_millis("running_max"), F.coalesce("before_ms", F.lit(NEVER_MS))
+    )
+    return (
+        known(timed, units, reads)
+        .withColumn("is_new", is_new)
+        # However late a record of the unit itself is, the unit has to say so.
+        .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
+        .withColumn("stream_time_ms", stream_time_ms)
+        # A partition that wakes meets the close time that was in force (rule A4).
+        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms))
+        .drop("from_ms", "in_force_ms", "before_ms")
+    )
+
+
+def _are_few(reads: Sequence[Read], units: Sequence[Unit]) -> bool:
+    """Whether what is known of the units fits a plan: one target, and few stream times."""
+    wanted = {(read.target, read.from_ms) for read in reads}
+    stream_times = sum(len(unit.stream_time_before_ms) for unit in units)
+    return len(wanted) == 1 and len(units) + stream_times <= _MOST_LITERALS
+
+
+def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
+    """Adds `target`, `from_ms`, `in_force_ms` and `before_ms`, as part of the plan: no join."""
+    in_force_ms = {str(unit.day): unit.in_force_before_ms for unit in units}
+    before_ms = {
+        f"{unit.day} {partition}": stream_time_ms
+        for unit in units
+        for partition, stream_time_ms in unit.stream_time_before_ms.items()
+    }
+    unit = F.col("unit").cast("string")
+    return records.withColumns(
+        {
+            "target": F.lit(target_of(reads[0].target)),
+            "from_ms": F.lit(reads[0].from_ms),
+            "in_force_ms": _looked_up(in_force_ms, unit),
+            "before_ms": _looked_up(before_ms, F.concat(unit, F.lit(" "), "source_partition")),
+        }
+    )
+
+
+def _looked_up(known: Mapping[str, int], name: Column) -> Column:
+    if not known:
+        return F.lit(None).cast("bigint")
+    entries = [F.lit(one) for entry in known.items() for one in entry]
+    return F.try_element_at(F.create_map(*entries), name)
+
+
+def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
+    """The same by joins; a record is given once a target."""
+    spark = records.sparkSession
     plan = spark.createDataFrame(
         [(read.unit, target_of(read.target), read.from_ms) for read in reads],
         "unit date, target int, from_ms bigint",
     )
-    days = {read.unit for read in reads}
-    units = [unit for unit in timeline.units if unit.day in days]
     in_force = spark.createDataFrame(
         [(unit.day, unit.in_force_before_ms) for unit in units],
         "unit date, in_force_ms bigint",
@@ -59,21 +116,8 @@ def records_to_read(
         ],
         "unit date, source_partition string, before_ms bigint",
     )
-    if is_new is None:
-        is_new = F.col("target") == F.unix_date("unit")
-    never = F.lit(NEVER_MS)
-    stream_time_ms = F.greatest(F.unix_millis("running_max"), F.coalesce("before_ms", never))
     return (
-        raw_events.where(F.col("unit").isin(sorted(days)))
-        .withColumn("event_time_ms", F.unix_millis("event_time"))
-        .join(F.broadcast(plan), "unit")
-        .withColumn("is_new", is_new)
-        # However late a record of the unit itself is, the unit has to say so.
-        .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
+        records.join(F.broadcast(plan), "unit")
         .join(F.broadcast(in_force), "unit")
         .join(F.broadcast(before), ["unit", "source_partition"], "left")
-        .withColumn("stream_time_ms", stream_time_ms)
-        # A partition that wakes meets the close time that was in force (rule A4).
-        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms))
-        .drop("from_ms", "in_force_ms", "before_ms")
     )
