@@ -111,7 +111,13 @@ def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
 # message shows, and words of the cure. The part also tells the expected line.
 BROKEN = [
     ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
-    ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl' or 'parquet'"),
+    (
+        "format: jsonl",
+        "format: xml",
+        "source.format",
+        "xml",
+        "use 'csv', 'jsonl', 'parquet', 'delta' or 'kafka'",
+    ),
     ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write one"),
     ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
     ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.job import kept
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records
@@ -81,29 +80,27 @@ class MicroBatch:
         source, tables = self.pipeline.source, self._tables
         own_order = [PARTITION, OFFSET] if OFFSET in landed.columns else []
         judged = judged_records(landed, source, own_order)
-        ordered = kept(in_stream_order(judged, source.arrival, standing))
-        try:
-            parts, rejected = _summed_up(ordered)
-            if source.kafka is not None and source.kafka.holes == "refused":
-                require_no_holes(standing, parts, source.kafka.topic)
-            rows = log_rows(
-                standing,
-                parts,
-                rejected,
-                self.pipeline.partitions.start,
-                source.idle_after,
-                self.number,
-                self.stream,
-            )
-            accepted = sum(part.rows for part in parts)
-            fresh = self._raw(ordered)
-            self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
-            self._log(spark, tables.arrival_log, rows)
-            after = standing.after(rows)
-            if accepted:
-                self._append_windows(fresh, standing, after)
-        finally:
-            ordered.unpersist()
+        # Without the plan that made them: each further query would look through it again.
+        ordered = in_stream_order(judged, source.arrival, standing).localCheckpoint()
+        parts, rejected = _summed_up(ordered)
+        if source.kafka is not None and source.kafka.holes == "refused":
+            require_no_holes(standing, parts, source.kafka.topic)
+        rows = log_rows(
+            standing,
+            parts,
+            rejected,
+            self.pipeline.partitions.start,
+            source.idle_after,
+            self.number,
+            self.stream,
+        )
+        accepted = sum(part.rows for part in parts)
+        fresh = self._raw(ordered)
+        self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
+        self._log(spark, tables.arrival_log, rows)
+        after = standing.after(rows)
+        if accepted:
+            self._append_windows(fresh, standing, after)
         units = sorted({part.unit for part in parts} | set(rejected))
         result = BatchResult(
             self.number, units, accepted, sum(rejected.values()), after.in_force_ms
@@ -135,11 +132,7 @@ class MicroBatch:
         """Appends what follows, a definition after the other."""
         for name in self.pipeline.windows:
             job = AlertsJob(self.pipeline, name, self.settings)
-            found, tasks = BatchWindows(job, self.number, fresh, before, after).compute()
-            try:
-                together(tasks)
-            finally:
-                found.unpersist()
+            together(BatchWindows(job, self.number, fresh, before, after).compute())
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
         frame = spark.createDataFrame(

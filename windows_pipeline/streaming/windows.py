@@ -17,7 +17,6 @@ from windows_pipeline.engine.sliding import is_late, is_uncovered, reach_ms, sli
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.job import kept
 from windows_pipeline.streaming.standing import Standing, arrivals
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
@@ -30,7 +29,7 @@ class BatchWindows:
     Attributes:
         job: The definition and its tables.
         batch: The micro-batch's number.
-        fresh: Its records, as rows of raw_events; persisted.
+        fresh: Its records, as rows of raw_events; computed already.
         before: Where the stream stood before it.
         after: Where it stands now; the log has the micro-batch.
     """
@@ -41,12 +40,12 @@ class BatchWindows:
     before: Standing
     after: Standing
 
-    def compute(self) -> tuple[DataFrame, list[Callable[[], None]]]:
+    def compute(self) -> list[Callable[[], None]]:
         """Computes them, and tells what is to be appended where.
 
         Returns:
-            A persisted frame, to let go of at the end, and a task for each table that gets rows:
-            late_records, keyed_windows, final_windows, alerts. They can run in any order.
+            A task for each table that gets rows: late_records, keyed_windows, final_windows,
+            alerts. They can run in any order.
         """
         windows = self.job.windows
         records = self._records()
@@ -54,7 +53,9 @@ class BatchWindows:
         wanted = records if windows.partial_results else records.where(to_close)
         target = target_of(self._units[-1])
         aggregates = windows.aggregate_list
-        computed = kept(sliding_windows(wanted, windows.spec, aggregates, {target: self._closing}))
+        found_windows = sliding_windows(wanted, windows.spec, aggregates, {target: self._closing})
+        # Without the plan that made them: each further query would look through it again.
+        computed = found_windows.localCheckpoint()
         placed = self._placed(computed)
         closed = placed.where("closed")
         found = self._counted(records, placed, computed)
@@ -70,7 +71,7 @@ class BatchWindows:
         ]
         if found.alerts:
             appends.append((own.alerts, self._alerts(closed), found.alerts))
-        return computed, [_task(table, rows, self.batch) for table, rows, many in appends if many]
+        return [_task(table, rows, self.batch) for table, rows, many in appends if many]
 
     @cached_property
     def _closing(self) -> Closing:
