@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.engine.arrival_ranges import in_arrival_order_by_ranges
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
@@ -116,3 +117,24 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
         (two, "0", 0, 0, 1, 60, 0),
         (three, None, None, None, 0, None, 2),
     }
+
+
+def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
+    """Rules A1 and A2: ties, nulls, units and source partitions that ranges cut, or fill."""
+    records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
+    rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
+    frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3).persist()
+    by_task = in_arrival_order(frame, "came")
+    ranged = in_arrival_order_by_ranges(frame, "came", 7)
+    rows, cut = (
+        [repr(tuple(row)) for row in one.drop("file").collect() if row.source_partition]
+        for one in (by_task, ranged.records)
+    )
+    assert len(rows) == len(records)
+    assert sorted(cut) == sorted(rows)
+    # The ranges cut units and source partitions, and rejected records are there as well.
+    sizes = [row["count"] for row in ranged.cached.groupBy("range").count().collect()]
+    assert len(sizes) > 4
+    assert sum(sizes) == len(records) + len(rejected)
+    ranged.cached.unpersist()
+    frame.unpersist()

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log
@@ -64,7 +65,7 @@ class RawEventsJob:
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
-        ordered = kept(in_arrival_order(judged_records(landed, source), source.arrival))
+        ordered, cached = self._in_order(judged_records(landed, source))
         accepted = ordered.where(F.col("reason").isNull())
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
@@ -78,7 +79,14 @@ class RawEventsJob:
             StagedTable(table, frame.select(table.schema.names))
             for table, frame in zip(self.tables, rows, strict=True)
         ]
-        return Stage(staged, [ordered, units])
+        return Stage(staged, [cached, units])
+
+    def _in_order(self, judged: DataFrame) -> RangedOrder:
+        arrival, ranges = self.pipeline.source.arrival, self.settings.arrival_ranges
+        if ranges is not None:
+            return in_arrival_order_by_ranges(judged, arrival, ranges)
+        ordered = kept(in_arrival_order(judged, arrival))
+        return RangedOrder(ordered, ordered)
 
     def evidence(
         self,
