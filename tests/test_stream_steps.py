@@ -46,7 +46,7 @@ class StreamSteps(RuleBasedStateMachine):
         self.waiting: list[Record] = []
         self.taken: list[Stored] = []
 
-    @rule(events=st.lists(EVENT, min_size=1, max_size=5))
+    @rule(events=st.lists(EVENT, min_size=1, max_size=9))
     def arrive(self, events: list[Event]) -> None:
         self.waiting += [
             Record(self.day, partition % self.partitions, 0, key, time, values)
@@ -58,11 +58,13 @@ class StreamSteps(RuleBasedStateMachine):
         self.day += days
 
     @rule(
+        events=st.lists(EVENT, max_size=9),
         rejected=st.integers(0, 1),
         kills=st.lists(st.sampled_from(TABLES), max_size=2),
     )
-    def cut(self, rejected: int, kills: list[str]) -> None:
-        """A micro-batch of all that waits, again after each kill."""
+    def cut(self, events: list[Event], rejected: int, kills: list[str]) -> None:
+        """A micro-batch of all that waits and some more, again after each kill."""
+        self.arrive(events)
         for table in kills:
             try:
                 self.stream.run(self.batch, self.waiting, rejected, killed_after=table)
@@ -126,5 +128,5 @@ def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]]]:
 
 def test_any_steps_end_in_the_oracles_results() -> None:
     """Rules A1 to A5, B2 to B8, E1, E4, H1."""
-    some = settings(PROPERTY, max_examples=60, stateful_step_count=14)
+    some = settings(PROPERTY, max_examples=60, stateful_step_count=24)
     run_state_machine_as_test(StreamSteps, settings=some)
