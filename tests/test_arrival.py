@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.engine.arrival_ranges import in_arrival_order_by_ranges
+from windows_pipeline.quality.arrival_evidence import beside_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
@@ -138,3 +139,25 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     assert sum(sizes) == len(records) + len(rejected)
     ranged.cached.unpersist()
     frame.unpersist()
+
+
+def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
+    """Rule A2: what should stand beside each record, also beside wrong ones and repeated ones."""
+    pick = random.Random(8)
+    rows: list[tuple[date, str, int, int, int]] = []
+    expected = []
+    for unit in DAYS[:2]:
+        largest = -100
+        for offset in range(20):
+            time = pick.randrange(offset * 2) if offset else -50
+            largest = max(largest, time)
+            running_max = largest - (offset in (6, 13))
+            is_repeated = offset in (4, 14)
+            for is_again in (False, True)[: 1 + is_repeated]:
+                rows.append((unit, "0", offset, time, running_max))
+                expected.append((unit, "0", running_max, largest, is_again))
+    columns = ["unit", "source_partition", "offset", "event_time", "running_max"]
+    raw = spark.createDataFrame(rows, columns)
+    found = [beside_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
+    whole, cut = (sorted(map(tuple, one.collect())) for one in found)
+    assert whole == cut == sorted(expected)

@@ -15,6 +15,7 @@ from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
@@ -101,15 +102,8 @@ class RawEventsJob:
         # A stream keeps with a record the stream time in force, where that was later (rule A4).
         decided = logged.agg(F.collect_set("in_force").alias("decided"))
         is_decision = F.array_contains("decided", F.col("running_max"))
-        in_order = Window.partitionBy("unit", "source_partition").orderBy("offset")
-        so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
-        seen = raw.select(
-            "unit",
-            "source_partition",
-            "running_max",
-            F.max("event_time").over(so_far).alias("so_far"),
-            F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
-        )
+        stretch_rows = None if self.settings.arrival_ranges is None else STRETCH_ROWS
+        seen = beside_running_maxima(raw, stretch_rows)
         seen = seen.crossJoin(F.broadcast(decided))
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
