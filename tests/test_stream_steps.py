@@ -17,14 +17,16 @@ from hypothesis.stateful import (
 
 from engine_runs import PROPERTY, texts
 from oracle import Record, RecordId, SlidingDefinition, final_windows, late_records
-from strategies import LAST_POSITION, sliding_definitions
+from strategies import sliding_definitions
 from stream_model import AGGREGATES, TABLES, KilledError, Results, Stored, StreamModel
 
-Event = tuple[int, str | None, int, dict[str, int | float | None]]
+Event = tuple[int, str | None, int, int, dict[str, int | float | None]]
+# A source partition, a key, how much later it is by then, how far behind the record is, values.
 EVENT: st.SearchStrategy[Event] = st.tuples(
     st.integers(0, 2),
     st.sampled_from(("a", "b", None)),
-    st.integers(0, LAST_POSITION),
+    st.integers(0, 5),
+    st.integers(0, 12),
     st.fixed_dictionaries(
         {
             "whole": st.none() | st.integers(-9, 9),
@@ -42,16 +44,17 @@ class StreamSteps(RuleBasedStateMachine):
         self.partitions = partitions
         self.stream = StreamModel(definition)
         self.day = 0
+        self.now = 0
         self.batch = 0
         self.waiting: list[Record] = []
         self.taken: list[Stored] = []
 
     @rule(events=st.lists(EVENT, min_size=1, max_size=9))
     def arrive(self, events: list[Event]) -> None:
-        self.waiting += [
-            Record(self.day, partition % self.partitions, 0, key, time, values)
-            for partition, key, time, values in events
-        ]
+        for partition, key, later, behind, values in events:
+            self.now += later
+            place = (self.day, partition % self.partitions, 0)
+            self.waiting.append(Record(*place, key, self.now - behind, values))
 
     @rule(days=st.integers(1, 2))
     def days_pass(self, days: int) -> None:
