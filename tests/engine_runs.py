@@ -231,7 +231,18 @@ def answer_from(
     case: Arrivals, aggregates: Aggregates, met: Sequence[Met], cuts: Sequence[int] = ()
 ) -> Answer:
     """The kernel's answer for records as they were met; see `run_kernel`."""
-    definition = case.definition
+    closings = closings_of(timeline_of(case).units, case.definition.grace)
+    return kernel_answer(case.definition, closings, aggregates, met, cuts)
+
+
+def kernel_answer(
+    definition: SlidingDefinition,
+    closings: Mapping[int, Closing],
+    aggregates: Aggregates,
+    met: Sequence[Met],
+    cuts: Sequence[int] = (),
+) -> Answer:
+    """The same for targets with these close times around them."""
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
     kept = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
     on_arrival = [
@@ -239,7 +250,6 @@ def answer_from(
         for each, reason in zip(met, reasons, strict=True)
         if reason is not None and each.is_new
     ]
-    closings = closings_of(timeline_of(case).units, definition.grace)
     spec = spec_of(definition)
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
     kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)

@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.engine.arrival_ranges import in_arrival_order_by_ranges
+from windows_pipeline.quality.arrival_evidence import beside_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
@@ -116,3 +118,46 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
         (two, "0", 0, 0, 1, 60, 0),
         (three, None, None, None, 0, None, 2),
     }
+
+
+def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
+    """Rules A1 and A2: ties, nulls, units and source partitions that ranges cut, or fill."""
+    records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
+    rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
+    frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3).persist()
+    by_task = in_arrival_order(frame, "came")
+    ranged = in_arrival_order_by_ranges(frame, "came", 7)
+    rows, cut = (
+        [repr(tuple(row)) for row in one.drop("file").collect() if row.source_partition]
+        for one in (by_task, ranged.records)
+    )
+    assert len(rows) == len(records)
+    assert sorted(cut) == sorted(rows)
+    # The ranges cut units and source partitions, and rejected records are there as well.
+    sizes = [row["count"] for row in ranged.cached.groupBy("range").count().collect()]
+    assert len(sizes) > 4
+    assert sum(sizes) == len(records) + len(rejected)
+    ranged.cached.unpersist()
+    frame.unpersist()
+
+
+def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
+    """Rule A2: what should stand beside each record, also beside wrong ones and repeated ones."""
+    pick = random.Random(8)
+    rows: list[tuple[date, str, int, int, int]] = []
+    expected = []
+    for unit in DAYS[:2]:
+        largest = -100
+        for offset in range(20):
+            time = pick.randrange(offset * 2) if offset else -50
+            largest = max(largest, time)
+            running_max = largest - (offset in (6, 13))
+            is_repeated = offset in (4, 14)
+            for is_again in (False, True)[: 1 + is_repeated]:
+                rows.append((unit, "0", offset, time, running_max))
+                expected.append((unit, "0", running_max, largest, is_again))
+    columns = ["unit", "source_partition", "offset", "event_time", "running_max"]
+    raw = spark.createDataFrame(rows, columns)
+    found = [beside_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
+    whole, cut = (sorted(map(tuple, one.collect())) for one in found)
+    assert whole == cut == sorted(expected)

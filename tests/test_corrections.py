@@ -136,7 +136,8 @@ def mended(
     """Everything is published; then day 2 was landed again, mended, and ingested."""
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
-    raw = RawEventsJob(project.pipeline, project.settings)
+    # In ranges: the rest of the units was ingested without (rule A1).
+    raw = RawEventsJob(project.pipeline, project.settings.model_copy(update={"arrival_ranges": 3}))
     assert run_job(raw, spark, [day(2)]).published
     return project
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
 SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -31,6 +31,8 @@ class Settings(BaseModel):
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
         landing: What a source's relative path is relative to.
+        arrival_ranges: How many tasks sort what a run ingests from landed files by arrival; None
+            for one a unit and source partition, which is quicker while these are small.
         packages: What else Spark loads, as `organisation:module:version` of a Maven repository:
             `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
@@ -42,6 +44,7 @@ class Settings(BaseModel):
     warehouse: str
     pipelines: Path
     landing: str
+    arrival_ranges: PositiveInt | None = None
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
 

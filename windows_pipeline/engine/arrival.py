@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, StructType
 
-_PLACE = ["unit", "source_partition"]
+PLACE = ["unit", "source_partition"]
+"""The columns within which arrival is ordered."""
 _CARRIED = {"file", "reason", "original"}
 """What a record carries along that is not its own: where it stood, and why it is rejected."""
 
@@ -35,15 +36,20 @@ def in_arrival_order(accepted: DataFrame, arrival: str | None) -> DataFrame:
         of its unit and source partition) and `running_max` (bigint, ms: the largest event
         time of the unit and source partition up to and including the record).
     """
-    leading = ["file" if arrival is None else arrival, "event_time"]
-    others = [name for name in accepted.columns if name not in {*leading, *_PLACE, *_CARRIED}]
-    order = Window.partitionBy(*_PLACE).orderBy(*[F.col(f"`{name}`") for name in leading + others])
+    order = Window.partitionBy(*PLACE).orderBy(*order_of_arrival(accepted.columns, arrival))
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return accepted.select(
         "*",
         (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
         F.max("event_time").over(so_far).alias("running_max"),
     )
+
+
+def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column]:
+    """What orders the records of a unit and source partition; see `in_arrival_order`."""
+    leading = ["file" if arrival is None else arrival, "event_time"]
+    others = [name for name in columns if name not in {*leading, *PLACE, *_CARRIED}]
+    return [F.col(f"`{name}`") for name in leading + others]
 
 
 def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:
@@ -63,7 +69,7 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
     """
     schema = StructType([StructField("unit", DateType())])
     units = ordered.sparkSession.createDataFrame([(day,) for day in sorted(set(days))], schema)
-    of_partition = ordered.groupBy(*_PLACE).agg(
+    of_partition = ordered.groupBy(*PLACE).agg(
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
         F.count("*").alias("rows"),
@@ -74,5 +80,5 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
         units.join(of_partition, "unit", "left")
         .join(of_unit, "unit", "left")
         .fillna(0, ["rows", "unit_rejected"])
-        .select(*_PLACE, "first_offset", "last_offset", "rows", "max_event_time", "unit_rejected")
+        .select(*PLACE, "first_offset", "last_offset", "rows", "max_event_time", "unit_rejected")
     )

@@ -11,9 +11,11 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
@@ -64,7 +66,7 @@ class RawEventsJob:
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
-        ordered = kept(in_arrival_order(judged_records(landed, source), source.arrival))
+        ordered, cached = self._in_order(judged_records(landed, source))
         accepted = ordered.where(F.col("reason").isNull())
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
@@ -78,7 +80,14 @@ class RawEventsJob:
             StagedTable(table, frame.select(table.schema.names))
             for table, frame in zip(self.tables, rows, strict=True)
         ]
-        return Stage(staged, [ordered, units])
+        return Stage(staged, [cached, units])
+
+    def _in_order(self, judged: DataFrame) -> RangedOrder:
+        arrival, ranges = self.pipeline.source.arrival, self.settings.arrival_ranges
+        if ranges is not None:
+            return in_arrival_order_by_ranges(judged, arrival, ranges)
+        ordered = kept(in_arrival_order(judged, arrival))
+        return RangedOrder(ordered, ordered)
 
     def evidence(
         self,
@@ -93,15 +102,8 @@ class RawEventsJob:
         # A stream keeps with a record the stream time in force, where that was later (rule A4).
         decided = logged.agg(F.collect_set("in_force").alias("decided"))
         is_decision = F.array_contains("decided", F.col("running_max"))
-        in_order = Window.partitionBy("unit", "source_partition").orderBy("offset")
-        so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
-        seen = raw.select(
-            "unit",
-            "source_partition",
-            "running_max",
-            F.max("event_time").over(so_far).alias("so_far"),
-            F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
-        )
+        stretch_rows = None if self.settings.arrival_ranges is None else STRETCH_ROWS
+        seen = beside_running_maxima(raw, stretch_rows)
         seen = seen.crossJoin(F.broadcast(decided))
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),

@@ -68,21 +68,12 @@ class Standing:
 
     def after(self, rows: Sequence[LogRow]) -> Standing:
         """Where the stream stands once a micro-batch's rows are in the log."""
-        merged: dict[tuple[date, str | None], LogRow] = {
-            (row.unit, row.source_partition): row for row in self.log
-        }
-        for row in rows:
-            place = (row.unit, row.source_partition)
-            merged[place] = _merged(merged[place], row) if place in merged else row
-        stream_time_ms = dict(self.stream_time_ms)
-        for row in rows:
-            if row.source_partition is not None and row.max_event_time_ms is not None:
-                known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
-                stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+        log = summed_up([*self.log, *rows])
+        stream_time_ms = _stream_times(rows, self.stream_time_ms)
         last = rows[-1]
         in_force_ms = self.in_force_ms if last.in_force_ms is None else last.in_force_ms
         batch = self.batch if last.batch is None else last.batch
-        return Standing(tuple(merged.values()), batch, in_force_ms, stream_time_ms)
+        return Standing(log, batch, in_force_ms, stream_time_ms)
 
 
 class LastLogged(NamedTuple):
@@ -114,20 +105,39 @@ def read_standing(
         F.max("batch"),
         F.max_by("stream", "batch"),
     )
-    log = tuple(LogRow(*row) for row in summed.collect())
-    stream_time_ms: dict[str, int] = {}
-    for row in log:
-        if row.source_partition is not None and row.max_event_time_ms is not None:
-            known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
-            stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+    log = (LogRow(*row) for row in summed.collect())
+    return standing_of(log, first_day, idle_after_ms)
+
+
+def standing_of(rows: Iterable[LogRow], first_day: date, idle_after_ms: int | None) -> Standing:
+    """Where a stream stands whose log has these rows, summed up or not."""
+    log = summed_up(rows)
     units = build_timeline(arrivals(log), first_day, idle_after_ms).units
     batches = [row.batch for row in log if row.batch is not None]
     return Standing(
         log,
         max(batches, default=-1),
         units[-1].in_force_after_ms if units else NEVER_MS,
-        stream_time_ms,
+        _stream_times(log, {}),
     )
+
+
+def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
+    """A row a unit and source partition, of those of its micro-batches, the newest one last."""
+    merged: dict[tuple[date, str | None], LogRow] = {}
+    for row in rows:
+        place = (row.unit, row.source_partition)
+        merged[place] = _merged(merged[place], row) if place in merged else row
+    return tuple(merged.values())
+
+
+def _stream_times(rows: Iterable[LogRow], before_ms: Mapping[str, int]) -> dict[str, int]:
+    stream_time_ms = dict(before_ms)
+    for row in rows:
+        if row.source_partition is not None and row.max_event_time_ms is not None:
+            known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
+            stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+    return stream_time_ms
 
 
 def arrivals(log: Iterable[LogRow]) -> Iterable[Arrival]:

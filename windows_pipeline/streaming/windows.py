@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing, with_episodes
-from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.sliding import is_late, is_uncovered, reach_ms, sliding_windows
+from windows_pipeline.engine.sliding import is_late, is_uncovered, sliding_windows
 from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
+from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.streaming.standing import Standing, arrivals
+from windows_pipeline.streaming.scope import BatchScope, scope_of
+from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
 
@@ -49,11 +48,11 @@ class BatchWindows:
         """
         windows = self.job.windows
         records = self._records()
-        to_close = F.col("event_time_ms") < F.lit(self._closing.after_ms)
+        to_close = F.col("event_time_ms") < F.lit(self._scope.closing.after_ms)
         wanted = records if windows.partial_results else records.where(to_close)
-        target = target_of(self._units[-1])
+        closings = {target_of(self._scope.units[-1]): self._scope.closing}
         aggregates = windows.aggregate_list
-        found_windows = sliding_windows(wanted, windows.spec, aggregates, {target: self._closing})
+        found_windows = sliding_windows(wanted, windows.spec, aggregates, closings)
         # Without the plan that made them: each further query would look through it again.
         computed = found_windows.localCheckpoint()
         placed = self._placed(computed)
@@ -74,42 +73,24 @@ class BatchWindows:
         return [_task(table, rows, self.batch) for table, rows, many in appends if many]
 
     @cached_property
-    def _closing(self) -> Closing:
-        grace_ms = self.job.windows.spec.grace_ms
-        return Closing(
-            close_ms(self.before.in_force_ms, grace_ms), close_ms(self.after.in_force_ms, grace_ms)
-        )
-
-    @cached_property
-    def _timeline(self) -> Timeline:
-        pipeline = self.job.pipeline
-        return build_timeline(
-            arrivals(self.after.log), pipeline.partitions.start, pipeline.source.idle_after
-        )
-
-    @cached_property
-    def _units(self) -> list[date]:
-        """The arrival days of the micro-batch."""
-        return sorted({row.unit for row in self.after.log if row.batch == self.batch})
+    def _scope(self) -> BatchScope:
+        pipeline, spec = self.job.pipeline, self.job.windows.spec
+        first_day, idle_after_ms = pipeline.partitions.start, pipeline.source.idle_after
+        return scope_of(self.before, self.after, self.batch, spec, first_day, idle_after_ms)
 
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""
-        spec = self.job.windows.spec
-        from_ms = max(self._closing.before_ms - reach_ms(spec), NEVER_MS)
-        target = self._units[-1]
-        reads = [
-            Read(target, unit.day, from_ms)
-            for unit in self._timeline.units
-            if unit.max_event_time_ms >= from_ms or unit.day in self._units
-        ]
+        scope = self._scope
         raw = self.job.source.raw_events.read(self.fresh.sparkSession)
         earlier = raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
-        if from_ms > NEVER_MS:
+        if scope.from_ms > NEVER_MS:
             # By the table's own column, so that older files are not opened.
-            earlier = earlier.where(F.col("event_time") >= F.timestamp_millis(F.lit(from_ms)))
+            from_instant = F.timestamp_millis(F.lit(scope.from_ms))
+            earlier = earlier.where(F.col("event_time") >= from_instant)
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
         is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
-        return records_to_read(both, self._timeline, reads, spec.grace_ms, is_new=is_new)
+        grace_ms = self.job.windows.spec.grace_ms
+        return records_to_read(both, scope.timeline, scope.reads, grace_ms, is_new=is_new)
 
     def _counted(self, records: DataFrame, placed: DataFrame, computed: DataFrame) -> Row:
         """How many rows each table gets."""
@@ -136,13 +117,10 @@ class BatchWindows:
 
     def _closing_unit(self, end_ms: Column) -> Column:
         """The batch's unit that closed a window with this end; the last one if none did."""
-        grace_ms = self.job.windows.spec.grace_ms
-        closing_unit = F.lit(self._units[-1])
-        for day in reversed(self._units[:-1]):
-            unit = self._timeline.unit(day)
-            if unit is not None:
-                after_ms = F.lit(close_ms(unit.in_force_after_ms, grace_ms))
-                closing_unit = F.when(end_ms < after_ms, F.lit(day)).otherwise(closing_unit)
+        closing_unit = F.lit(self._scope.units[-1])
+        for day, after_ms in reversed(self._scope.closed_by):
+            is_closed = end_ms < F.lit(after_ms)
+            closing_unit = F.when(is_closed, F.lit(day)).otherwise(closing_unit)
         return closing_unit
 
     def _late(self, records: DataFrame, computed: DataFrame, found: Row) -> DataFrame:
@@ -157,7 +135,7 @@ class BatchWindows:
 
     def _alerts(self, closed: DataFrame) -> DataFrame:
         """The alerts of the windows that were closed, with the episodes that began before."""
-        job, before_ms = self.job, self._closing.before_ms
+        job, before_ms = self.job, self._scope.closing.before_ms
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
         earlier = standing(job.own.alerts.read(closed.sparkSession))
