@@ -13,14 +13,22 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.sliding import is_late, is_uncovered, reach_ms, sliding_windows
+from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
+from windows_pipeline.engine.unit_windows import (
+    is_late,
+    is_uncovered,
+    last_instant,
+    length_ms,
+    unit_windows,
+)
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.job import kept
 from windows_pipeline.streaming.standing import Standing, arrivals
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
+from windows_pipeline.windows import SessionWindows
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,14 @@ class BatchWindows:
         """
         windows = self.job.windows
         records = self._records()
-        to_close = F.col("event_time_ms") < F.lit(self._closing.after_ms)
-        wanted = records if windows.partial_results else records.where(to_close)
-        target = target_of(self._units[-1])
+        wanted = records
+        if not (windows.partial_results or isinstance(windows.spec, SessionWindows)):
+            # A session that reaches further is open, which all its records tell.
+            wanted = records.where(F.col("event_time_ms") < F.lit(self._closing.after_ms))
         aggregates = windows.aggregate_list
-        computed = kept(sliding_windows(wanted, windows.spec, aggregates, {target: self._closing}))
+        computed = kept(
+            unit_windows(wanted, windows.spec, aggregates, {self._target: self._closing})
+        )
         placed = self._placed(computed)
         closed = placed.where("closed")
         found = self._counted(records, placed, computed)
@@ -73,10 +84,14 @@ class BatchWindows:
         return computed, [_task(table, rows, self.batch) for table, rows, many in appends if many]
 
     @cached_property
+    def _target(self) -> int:
+        return target_of(self._units[-1])
+
+    @cached_property
     def _closing(self) -> Closing:
-        grace_ms = self.job.windows.spec.grace_ms
+        delay_ms = self.job.windows.spec.close_delay_ms
         return Closing(
-            close_ms(self.before.in_force_ms, grace_ms), close_ms(self.after.in_force_ms, grace_ms)
+            close_ms(self.before.in_force_ms, delay_ms), close_ms(self.after.in_force_ms, delay_ms)
         )
 
     @cached_property
@@ -94,28 +109,42 @@ class BatchWindows:
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""
         spec = self.job.windows.spec
-        from_ms = max(self._closing.before_ms - reach_ms(spec), NEVER_MS)
+        from_ms = self._from_ms
         target = self._units[-1]
         reads = [
             Read(target, unit.day, from_ms)
             for unit in self._timeline.units
             if unit.max_event_time_ms >= from_ms or unit.day in self._units
         ]
-        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
-        earlier = raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
+        earlier = self._earlier
         if from_ms > NEVER_MS:
             # By the table's own column, so that older files are not opened.
             earlier = earlier.where(F.col("event_time") >= F.timestamp_millis(F.lit(from_ms)))
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
         is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
-        return records_to_read(both, self._timeline, reads, spec.grace_ms, is_new=is_new)
+        return records_to_read(both, self._timeline, reads, spec.close_delay_ms, is_new=is_new)
+
+    @cached_property
+    def _earlier(self) -> DataFrame:
+        """All records before the micro-batch."""
+        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
+        return raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
+
+    @cached_property
+    def _from_ms(self) -> int:
+        """From which event time on records matter to the windows that are not closed."""
+        before_ms = self._closing.before_ms
+        arrived = self._earlier.unionByName(self.fresh.select(*self._earlier.columns))
+        return reached_from_ms(arrived, self.job.windows.spec, [before_ms])[before_ms]
 
     def _counted(self, records: DataFrame, placed: DataFrame, computed: DataFrame) -> Row:
         """How many rows each table gets."""
         spec = self.job.windows.spec
-        of_late = records.where("is_new").agg(
-            F.count_if(is_late(spec) | is_uncovered(spec)).alias("late")
-        )
+        if isinstance(spec, SessionWindows):
+            late = late_records(records, computed, spec, [], [self._target])
+        else:
+            late = records.where(F.col("is_new") & (is_late(spec) | is_uncovered(spec)))
+        of_late = late.agg(F.count("*").alias("late"))
         rules = self.job.rules.values()
         broken = [F.count_if(F.col("closed") & F.expr(rule.when)) for rule in rules]
         of_windows = placed.agg(
@@ -130,41 +159,48 @@ class BatchWindows:
     def _placed(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it."""
         found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
-        unit = self._closing_unit(F.col("window_end_ms"))
+        last_ms = last_instant(self.job.windows.spec, F.col("window_end_ms"))
+        unit = self._closing_unit(last_ms)
         return found.withColumns({"unit": unit, "batch": F.lit(self.batch)})
 
-    def _closing_unit(self, end_ms: Column) -> Column:
-        """The batch's unit that closed a window with this end; the last one if none did."""
-        grace_ms = self.job.windows.spec.grace_ms
+    def _closing_unit(self, last_ms: Column) -> Column:
+        """The batch's unit that closed a window with this last instant; the last if none did."""
+        delay_ms = self.job.windows.spec.close_delay_ms
         closing_unit = F.lit(self._units[-1])
         for day in reversed(self._units[:-1]):
             unit = self._timeline.unit(day)
             if unit is not None:
-                after_ms = F.lit(close_ms(unit.in_force_after_ms, grace_ms))
-                closing_unit = F.when(end_ms < after_ms, F.lit(day)).otherwise(closing_unit)
+                after_ms = F.lit(close_ms(unit.in_force_after_ms, delay_ms))
+                closing_unit = F.when(last_ms < after_ms, F.lit(day)).otherwise(closing_unit)
         return closing_unit
 
     def _late(self, records: DataFrame, computed: DataFrame, found: Row) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
+        values = list(self.job.pipeline.source.values)
+        if isinstance(spec, SessionWindows):
+            late = late_records(records, computed, spec, values, [self._target])
+            return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else records.where("is_new")
-        late = late_records(own, computed, spec, list(self.job.pipeline.source.values))
-        last_end_ms = F.unix_millis("event_time") + F.lit(spec.time_difference_ms)
-        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_end_ms))
+        late = late_records(own, computed, spec, values, [self._target])
+        last_ms = F.unix_millis("event_time") + F.lit(length_ms(spec))
+        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
         return late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit")))
 
     def _alerts(self, closed: DataFrame) -> DataFrame:
         """The alerts of the windows that were closed, with the episodes that began before."""
-        job, before_ms = self.job, self._closing.before_ms
+        job, before_ms, spec = self.job, self._closing.before_ms, self.job.windows.spec
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
         earlier = standing(job.own.alerts.read(closed.sparkSession))
-        overlaps_from_ms = before_ms - job.windows.spec.time_difference_ms
         if before_ms > NEVER_MS:
-            from_instant = F.timestamp_millis(F.lit(overlaps_from_ms))
+            from_ms = self._from_ms
+            if not isinstance(spec, SessionWindows):
+                from_ms = before_ms - length_ms(spec)
+            from_instant = F.timestamp_millis(F.lit(from_ms))
             earlier = earlier.where(F.col("window_end") >= from_instant)
-        is_earlier = F.unix_millis("window_end") < F.lit(before_ms)
+        is_earlier = last_instant(spec, F.unix_millis("window_end")) < F.lit(before_ms)
         unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*unknown.columns)
         nothing = F.lit(None).cast("bigint")
