@@ -31,7 +31,6 @@ from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.sliding import reach_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     Arrival,
@@ -42,6 +41,7 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     look_back,
 )
+from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,

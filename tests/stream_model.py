@@ -17,9 +17,9 @@ from engine_runs import (
     texts,
 )
 from oracle import Aggregates, LateRow, Record, SlidingDefinition, WindowRow
-from windows_pipeline.engine.sliding import reach_ms
 from windows_pipeline.engine.stream_time import target_of
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, look_back
+from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Part, Standing, arrivals, log_rows, standing_of
 
@@ -139,13 +139,14 @@ class StreamModel:
         self, batch: int, fresh: Sequence[Stored], before: Standing, after: Standing
     ) -> Results:
         spec = spec_of(self.definition)
-        scope = scope_of(before, after, batch, spec, FIRST_DAY, self._idle_after)
+        scope = scope_of(before, after, batch, spec.close_delay_ms, FIRST_DAY, self._idle_after)
         earlier = [one for one in self._rows("raw_events") if one.batch < batch]
 
         def is_new(one: Stored, _: Read) -> bool:
             return one.batch == batch
 
-        met = self._met([*earlier, *fresh], scope.timeline, scope.reads, is_new)
+        from_ms = max(scope.closing.before_ms - reach_ms(spec), NEVER_MS)
+        met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
         closings = {target_of(scope.units[-1]): scope.closing}
         answer = kernel_answer(self.definition, closings, AGGREGATES, met)
         # Without partial results a stream looks at the records of closed windows alone.

@@ -16,8 +16,9 @@ from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
-from windows_pipeline.quality.invariants import final_windows_checks, window_checks
+from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
+from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.tables.delta import Table
 
 IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
@@ -176,7 +177,8 @@ def test_changed_history_is_not_published(
     result = project.run(1, 2, *DERIVED)
     assert not result.success
     assert failed_checks(result) == {"final_never_changed"}
-    (check,) = (one for one in final_windows_checks() if one.name == "final_never_changed")
+    checks = final_windows_checks(project.pipeline.windows["hourly"])
+    (check,) = (one for one in checks if one.name == "final_never_changed")
     assert "windows-pipeline correct" in check.description
     assert project.rows(spark, "final_windows") == final
     assert project.rows(spark, "alerts") == alerts

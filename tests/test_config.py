@@ -104,6 +104,7 @@ def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
     ):
         text = changed("emit_empty: true", f"first_window_start: {written}")
         spec = load_text(tmp_path, text).windows["hourly"].spec
+        assert isinstance(spec, SlidingWindows)
         assert spec.first_window_start_ms == 1_356_998_400_000
 
 
@@ -111,13 +112,7 @@ def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
 # message shows, and words of the cure. The part also tells the expected line.
 BROKEN = [
     ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
-    (
-        "format: jsonl",
-        "format: xml",
-        "source.format",
-        "xml",
-        "use 'csv', 'jsonl', 'parquet', 'delta' or 'kafka'",
-    ),
+    ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl', 'parquet',"),
     ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write one"),
     ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
     ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),
@@ -139,7 +134,9 @@ BROKEN = [
     ("start: 2013-01-01", "start: 2013-02-30", "partitions.start", "2013-02-30", "calendar"),
     ("start: 2013-01-01", "start: 2013", "partitions.start", "2013", "write it as 2013-01-31"),
     ("end: 2014-01-01", "end: 2012-01-01", "partitions.end", "2012-01-01", "or a later one"),
-    ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "use 'sliding'"),
+    ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "did you mean 'sliding'?"),
+    ("kind: sliding", "kind: spiral", "windows.hourly.kind", "spiral", "use 'sliding', 'hopping',"),
+    ("kind: sliding", "kind: slide_rows", "windows.hourly.kind", "slide_rows", "row_windows"),
     ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "write a unit"),
     ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "write a unit"),
     ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),

@@ -15,8 +15,8 @@ from windows_pipeline.quality.invariants import (
     alerts_history_checks,
     final_windows_checks,
     raw_events_checks,
-    window_checks,
 )
+from windows_pipeline.quality.window_checks import window_checks
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -49,8 +49,8 @@ def test_it_names_every_check() -> None:
         *window_checks(silent),
         *window_checks(plain),
         *accounting_checks(),
-        *final_windows_checks(),
-        *alerts_checks({}, {}),
+        *final_windows_checks(silent),
+        *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(),
     ]
     assert [check.name for check in checks if check.name not in text] == []

@@ -27,8 +27,8 @@ from oracle import (
 )
 from strategies import Arrivals, arrivals
 from windows_pipeline.engine.late import late_records as late_rows
-from windows_pipeline.engine.sliding import sliding_windows
-from windows_pipeline.quality.evidence import sliding_evidence
+from windows_pipeline.engine.unit_windows import unit_windows
+from windows_pipeline.quality.evidence import window_evidence
 
 GOLDEN = Path(__file__).parent / "golden" / "contract" / "sliding.jsonl"
 MILLISECOND = timedelta(milliseconds=1)
@@ -99,9 +99,9 @@ def test_windows_and_late_records_are_those_of_the_oracle(spark: SparkSession, n
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
     aggregates = aggregates_of(EVERY_FUNCTION)
-    computed = sliding_windows(run.records, run.spec, aggregates, run.closings).persist()
+    computed = unit_windows(run.records, run.spec, aggregates, run.closings).persist()
     windows = computed.where(F.col("window_end_ms").isNotNull()).collect()
-    late = late_rows(run.records, computed, run.spec, ["real"]).collect()
+    late = late_rows(run.records, computed, run.spec, ["real"], list(run.closings)).collect()
     computed.unpersist()
 
     for case, found in zip(cases, run.windows(windows, EVERY_FUNCTION), strict=True):
@@ -122,8 +122,10 @@ def test_a_late_record_says_what_it_met(spark: SparkSession) -> None:
     ]
     definition = SlidingDefinition(time_difference=10, grace=5, idle_after=60)
     run = SparkRun(spark, [Arrivals(records, 2, definition)])
-    computed = sliding_windows(run.records, run.spec, [], run.closings)
-    rows = late_rows(run.records, computed, run.spec, ["whole", "real"]).collect()
+    computed = unit_windows(run.records, run.spec, [], run.closings)
+    rows = late_rows(
+        run.records, computed, run.spec, ["whole", "real"], list(run.closings)
+    ).collect()
     found = sorted(
         (row.offset, row.source_partition, row.key, row.late_by_ms, row.whole, row.real)
         for row in rows
@@ -140,7 +142,7 @@ def at(*times_ms: int) -> tuple[Any, ...]:
 
 def evident(run: SparkRun, records: DataFrame) -> DataFrame:
     """The windows of some records."""
-    computed = sliding_windows(records, run.spec, [], run.closings)
+    computed = unit_windows(records, run.spec, [], run.closings)
     return computed.where(F.col("window_end_ms").isNotNull())
 
 
@@ -149,7 +151,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     """Rules A5, B4 and B5: the recount, the bounds where none was partly late, the counted."""
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
-    beside = sliding_evidence(run.records, evident(run, run.records), run.spec).collect()
+    beside = window_evidence(run.records, evident(run, run.records), run.spec).collect()
     windows = [row for row in beside if row.is_window]
     assert all(row.record_count == row.recount for row in windows)
     plain = [row for row in windows if row.near_partly_late == 0 and row.record_count]
@@ -199,7 +201,7 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     cases = [case._replace(definition=definition) for case in cases_of(definition)]
     run = SparkRun(spark, cases)
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
-    beside = sliding_evidence(run.records, evident(run, shown), run.spec).collect()
+    beside = window_evidence(run.records, evident(run, shown), run.spec).collect()
     different = {
         (*run.place(row.target), row.key, row.window_start_ms)
         for row in beside
@@ -223,6 +225,6 @@ def test_the_evidence_tells_records_that_no_window_holds(spark: SparkSession) ->
     """Rule A5: with no windows at all, none is held."""
     run = SparkRun(spark, golden_cases(DEFINITIONS["golden"]))
     nothing = evident(run, run.records).where("false")
-    beside = sliding_evidence(run.records, nothing, run.spec).collect()
+    beside = window_evidence(run.records, nothing, run.spec).collect()
     assert beside
     assert not any(row.is_window or row.counted for row in beside)

@@ -23,7 +23,6 @@ from engine_runs import (
 )
 from oracle import Record, SlidingDefinition, close_time_after, close_times_met
 from strategies import Arrivals, arrivals
-from windows_pipeline.engine.sliding import reach_ms
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
     Arrival,
@@ -33,6 +32,7 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     look_back,
 )
+from windows_pipeline.engine.unit_windows import reach_ms
 
 
 def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:

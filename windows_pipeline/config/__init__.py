@@ -10,11 +10,10 @@ from windows_pipeline.config.model import (
     SHARED_TABLES,
     Partitions,
     Pipeline,
-    Rule,
     Source,
-    Windows,
 )
 from windows_pipeline.config.problems import ConfigError
+from windows_pipeline.config.window_kinds import Rule, Windows
 
 __all__ = [
     "SHARED_TABLES",

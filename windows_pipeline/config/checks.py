@@ -10,7 +10,8 @@ from windows_pipeline.config.problems import Problem, nearest, without_value
 from windows_pipeline.rules import RuleError
 
 if TYPE_CHECKING:
-    from windows_pipeline.config.model import Partitions, Rule, Source, Windows
+    from windows_pipeline.config.model import Partitions, Source
+    from windows_pipeline.config.window_kinds import Rule, Windows
 
 _RAW_COLUMNS = frozenset(
     {
@@ -139,7 +140,7 @@ def partition_problems(partitions: Partitions) -> list[Problem]:
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
     columns = fixed_result_columns(source)
-    problems = []
+    problems = [*_session_problems(windows, source)]
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source)
         if problem is None:
@@ -151,6 +152,17 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     for name, rule in windows.alerts.items():
         problems.extend(_rule_problems(name, rule, columns))
     return problems
+
+
+def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
+    """Several source partitions, whose order of arrival settles only as the slowest goes on."""
+    several = source.format == "kafka" or source.source_partition is not None
+    if windows.kind == "session" and several:
+        text = (
+            "needs records that come in one order (rule D2), and this source may have several "
+            "source partitions; leave source_partition out, or take another kind"
+        )
+        yield Problem(("kind",), windows.kind, text)
 
 
 def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from windows_pipeline.config.model import SHARED_TABLES, Pipeline, Windows
+from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.problems import nearest
+from windows_pipeline.config.window_kinds import Windows
 
 _WINDOW_TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
 

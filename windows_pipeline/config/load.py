@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from windows_pipeline.config.model import Partitions, Pipeline, Rule, Source, Windows
+from windows_pipeline.config.model import Partitions, Pipeline, Source
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
+from windows_pipeline.config.window_kinds import KINDS, Rule, unknown_kind
 from windows_pipeline.config.yaml_text import Document, read_yaml
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def load_pipelines(folder: Path | str) -> list[Pipeline]:
 
 def _report(document: Document, details: ErrorDetails) -> None:
     """Adds what pydantic found to the document's problems."""
-    path = tuple(str(part) for part in details["loc"] if part != "[key]")
+    place = [str(part) for part in details["loc"] if part != "[key]"]
+    # Below windows pydantic names the kind, too.
+    kind = place.pop(2) if place[0] == "windows" and len(place) > 3 and place[2] in KINDS else ""
+    path = tuple(place)
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
@@ -73,9 +77,14 @@ def _report(document: Document, details: ErrorDetails) -> None:
         parent = ".".join(path[:-1]) or "the file"
         document.report(path, f"is missing; write '{path[-1]}: ...' in {parent}")
     elif details["type"] == "extra_forbidden":
-        known = _model(path[:-1]).model_fields
+        known = _model(path[:-1], kind).model_fields
         cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
         document.report(path, f"{path[-1]!r} is no field here; {cure}")
+    elif details["type"] == "union_tag_not_found":
+        document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
+    elif details["type"] == "union_tag_invalid":
+        given = details["input"]["kind"]
+        _report_value(document, (*path, "kind"), given, unknown_kind(given))
     elif "[key]" in details["loc"]:
         document.report(path, f"{path[-1]!r} {_text(details)}")
     else:
@@ -101,21 +110,21 @@ def _text(details: ErrorDetails) -> str:
             return "is no text; put it in quotes"
         case "bool_type":
             return "is neither true nor false; write one of them, without quotes"
-        case "model_type" | "dict_type":
+        case "model_type" | "dict_type" | "model_attributes_type":
             return "is no mapping; write 'name: value' lines under it"
         case _:
             return f"is not valid; {details['msg'].lower()}"
 
 
-def _model(path: FieldPath) -> type[BaseModel]:
-    """The model of the mapping at a path."""
+def _model(path: FieldPath, kind: str) -> type[BaseModel]:
+    """The model of the mapping at a path; below windows it hangs on their kind."""
     match path:
         case ("source",):
             return Source
         case ("partitions",):
             return Partitions
         case ("windows", _):
-            return Windows
+            return KINDS[kind]
         case ("windows", _, "alerts", _):
             return Rule
         case _:

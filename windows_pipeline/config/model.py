@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
+    Field,
     PositiveInt,
-    StrictBool,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.config.checks import (
-    fixed_result_columns,
     partition_problems,
     source_problems,
     windows_problems,
 )
 from windows_pipeline.config.fields import (
-    AggregateText,
     ColumnName,
     ColumnType,
     Day,
     DurationMs,
     Identifier,
-    Instant,
     PositiveDurationMs,
     Text,
-    epoch_ms,
 )
-from windows_pipeline.config.problems import FieldProblems, Problem
-from windows_pipeline.rules import compile_expression
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.config.strict import Strict, refuse
+from windows_pipeline.config.window_kinds import AnyWindows, Windows
 
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
 """The tables that all windows of a pipeline share; no windows may take their folders."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _refuse(problems: list[Problem]) -> None:
-    if problems:
-        raise FieldProblems(problems)
-
-
-class Topic(_Strict):
+class Topic(Strict):
     """A topic; its records' values are JSON objects.
 
     Attributes:
@@ -67,11 +49,11 @@ class Topic(_Strict):
     servers: Text
     topic: Text
     starting: Literal["earliest", "latest"] = "earliest"
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
 
 
-class Source(_Strict):
+class Source(Strict):
     """Landed files, a Delta table or a Kafka topic.
 
     Landed files lie in one folder an arrival day, ``<path>/YYYY-MM-DD/``. The others are read as
@@ -108,7 +90,7 @@ class Source(_Strict):
 
     @model_validator(mode="after")
     def _roles_fit_columns(self) -> Self:
-        _refuse(source_problems(self))
+        refuse(source_problems(self))
         return self
 
     @property
@@ -145,7 +127,7 @@ class Source(_Strict):
         return {name: kind for name, kind in self.columns.items() if name not in taken}
 
 
-class Partitions(_Strict):
+class Partitions(Strict):
     """The arrival units: days, in UTC, from `start` to `end`, both included.
 
     Without an `end` the history grows.
@@ -157,83 +139,8 @@ class Partitions(_Strict):
 
     @model_validator(mode="after")
     def _end_not_before_start(self) -> Self:
-        _refuse(partition_problems(self))
+        refuse(partition_problems(self))
         return self
-
-
-class Rule(_Strict):
-    """An alert rule over final results (rule E5).
-
-    Attributes:
-        when: SQL that is true for a window that breaks the rule.
-        severity: SQL of a number, largest for the worst window of an episode.
-    """
-
-    when: Text
-    severity: Text
-
-    def when_sql(self, columns: Mapping[str, str]) -> str:
-        """The condition as SQL for Spark, over `Windows.result_columns`.
-
-        Raises:
-            RuleError: See `windows_pipeline.rules.compile_expression`.
-        """
-        return compile_expression(self.when, columns, "boolean")
-
-    def severity_sql(self, columns: Mapping[str, str]) -> str:
-        """The severity as SQL for Spark, over `Windows.result_columns`.
-
-        Raises:
-            RuleError: See `windows_pipeline.rules.compile_expression`.
-        """
-        return compile_expression(self.severity, columns, "number")
-
-
-class Windows(_Strict):
-    """A named window definition with what is computed in it.
-
-    Attributes:
-        kind: What kind of window.
-        time_difference: The most that two records of one window are apart, ms (rule B2).
-        grace: How long after its end a window still takes records, ms (rule A3).
-        first_window_start: No window starts before it (rule B6); None for no bound.
-        emit_empty: Whether a silence gives a window of count 0 (rule B8).
-        partial_results: Whether keyed_windows holds open windows too, or closed ones only.
-        aggregates: Calls such as ``avg(dep_delay)``, by the name of their result.
-        alerts: The alert rules, by name.
-    """
-
-    kind: Literal["sliding"]
-    time_difference: PositiveDurationMs
-    grace: DurationMs
-    first_window_start: Instant | None = None
-    emit_empty: StrictBool = False
-    partial_results: StrictBool = True
-    aggregates: dict[Identifier, AggregateText]
-    alerts: dict[Identifier, Rule] = {}
-
-    @property
-    def spec(self) -> SlidingWindows:
-        """The window specification."""
-        first = self.first_window_start
-        return SlidingWindows(
-            self.time_difference,
-            self.grace,
-            None if first is None else epoch_ms(first),
-            self.emit_empty,
-        )
-
-    @property
-    def aggregate_list(self) -> list[Aggregate]:
-        """The aggregates, in the order of the file."""
-        return [parse_aggregate(name, text) for name, text in self.aggregates.items()]
-
-    def result_columns(self, source: Source) -> dict[str, str]:
-        """The columns of final results that a rule may use, each with its Spark type."""
-        columns = fixed_result_columns(source)
-        for aggregate in self.aggregate_list:
-            columns[aggregate.name] = aggregate.result_type(source.columns[aggregate.column])
-        return columns
 
 
 def _windows_name(name: str) -> str:
@@ -246,11 +153,11 @@ def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     source = info.data.get("source")
     # A source with problems of its own is not there; they are reported already.
     if isinstance(source, Source):
-        _refuse(windows_problems(windows, source))
+        refuse(windows_problems(windows, source))
     return windows
 
 
-class Pipeline(_Strict):
+class Pipeline(Strict):
     """One source, its partitions and one or more named windows over it."""
 
     name: Identifier
@@ -258,12 +165,12 @@ class Pipeline(_Strict):
     partitions: Partitions
     windows: dict[
         Annotated[Identifier, AfterValidator(_windows_name)],
-        Annotated[Windows, AfterValidator(_fits_source)],
+        Annotated[AnyWindows, Field(discriminator="kind"), AfterValidator(_fits_source)],
     ]
 
     @field_validator("windows")
     @classmethod
-    def _some_windows(cls, windows: dict[str, Windows]) -> dict[str, Windows]:
+    def _some_windows(cls, windows: dict[str, AnyWindows]) -> dict[str, AnyWindows]:
         if not windows:
             raise ValueError("holds no windows; name at least one")
         return windows

@@ -42,8 +42,9 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     An alert that has one keeps it: it was raised before, and so was what its episode holds.
 
     Alerts of one key and rule whose windows overlap, bounds included, are one episode, also
-    where each overlaps only the next. Windows are of one length, so in the order of their
-    ends an alert begins an episode when it starts after the last one's end.
+    where each overlaps only the next: in the order of their ends, in which they close, an alert
+    begins an episode when it starts after the last one's end. Of hopping and tumbling windows
+    one that starts as the last one ends goes on with it.
     """
     so_far = Window.partitionBy("rule", "key").orderBy("window_end")
     previous_end = F.lag("window_end").over(so_far)

@@ -7,28 +7,57 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.sliding import is_late, is_uncovered
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.engine.chunk import Target
+from windows_pipeline.engine.evaluation import late
+from windows_pipeline.engine.unit_windows import ARRIVAL, is_late, is_uncovered
+from windows_pipeline.windows import FixedWindows, PipelineWindows, SessionWindows
 
 
 def late_records(
-    records: DataFrame, computed: DataFrame, spec: SlidingWindows, values: Sequence[str]
+    records: DataFrame,
+    computed: DataFrame,
+    spec: PipelineWindows,
+    values: Sequence[str],
+    targets: Sequence[int],
 ) -> DataFrame:
     """Lists the records that a target unit settled and that no window counts.
 
-    The reasons: `uncovered`, it lies below the first window; `late`, all its windows were
-    closed when it arrived; `uncounted`, it came in time for some window, but none was made
-    that holds it until they all were closed.
+    The reasons: `uncovered`, it lies below the first window or between two; `late`, all its
+    windows were closed when it arrived; `uncounted`, it came in time for some window, but none
+    was made that holds it until they all were closed.
 
     Args:
         records: What `stream_time.records_to_read` gives.
-        computed: What `sliding.sliding_windows` gives for these records.
+        computed: What `unit_windows.unit_windows` gives for these records.
         spec: The windows.
         values: The value columns to keep.
+        targets: The target units.
 
     Returns:
         The columns of the table late_records, in no order.
     """
+    if isinstance(spec, SessionWindows):
+        judged = late(records, {target: Target(spec) for target in targets}, ["key"], ARRIVAL)
+        found = judged.where("is_new")
+    else:
+        found = _of_fixed(records, computed, spec)
+    return found.select(
+        F.date_from_unix_date("target").alias("unit"),
+        F.col("unit").alias("arrived_unit"),
+        "source_partition",
+        "offset",
+        "key",
+        "event_time",
+        "reason",
+        F.timestamp_millis("stream_time_ms").alias("stream_time"),
+        F.timestamp_millis("close_time_ms").alias("close_time"),
+        (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
+        *values,
+    )
+
+
+def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> DataFrame:
+    """What is late or uncovered on arrival, and what settles uncounted."""
     uncounted = computed.where(F.col("uncounted_time_ms").isNotNull()).select(
         "target",
         "key",
@@ -49,16 +78,4 @@ def late_records(
         .join(F.broadcast(uncounted).alias("settled"), same, "semi")
         .withColumn("reason", F.lit("uncounted"))
     )
-    return on_arrival.unionByName(on_settling).select(
-        F.date_from_unix_date("target").alias("unit"),
-        F.col("unit").alias("arrived_unit"),
-        "source_partition",
-        "offset",
-        "key",
-        "event_time",
-        "reason",
-        F.timestamp_millis("stream_time_ms").alias("stream_time"),
-        F.timestamp_millis("close_time_ms").alias("close_time"),
-        (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
-        *values,
-    )
+    return on_arrival.unionByName(on_settling)

@@ -24,7 +24,7 @@ def records_to_read(
     raw_events: DataFrame,
     timeline: Timeline,
     reads: Sequence[Read],
-    grace_ms: int,
+    delay_ms: int,
     *,
     is_new: Column | None = None,
 ) -> DataFrame:
@@ -35,7 +35,7 @@ def records_to_read(
             are kept.
         timeline: The units' stream times.
         reads: Which units' records each target needs; a record is given once a target.
-        grace_ms: The windows' grace.
+        delay_ms: How far close times lie behind stream time (rule A3).
         is_new: Which records windows are computed for; those of the target unit if left out.
 
     Returns:
@@ -59,7 +59,7 @@ def records_to_read(
         .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
         .withColumn("stream_time_ms", stream_time_ms)
         # A partition that wakes meets the close time that was in force (rule A4).
-        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(grace_ms))
+        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(delay_ms))
         .drop("from_ms", "in_force_ms", "before_ms")
     )
 

@@ -132,25 +132,33 @@ def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms:
     A unit's windows end at or after the close time before it; what they hold lies at most
     `reach_ms` before that.
     """
+    units = [unit for day in days if (unit := timeline.unit(day)) is not None]
+    closes_ms = {unit.day: close_ms(unit.in_force_before_ms, grace_ms) for unit in units}
+    from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
+    return reads_from(timeline, from_ms)
+
+
+def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:
+    """Which units' records the windows of some units need.
+
+    Args:
+        timeline: The units.
+        from_ms: By target day, from which event time on records matter to its windows.
+    """
     # Before a unit whose prefix maximum is too early, every unit is.
     reached_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
     reads = []
-    for day in days:
-        target = timeline.unit(day)
-        if target is None:
-            continue
-        from_ms = max(close_ms(target.in_force_before_ms, grace_ms) - reach_ms, NEVER_MS)
-        place = (day - timeline.units[0].day).days
-        reads.append(Read(day, day, from_ms))
-        place -= 1
-        while place >= 0 and reached_ms[place] >= from_ms:
+    for day, earliest_ms in from_ms.items():
+        reads.append(Read(day, day, earliest_ms))
+        place = (day - timeline.units[0].day).days - 1
+        while place >= 0 and reached_ms[place] >= earliest_ms:
             unit = timeline.units[place]
-            if unit.max_event_time_ms >= from_ms:
-                reads.append(Read(day, unit.day, from_ms))
+            if unit.max_event_time_ms >= earliest_ms:
+                reads.append(Read(day, unit.day, earliest_ms))
             place -= 1
     return reads
 
 
-def close_ms(stream_time_ms: int, grace_ms: int) -> int:
-    """The close time of a stream time (rule A3); never stays never."""
-    return NEVER_MS if stream_time_ms == NEVER_MS else stream_time_ms - grace_ms
+def close_ms(stream_time_ms: int, delay_ms: int) -> int:
+    """The close time, that far behind stream time (rule A3); never stays never."""
+    return NEVER_MS if stream_time_ms == NEVER_MS else stream_time_ms - delay_ms

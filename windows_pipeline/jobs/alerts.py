@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import RuleSql, broken_rules, standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
-from windows_pipeline.engine.sliding import reach_ms, sliding_windows
+from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
+from windows_pipeline.engine.unit_windows import unit_windows
 from windows_pipeline.jobs.arrivals import Arrivals
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
@@ -54,7 +55,7 @@ class AlertsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of alerts."""
         columns = self.windows.result_columns(self.pipeline.source)
-        return [*alerts_checks(self.windows.alerts, columns), *alerts_history_checks()]
+        return [*alerts_checks(self.windows, columns), *alerts_history_checks()]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; an episode's beginning may lie before them.
@@ -101,15 +102,16 @@ class AlertsJob(WindowsJob):
         units = arrivals.units(days)
         if not units:
             return joined
-        boundary_ms = close_ms(units[0].in_force_before_ms, self.windows.grace)
-        hanging = joined.where(F.unix_millis("episode_start") < boundary_ms)
+        boundary_ms = close_ms(units[0].in_force_before_ms, self.windows.spec.close_delay_ms)
+        # One that ends just then, where its end does not belong to it, is closed as well.
+        hanging = joined.where(F.unix_millis("episode_start") <= boundary_ms)
         of_their_keys = raw.join(F.broadcast(hanging.select("key").distinct()), "key", "semi")
         look_back_ms = _FIRST_LOOK_BACK_MS
         while not hanging.isEmpty():
             seen = Closing(boundary_ms - look_back_ms, boundary_ms)
             earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, seen)
             joined = with_episodes(raised.unionByName(earlier)).where(in_units(days))
-            hanging = joined.where(F.unix_millis("episode_start") < seen.before_ms)
+            hanging = joined.where(F.unix_millis("episode_start") <= seen.before_ms)
             look_back_ms *= 2
         return joined
 
@@ -118,14 +120,14 @@ class AlertsJob(WindowsJob):
     ) -> DataFrame:
         """The alerts of windows that ended between two close times, before a day's unit."""
         spec = self.windows.spec
-        from_ms = closing.before_ms - reach_ms(spec)
+        from_ms = reached_from_ms(raw, spec, [closing.before_ms])[closing.before_ms]
         reads = [
             Read(day, unit.day, from_ms)
             for unit in arrivals.timeline.units
             if unit.day < day and unit.max_event_time_ms >= from_ms
         ]
-        records = records_to_read(raw, arrivals.timeline, reads, spec.grace_ms)
-        windows = sliding_windows(
+        records = records_to_read(raw, arrivals.timeline, reads, spec.close_delay_ms)
+        windows = unit_windows(
             records, spec, self.windows.aggregate_list, {target_of(day): closing}
         ).where("closed")
         columns = [field.name for field in self.own.final_windows.schema if field.name != "unit"]

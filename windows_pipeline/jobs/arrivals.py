@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.chunk import Closing
-from windows_pipeline.engine.sliding import reach_ms
+from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
@@ -20,11 +20,11 @@ from windows_pipeline.engine.timeline import (
     Unit,
     build_timeline,
     close_ms,
-    look_back,
+    reads_from,
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import PipelineWindows
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Arrivals:
 
     log: ArrivalLog
     timeline: Timeline
-    spec: SlidingWindows
+    spec: PipelineWindows
     first_day: date
 
     def closings(self, days: Sequence[date]) -> dict[int, Closing]:
@@ -47,8 +47,8 @@ class Arrivals:
 
     def _closing(self, unit: Unit) -> Closing:
         return Closing(
-            close_ms(unit.in_force_before_ms, self.spec.grace_ms),
-            close_ms(unit.in_force_after_ms, self.spec.grace_ms),
+            close_ms(unit.in_force_before_ms, self.spec.close_delay_ms),
+            close_ms(unit.in_force_after_ms, self.spec.close_delay_ms),
         )
 
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
@@ -68,11 +68,15 @@ class Arrivals:
 
     def records(self, raw_events: DataFrame, days: Sequence[date]) -> DataFrame:
         """The records that the windows of these days need; see `records_to_read`."""
-        reads = look_back(self.timeline, days, reach_ms(self.spec), self.spec.grace_ms)
-        return records_to_read(raw_events, self.timeline, reads, self.spec.grace_ms)
+        closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
+        # What came later may only lead further back than needed.
+        arrived = raw_events.where(F.col("unit") <= F.lit(max(days)))
+        from_ms = reached_from_ms(arrived, self.spec, closes_ms.values())
+        reads = reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
+        return records_to_read(raw_events, self.timeline, reads, self.spec.close_delay_ms)
 
 
-def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: SlidingWindows) -> Arrivals:
+def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:
     """What the log of a pipeline says to the windows of one definition."""
     first_day = pipeline.partitions.start
     timeline = build_timeline(
@@ -91,8 +95,8 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
 
     Returns:
         `unit`, `target`, `ingested` (bigint: accepted and rejected), `close_before_ms` and
-        `close_after_ms` (bigint, null where held back), `held_back_by` (date: the missing
-        unit, null where none is) and `time_difference_ms` (bigint).
+        `close_after_ms` (bigint, null where held back) and `held_back_by` (date: the missing
+        unit, null where none is).
     """
     closings = arrivals.closings(days)
     ingested = dict.fromkeys(days, 0) | arrivals.rejected(days)
@@ -109,7 +113,7 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
         rows,
         "unit date, target int, ingested bigint, close_before_ms bigint, "
         "close_after_ms bigint, held_back_by date",
-    ).withColumn("time_difference_ms", F.lit(arrivals.spec.time_difference_ms).cast("bigint"))
+    )
 
 
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:

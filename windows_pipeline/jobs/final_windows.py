@@ -14,7 +14,7 @@ from windows_pipeline.jobs.arrivals import units_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.invariants import CLOSED_BY_UNIT, final_windows_checks
+from windows_pipeline.quality.invariants import closed_by_unit, final_windows_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
@@ -40,7 +40,7 @@ class FinalWindowsJob(WindowsJob):
     @property
     def checks(self) -> list[Check]:
         """The checks of final windows."""
-        return final_windows_checks()
+        return final_windows_checks(self.windows)
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         keyed = self.own.keyed_windows.read(spark).where(in_units(days))
@@ -84,7 +84,8 @@ class FinalWindowsJob(WindowsJob):
             "closed": self._closed(spark, days),
         }
         differing = units_that_differ(sides, required=["final", "closed"])
-        in_doubt = differing | _misplaced(final, closings) | _repeated(final)
+        misplaced = _misplaced(final, closings, closed_by_unit(self.windows))
+        in_doubt = differing | misplaced | _repeated(final)
         sides["before"] = corrections.select(*PLACE, "old.*")
         doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
         same_end = Window.partitionBy("key", "window_end")
@@ -129,10 +130,10 @@ def _with_end_ms(rows: DataFrame) -> DataFrame:
     return rows.withColumn("window_end_ms", F.unix_millis("window_end"))
 
 
-def _misplaced(final: DataFrame, closings: DataFrame) -> set[date]:
+def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
     """The units with a window that their close times do not close."""
     placed = _with_end_ms(final).join(closings, "unit")
-    return _units(placed.where(f"NOT coalesce({CLOSED_BY_UNIT}, FALSE)"))
+    return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
 def _repeated(final: DataFrame) -> set[date]:

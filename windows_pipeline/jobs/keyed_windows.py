@@ -9,20 +9,22 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.sliding import sliding_windows
+from windows_pipeline.engine.unit_windows import unit_windows
 from windows_pipeline.jobs.arrivals import units_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.evidence import account_for_records, sliding_evidence
-from windows_pipeline.quality.invariants import accounting_checks, window_checks
+from windows_pipeline.quality.evidence import account_for_records, window_evidence
+from windows_pipeline.quality.invariants import accounting_checks
 from windows_pipeline.quality.validation import Batch, Check, breaking
+from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
+from windows_pipeline.windows import SessionWindows
 
 
 class KeyedWindowsJob(WindowsJob):
-    """Fills keyed_windows and late_records of one named window definition (rules A, B, E4)."""
+    """Fills keyed_windows and late_records of one named window definition (rules A to D, E4)."""
 
     @property
     def inputs(self) -> list[Table]:
@@ -50,11 +52,11 @@ class KeyedWindowsJob(WindowsJob):
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
         records = arrivals.records(raw, days)
-        computed = kept(
-            sliding_windows(records, spec, self.windows.aggregate_list, arrivals.closings(days))
-        )
+        closings = arrivals.closings(days)
+        computed = kept(unit_windows(records, spec, self.windows.aggregate_list, closings))
         windows = computed.where(F.col("window_end_ms").isNotNull())
-        late = kept(late_records(records, computed, spec, list(self.pipeline.source.values)))
+        values = list(self.pipeline.source.values)
+        late = kept(late_records(records, computed, spec, values, list(closings)))
         staged = [
             StagedTable(
                 self.own.keyed_windows, with_instants(windows).withColumn("batch", F.lit(None))
@@ -74,10 +76,12 @@ class KeyedWindowsJob(WindowsJob):
         keyed, late = rows
         if any(row.batch is not None for row in log):
             keyed = _latest(keyed)
+            if isinstance(self.windows.spec, SessionWindows):
+                keyed = _not_outgrown(keyed)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
-        beside = sliding_evidence(records, with_milliseconds(keyed), spec)
+        beside = window_evidence(records, with_milliseconds(keyed), spec)
         checks = window_checks(self.windows)
         told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
@@ -100,3 +104,20 @@ def _latest(keyed: DataFrame) -> DataFrame:
     newest_first = Window.partitionBy("unit", "key", "window_end").orderBy(F.desc("batch"))
     numbered = keyed.withColumn("place", F.rank().over(newest_first))
     return numbered.where("place = 1").drop("place")
+
+
+def _not_outgrown(keyed: DataFrame) -> DataFrame:
+    """Each unit's sessions without the open ones that a later micro-batch made part of another.
+
+    An open session lies within no other one of its key that stands beside it.
+    """
+    one, other = keyed.alias("one"), keyed.alias("other")
+    outgrown = (
+        (F.col("one.unit") == F.col("other.unit"))
+        & F.col("one.key").eqNullSafe(F.col("other.key"))
+        & ~F.col("one.closed")
+        & (F.col("one.batch") < F.col("other.batch"))
+        & (F.col("other.window_start") <= F.col("one.window_start"))
+        & (F.col("one.window_end") <= F.col("other.window_end"))
+    )
+    return one.join(other, outgrown, "anti")

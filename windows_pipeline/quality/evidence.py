@@ -1,7 +1,8 @@
 """What the records themselves say of each window, by other code than made the windows.
 
-The engine's kernel walks two pointers over each key's records; this counts, by binary search,
-what had entered by a window's end less what had left. The two agree or a check fails.
+The engine's kernels walk two pointers over each key's records; this counts, by binary search,
+what had entered by a window's end less what had left, and plays the records of sessions again as
+they came. The two agree or a check fails.
 """
 
 from __future__ import annotations
@@ -10,9 +11,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.engine.sliding import is_late, is_uncovered
+from windows_pipeline.engine.unit_windows import (
+    ARRIVAL,
+    is_late,
+    is_uncovered,
+    last_end_ms,
+    last_instant,
+)
 from windows_pipeline.quality.evidence_kernel import EvidenceKernel
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.quality.session_evidence_kernel import ADDED, SessionEvidenceKernel
+from windows_pipeline.windows import FixedWindows, PipelineWindows, SessionWindows
 
 _GROUPED = ("target", "key")
 _RECORD_COLUMNS = (*_GROUPED, "event_time_ms", "close_time_ms", "is_new")
@@ -38,7 +46,7 @@ _ADDED = (
 )
 
 
-def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindows) -> DataFrame:
+def window_evidence(records: DataFrame, windows: DataFrame, spec: PipelineWindows) -> DataFrame:
     """Puts beside each window what its records say, and says which new records none holds.
 
     Args:
@@ -49,25 +57,51 @@ def sliding_evidence(records: DataFrame, windows: DataFrame, spec: SlidingWindow
 
     Returns:
         A row a window (`is_window`), its columns and: `recount`, `recount_first_ms`,
-        `recount_last_ms` of the records in it (the times are null where there are none; where
-        partly late ones are near, the first is only a lower bound); `departed_on_bound`,
-        whether a record left just before it; `near_partly_late`, how many partly late records
-        are within reach; `same_end`, how many windows of its target and key end then, and
-        `same_records`, how many of them say that they hold the same records (null where a partly
-        late one is near, or none is held). A row a new record that no window holds (not
-        `is_window`): `target`, `key`, `event_time_ms`, `close_time_ms`. And a row a target and
-        key with new records: `target`, `key`, `counted`, how many of them windows hold.
-        Milliseconds and counts are bigint; what a row has no value for is null. In no order.
+        `recount_last_ms` of the records in it (the times are null where there are none); and
+        `same_end`, how many windows of its target and key end then.
+
+        Of sliding, hopping and tumbling windows also `departed_on_bound`, whether a record left
+        just before it; `near_partly_late`, how many records that may be partly late are within
+        reach (if any, `recount_first_ms` is only a lower bound); and `same_records`, how many of
+        its key's windows say that they hold the same records (null where a partly late one is
+        near, or none is held). Of sessions `beyond_grace`, how many of its records came later
+        than the grace; and `previous_end_ms`, the end before of its key's windows, null of the
+        first.
+
+        A row a new record that no window holds (not `is_window`): `target`, `key`,
+        `event_time_ms`, `close_time_ms` and `last_instant_ms`, the last instant of the last
+        window that may count it. And a row a target and key with new records: `target`, `key`,
+        `counted`, how many of them windows hold. Milliseconds and counts are bigint; what a row
+        has no value for is null. In no order.
     """
-    in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(
-        *_RECORD_COLUMNS, F.lit(False).alias("is_window")
-    )
-    to_judge = windows.select(*_WINDOW_COLUMNS, F.lit(True).alias("is_window"))
-    rows = in_time.unionByName(to_judge, allowMissingColumns=True)
+    if isinstance(spec, SessionWindows):
+        return _of_sessions(records, windows, spec)
+    return _of_fixed(records, windows, spec)
+
+
+def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
+    in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
+    rows = _together(in_time.select(*_RECORD_COLUMNS), windows)
     given = [field for field in rows.schema if field.name != "is_new"]
     # Within a key any order does: only whole keys must come together.
     grouped = rows.repartition(*_GROUPED).sortWithinPartitions(*_GROUPED)
-    return grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
+    beside = grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
+    return beside.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
+
+
+def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
+    rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows)
+    given = [field for field in rows.schema if field.name not in ("is_new", *ARRIVAL)]
+    arrived = (*_GROUPED, "close_time_ms", *ARRIVAL)
+    in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*arrived)
+    schema = T.StructType([*given, *(T.StructField(name, T.LongType()) for name in ADDED)])
+    return in_order.mapInArrow(SessionEvidenceKernel(spec.gap_ms), schema)
+
+
+def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
+    to_judge = windows.select(*_WINDOW_COLUMNS, F.lit(True).alias("is_window"))
+    rows = records.withColumn("is_window", F.lit(False))
+    return rows.unionByName(to_judge, allowMissingColumns=True)
 
 
 def account_for_records(
@@ -76,20 +110,18 @@ def account_for_records(
     """Says of each unit where its records went (rule A5).
 
     Args:
-        evidence: What `sliding_evidence` gives, for all windows that the unit changed; the
+        evidence: What `window_evidence` gives, for all windows that the unit changed; the
             windows may be left out.
         late: late_records that these units list: `unit`, `arrived_unit`.
         rejected: rejected_records of these units: `unit`.
         units: One row a unit: `unit`, `target`, `ingested` (bigint), `close_after_ms`
-            (bigint), `held_back_by` (date: the missing unit; null where none is) and
-            `time_difference_ms` (bigint).
+            (bigint) and `held_back_by` (date: the missing unit; null where none is).
 
     Returns:
         `unit`, `ingested`, `counted`, `late`, `rejected`, `held_back_by`, and `pending`: no
-        window counts them so far, but one that is open still may (rule B5).
+        window that is there counts them, but one that is open may (rule B5).
     """
-    last_end = F.col("event_time_ms") + F.col("time_difference_ms")
-    open_still = last_end >= F.col("close_after_ms")
+    open_still = F.col("last_instant_ms") >= F.col("close_after_ms")
     counts = (
         evidence.where(~F.col("is_window"))
         .join(F.broadcast(units), "target")

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.engine.unit_windows import length_ms
+from windows_pipeline.windows import FixedWindows, TimeWindows
 
 _ADDED = pa.schema(
     [
@@ -29,16 +30,16 @@ _ADDED = pa.schema(
 
 
 class EvidenceKernel:
-    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.sliding_evidence`.
+    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
     The rows come sorted by `target` and `key`: windows (`is_window`) with `window_end_ms`, and
     records, none wholly late or uncovered, with `event_time_ms`, `close_time_ms` and `is_new`;
     what a row has no value for is null. It gives all windows, the new records that no window
     holds, and a row a group that has new records: how many are `counted`. Without `is_new`, with
-    the columns that `sliding_evidence` adds.
+    the columns that `window_evidence` adds.
     """
 
-    def __init__(self, spec: SlidingWindows, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
         self._spec = spec
         self._chunk_rows = chunk_rows
 
@@ -55,7 +56,7 @@ class EvidenceKernel:
             new_group = group[~is_window][is_new]
             counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
             with_new = np.unique(new_group)
-            summed = _only(table.take(starts[with_new]), ["target", "key"])
+            summed = only_columns(table.take(starts[with_new]), ["target", "key"])
             yield from _with_columns(summed, {"counted": pa.array(counted[with_new])})
 
 
@@ -64,6 +65,10 @@ class _Chunk:
 
     A record is in the windows that end from the instant it enters to before the one it leaves
     at. As no group's codes lie among another's, one search answers for all groups.
+
+    Ends are taken as last instants, so those of hopping and tumbling windows one earlier: then a
+    window [s, s + size) is as a sliding one of difference size - 1. Where its bounds can lie has
+    no part in it: the checks say that.
     """
 
     def __init__(
@@ -72,23 +77,24 @@ class _Chunk:
         of_records: np.ndarray,
         windows: pa.Table,
         of_windows: np.ndarray,
-        spec: SlidingWindows,
+        spec: FixedWindows,
     ) -> None:
-        self.spec = spec
+        exclusive_ms = 1 if isinstance(spec, TimeWindows) else 0
+        self.difference_ms = length_ms(spec) - exclusive_ms
         self.windows, self.of_windows = windows, of_windows
-        time_ms, close_ms = _numbers(records, "event_time_ms"), _numbers(records, "close_time_ms")
+        time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
         left_end_ms = time_ms
         if spec.first_window_start_ms is not None:
-            first_end_ms = spec.first_window_start_ms + spec.time_difference_ms
+            first_end_ms = spec.first_window_start_ms + self.difference_ms
             left_end_ms = np.maximum(time_ms, first_end_ms)
         partly_late = close_ms > left_end_ms
-        self.instants_ms, codes = _codes(
+        self.instants_ms, codes = codes_of(
             [of_records, of_records, of_records[partly_late], of_windows],
             [
                 np.maximum(left_end_ms, close_ms),
-                time_ms + spec.time_difference_ms + 1,
+                time_ms + self.difference_ms + 1,
                 left_end_ms[partly_late],
-                _numbers(windows, "window_end_ms"),
+                numbers(windows, "window_end_ms") - exclusive_ms,
             ],
         )
         self.enter, self.leave, self.near, self.end = codes
@@ -112,7 +118,7 @@ class _Chunk:
             "departed_on_bound": pa.array(left > np.searchsorted(leave, self.end, "left")),
             "near_partly_late": pa.array(near),
             "same_records": self._same_records(near == 0),
-            "same_end": pa.array(_how_many_equal([self.end])),
+            "same_end": pa.array(how_many_equal([self.end])),
         }
 
     def _same_records(self, told_apart: np.ndarray) -> pa.Array:
@@ -121,10 +127,10 @@ class _Chunk:
         Null where that tells nothing: where a partly late record is near, and where none is held.
         """
         names = ("first_event_time_ms", "last_event_time_ms", "record_count")
-        said = [self.of_windows, *[_numbers(self.windows, name) for name in names]]
+        said = [self.of_windows, *[numbers(self.windows, name) for name in names]]
         judged = told_apart & (said[-1] > 0)
         same = np.zeros(len(judged), np.int64)
-        same[judged] = _how_many_equal([column[judged] for column in said])
+        same[judged] = how_many_equal([column[judged] for column in said])
         return pa.array(same, mask=~judged)
 
     def held(self) -> np.ndarray:
@@ -136,11 +142,11 @@ class _Chunk:
         """The event times of records by their leaving; anything where the place is none."""
         code = np.append(leave, 0)[places]
         leave_ms = self.instants_ms[code % len(self.instants_ms)]
-        times_ms: np.ndarray = leave_ms - self.spec.time_difference_ms - 1
+        times_ms: np.ndarray = leave_ms - self.difference_ms - 1
         return times_ms
 
 
-def _codes(
+def codes_of(
     groups: Sequence[np.ndarray], instants_ms: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The distinct instants, and group * their number + rank of each instant.
@@ -152,7 +158,7 @@ def _codes(
     return distinct_ms, np.split(code, np.cumsum([len(part) for part in groups[:-1]]))
 
 
-def _how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
+def how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
     """How many rows are equal to each row, itself included."""
     order = np.lexsort(columns)
     begins = np.ones(len(order), np.bool_)
@@ -163,7 +169,7 @@ def _how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
     return equal
 
 
-def _only(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+def only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows with these columns and nulls in the others, none of them a window."""
     kept = [
         rows.column(field.name) if field.name in names else pa.nulls(rows.num_rows, field.type)
@@ -175,7 +181,8 @@ def _only(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     return of_none.set_column(place, rows.schema.field(place), is_none)
 
 
-def _numbers(rows: pa.Table, name: str) -> np.ndarray:
+def numbers(rows: pa.Table, name: str) -> np.ndarray:
+    """The values of a column; `NEVER_MS` for none."""
     return np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.chunk import Closing
+from windows_pipeline.engine.unit_windows import ARRIVAL, last_instant, length_ms, unit_windows
 from windows_pipeline.jobs.arrivals import arrivals_of
 from windows_pipeline.jobs.log import read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.windows import FixedWindows, SessionWindows
 
 
 def records_of_alert(
@@ -54,15 +59,37 @@ def records_of_alert(
         )
     spec = pipeline.windows[windows_name].spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
-    records = arrivals.records(source.raw_events.read(spark), [found[0].unit])
-    start_ms = end_ms - spec.time_difference_ms
-    # In time for the window: not closed when the record came (rule B5).
-    counts = F.col("event_time_ms").between(start_ms, end_ms) & (F.col("close_time_ms") <= end_ms)
+    unit = found[0].unit
+    records = arrivals.records(source.raw_events.read(spark), [unit])
+    own = records.where(F.col("key") == F.lit(key))
+    if isinstance(spec, SessionWindows):
+        counted = _of_session(own, spec, arrivals.closings([unit]), end_ms)
+    else:
+        counted = _of_fixed(own, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
     return (
-        records.where((F.col("key") == F.lit(key)) & counts)
-        .withColumn("stream_time", F.timestamp_millis("stream_time_ms"))
+        counted.withColumn("stream_time", F.timestamp_millis("stream_time_ms"))
         .withColumn("close_time", F.timestamp_millis("close_time_ms"))
         .select(*columns, "stream_time", "close_time")
         .orderBy("event_time", "unit", "source_partition", "offset")
     )
+
+
+def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
+    """The records between a window's bounds that found it open (rules A5, B5)."""
+    last_ms = last_instant(spec, F.lit(end_ms))
+    time_ms = F.col("event_time_ms")
+    held = (time_ms >= F.lit(end_ms - length_ms(spec))) & (time_ms <= last_ms)
+    return records.where(held & (F.col("close_time_ms") <= last_ms))
+
+
+def _of_session(
+    records: DataFrame, spec: SessionWindows, closings: Mapping[int, Closing], end_ms: int
+) -> DataFrame:
+    """The records of the session that ends then: between its bounds there may be late ones."""
+    place = list(ARRIVAL)
+    told = records.withColumn("record", F.struct(*place))
+    listed = Aggregate("records", Function.COLLECT_LIST, "record")
+    found = unit_windows(told, spec, [listed], closings).where(F.col("window_end_ms") == end_ms)
+    members = found.select(F.explode("records").alias("member")).select("member.*")
+    return records.join(members, place, "semi")

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from windows_pipeline.engine.chunk import Closing
-from windows_pipeline.engine.sliding import reach_ms
-from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
+from windows_pipeline.engine.timeline import Read, Timeline, build_timeline, close_ms
 from windows_pipeline.streaming.standing import Standing, arrivals
-from windows_pipeline.windows import SlidingWindows
 
 
 @dataclass(frozen=True)
@@ -20,23 +18,20 @@ class BatchScope:
         timeline: The units, the micro-batch's among them.
         units: Its arrival days, in order; the last one is the target that windows have.
         closing: The close times around it.
-        from_ms: Only records from this event time on can matter, but for its own.
         closed_by: By arrival day of its own but the last, in order, the close time after it.
     """
 
     timeline: Timeline
     units: tuple[date, ...]
     closing: Closing
-    from_ms: int
     closed_by: tuple[tuple[date, int], ...]
 
-    @property
-    def reads(self) -> list[Read]:
-        """The units whose records it needs."""
+    def reads(self, from_ms: int) -> list[Read]:
+        """The units whose records it needs, where only those from an event time on matter."""
         return [
-            Read(self.units[-1], unit.day, self.from_ms)
+            Read(self.units[-1], unit.day, from_ms)
             for unit in self.timeline.units
-            if unit.max_event_time_ms >= self.from_ms or unit.day in self.units
+            if unit.max_event_time_ms >= from_ms or unit.day in self.units
         ]
 
 
@@ -44,7 +39,7 @@ def scope_of(
     before: Standing,
     after: Standing,
     batch: int,
-    spec: SlidingWindows,
+    delay_ms: int,
     first_day: date,
     idle_after_ms: int | None,
 ) -> BatchScope:
@@ -54,18 +49,16 @@ def scope_of(
         before: Where the stream stood before it.
         after: Where it stands with it.
         batch: Its number.
-        spec: The windows.
+        delay_ms: How far the windows' close time lies behind stream time (rule A3).
         first_day: The pipeline's first unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
-    grace_ms = spec.grace_ms
     timeline = build_timeline(arrivals(after.log), first_day, idle_after_ms)
     units = tuple(sorted({row.unit for row in after.log if row.batch == batch}))
-    closing = Closing(close_ms(before.in_force_ms, grace_ms), close_ms(after.in_force_ms, grace_ms))
+    closing = Closing(close_ms(before.in_force_ms, delay_ms), close_ms(after.in_force_ms, delay_ms))
     closed_by = tuple(
-        (unit.day, close_ms(unit.in_force_after_ms, grace_ms))
+        (unit.day, close_ms(unit.in_force_after_ms, delay_ms))
         for unit in timeline.units
         if unit.day in units[:-1]
     )
-    from_ms = max(closing.before_ms - reach_ms(spec), NEVER_MS)
-    return BatchScope(timeline, units, closing, from_ms, closed_by)
+    return BatchScope(timeline, units, closing, closed_by)

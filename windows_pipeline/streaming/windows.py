@@ -11,14 +11,22 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.sliding import is_late, is_uncovered, sliding_windows
+from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.engine.unit_windows import (
+    is_late,
+    is_uncovered,
+    last_instant,
+    length_ms,
+    unit_windows,
+)
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
+from windows_pipeline.windows import SessionWindows
 
 
 @dataclass(frozen=True)
@@ -48,11 +56,12 @@ class BatchWindows:
         """
         windows = self.job.windows
         records = self._records()
-        to_close = F.col("event_time_ms") < F.lit(self._scope.closing.after_ms)
-        wanted = records if windows.partial_results else records.where(to_close)
-        closings = {target_of(self._scope.units[-1]): self._scope.closing}
-        aggregates = windows.aggregate_list
-        found_windows = sliding_windows(wanted, windows.spec, aggregates, closings)
+        wanted = records
+        if not (windows.partial_results or isinstance(windows.spec, SessionWindows)):
+            # A session that reaches further is open, which all its records tell.
+            wanted = records.where(F.col("event_time_ms") < F.lit(self._scope.closing.after_ms))
+        closings = {self._target: self._scope.closing}
+        found_windows = unit_windows(wanted, windows.spec, windows.aggregate_list, closings)
         # Without the plan that made them: each further query would look through it again.
         computed = found_windows.localCheckpoint()
         placed = self._placed(computed)
@@ -74,30 +83,48 @@ class BatchWindows:
 
     @cached_property
     def _scope(self) -> BatchScope:
-        pipeline, spec = self.job.pipeline, self.job.windows.spec
+        pipeline, delay_ms = self.job.pipeline, self.job.windows.spec.close_delay_ms
         first_day, idle_after_ms = pipeline.partitions.start, pipeline.source.idle_after
-        return scope_of(self.before, self.after, self.batch, spec, first_day, idle_after_ms)
+        return scope_of(self.before, self.after, self.batch, delay_ms, first_day, idle_after_ms)
+
+    @cached_property
+    def _target(self) -> int:
+        return target_of(self._scope.units[-1])
 
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""
-        scope = self._scope
-        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
-        earlier = raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
-        if scope.from_ms > NEVER_MS:
+        from_ms, earlier = self._from_ms, self._earlier
+        if from_ms > NEVER_MS:
             # By the table's own column, so that older files are not opened.
-            from_instant = F.timestamp_millis(F.lit(scope.from_ms))
+            from_instant = F.timestamp_millis(F.lit(from_ms))
             earlier = earlier.where(F.col("event_time") >= from_instant)
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
         is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
-        grace_ms = self.job.windows.spec.grace_ms
-        return records_to_read(both, scope.timeline, scope.reads, grace_ms, is_new=is_new)
+        delay_ms, scope = self.job.windows.spec.close_delay_ms, self._scope
+        reads = scope.reads(from_ms)
+        return records_to_read(both, scope.timeline, reads, delay_ms, is_new=is_new)
+
+    @cached_property
+    def _earlier(self) -> DataFrame:
+        """All records before the micro-batch."""
+        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
+        return raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
+
+    @cached_property
+    def _from_ms(self) -> int:
+        """From which event time on records matter to the windows that are not closed."""
+        before_ms = self._scope.closing.before_ms
+        arrived = self._earlier.unionByName(self.fresh.select(*self._earlier.columns))
+        return reached_from_ms(arrived, self.job.windows.spec, [before_ms])[before_ms]
 
     def _counted(self, records: DataFrame, placed: DataFrame, computed: DataFrame) -> Row:
         """How many rows each table gets."""
         spec = self.job.windows.spec
-        of_late = records.where("is_new").agg(
-            F.count_if(is_late(spec) | is_uncovered(spec)).alias("late")
-        )
+        if isinstance(spec, SessionWindows):
+            late = late_records(records, computed, spec, [], [self._target])
+        else:
+            late = records.where(F.col("is_new") & (is_late(spec) | is_uncovered(spec)))
+        of_late = late.agg(F.count("*").alias("late"))
         rules = self.job.rules.values()
         broken = [F.count_if(F.col("closed") & F.expr(rule.when)) for rule in rules]
         of_windows = placed.agg(
@@ -112,38 +139,46 @@ class BatchWindows:
     def _placed(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it."""
         found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
-        unit = self._closing_unit(F.col("window_end_ms"))
+        last_ms = last_instant(self.job.windows.spec, F.col("window_end_ms"))
+        unit = self._closing_unit(last_ms)
         return found.withColumns({"unit": unit, "batch": F.lit(self.batch)})
 
-    def _closing_unit(self, end_ms: Column) -> Column:
-        """The batch's unit that closed a window with this end; the last one if none did."""
+    def _closing_unit(self, last_ms: Column) -> Column:
+        """The batch's unit that closed a window with this last instant; the last if none did."""
         closing_unit = F.lit(self._scope.units[-1])
         for day, after_ms in reversed(self._scope.closed_by):
-            is_closed = end_ms < F.lit(after_ms)
+            is_closed = last_ms < F.lit(after_ms)
             closing_unit = F.when(is_closed, F.lit(day)).otherwise(closing_unit)
         return closing_unit
 
     def _late(self, records: DataFrame, computed: DataFrame, found: Row) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
+        values = list(self.job.pipeline.source.values)
+        if isinstance(spec, SessionWindows):
+            late = late_records(records, computed, spec, values, [self._target])
+            return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else records.where("is_new")
-        late = late_records(own, computed, spec, list(self.job.pipeline.source.values))
-        last_end_ms = F.unix_millis("event_time") + F.lit(spec.time_difference_ms)
-        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_end_ms))
+        late = late_records(own, computed, spec, values, [self._target])
+        last_ms = F.unix_millis("event_time") + F.lit(length_ms(spec))
+        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
         return late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit")))
 
     def _alerts(self, closed: DataFrame) -> DataFrame:
         """The alerts of the windows that were closed, with the episodes that began before."""
         job, before_ms = self.job, self._scope.closing.before_ms
+        spec = job.windows.spec
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
         earlier = standing(job.own.alerts.read(closed.sparkSession))
-        overlaps_from_ms = before_ms - job.windows.spec.time_difference_ms
         if before_ms > NEVER_MS:
-            from_instant = F.timestamp_millis(F.lit(overlaps_from_ms))
+            from_ms = self._from_ms
+            if not isinstance(spec, SessionWindows):
+                from_ms = before_ms - length_ms(spec)
+            from_instant = F.timestamp_millis(F.lit(from_ms))
             earlier = earlier.where(F.col("window_end") >= from_instant)
-        is_earlier = F.unix_millis("window_end") < F.lit(before_ms)
+        is_earlier = last_instant(spec, F.unix_millis("window_end")) < F.lit(before_ms)
         unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*unknown.columns)
         nothing = F.lit(None).cast("bigint")

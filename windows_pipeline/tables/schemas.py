@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config import Source, Windows
+from windows_pipeline.windows import TimeWindows
 
 _TYPES: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -32,9 +33,7 @@ _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
     _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
 )
-_BOUNDS = (
-    _Column("window_start", "timestamp", "first instant of the window; belongs to it"),
-    _Column("window_end", "timestamp", "last instant of the window; belongs to it"),
+_RECORDS = (
     _Column("first_event_time", "timestamp", "earliest record in it; null when empty"),
     _Column("last_event_time", "timestamp", "latest record in it; null when empty"),
     _Column("record_count", "bigint", "records in the window"),
@@ -109,12 +108,14 @@ def keyed_windows(source: Source, windows: Windows) -> T.StructType:
     """A window that the unit changed or closed, as it stood at the unit's end."""
     closed = _Column("closed", "boolean", "whether it can still change")
     results = _aggregates(source, windows)
-    return _schema([_UNIT, _key(source), *_BOUNDS, *results, closed, _BATCH])
+    return _schema([_UNIT, _key(source), *_bounds(windows), *_RECORDS, *results, closed, _BATCH])
 
 
 def final_windows(source: Source, windows: Windows) -> T.StructType:
     """A window that the unit closed."""
-    return _schema([_UNIT, _key(source), *_BOUNDS, *_aggregates(source, windows)])
+    return _schema(
+        [_UNIT, _key(source), *_bounds(windows), *_RECORDS, *_aggregates(source, windows)]
+    )
 
 
 def corrections(source: Source, windows: Windows) -> T.StructType:
@@ -124,12 +125,12 @@ def corrections(source: Source, windows: Windows) -> T.StructType:
             _Column("correction", "bigint", "its number: 1, 2, ... by windows"),
             _UNIT,
             _key(source),
-            *_BOUNDS[:2],
+            *_bounds(windows),
             _Column("what", "string", "changed, retracted or added"),
             _Column("cause", "string", "why, in the words of whoever corrected"),
         ]
     )
-    results = _schema([*_BOUNDS[2:], *_aggregates(source, windows)])
+    results = _schema([*_RECORDS, *_aggregates(source, windows)])
     schema.add("old", results, True, {"comment": "what was published; null where added"})
     schema.add("new", results, True, {"comment": "what is so now; null where retracted"})
     return schema
@@ -142,7 +143,8 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             _UNIT,
             _Column("rule", "string", "name of the rule"),
             _key(source),
-            *_BOUNDS,
+            *_bounds(windows),
+            *_RECORDS,
             *_aggregates(source, windows),
             _Column("severity", "double", "how bad, by the rule's own measure"),
             _Column("episode_start", "timestamp", "start of the first window of its episode"),
@@ -150,6 +152,13 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             _Column("retracted_by", "bigint", "correction that took it back; null: it stands"),
         ]
     )
+
+
+def _bounds(windows: Windows) -> Iterable[_Column]:
+    exclusive = isinstance(windows.spec, TimeWindows)
+    end = "first instant after it" if exclusive else "last instant of the window; belongs to it"
+    yield _Column("window_start", "timestamp", "first instant of the window; belongs to it")
+    yield _Column("window_end", "timestamp", end)
 
 
 def _key(source: Source) -> _Column:

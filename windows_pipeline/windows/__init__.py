@@ -17,6 +17,10 @@ from windows_pipeline.windows.time_window import TimeWindow
 from windows_pipeline.windows.time_windows import TimeWindows
 
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
+FixedWindows = SlidingWindows | TimeWindows
+"""Those of a pipeline whose bounds do not follow from what they hold."""
+PipelineWindows = FixedWindows | SessionWindows
+"""Those that a pipeline's file can name."""
 
 __all__ = [
     "CURRENT_RANGE",
@@ -24,8 +28,10 @@ __all__ = [
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",
+    "FixedWindows",
     "ForwardSlidingWindows",
     "GroupWindow",
+    "PipelineWindows",
     "RowCount",
     "RowWindow",
     "Session",

@@ -1,0 +1,264 @@
+"""Pipelines of every kind of window: the whole chain against the oracle, and its checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import oracle_alerts
+from engine_runs import EPOCH, spec_of, texts
+from oracle import (
+    Definition,
+    Record,
+    SessionDefinition,
+    TimeDefinition,
+    WindowRow,
+    close_times_met,
+    final_windows,
+    keyed_windows,
+    late_records,
+    reason_late,
+    windows_after,
+)
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.engine.unit_windows import is_late, is_uncovered
+from windows_pipeline.jobs import RawEventsJob, check_published
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import WindowTables, window_tables
+from windows_pipeline.windows import SessionWindows
+
+FIRST_DAY = date(2026, 11, 1)
+UNITS = 3
+DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
+TOTAL = {"total": ("sum", "whole")}
+DEFINITIONS: dict[str, Definition] = {
+    "tumbles": TimeDefinition(size=10, advance=10, grace=4),
+    "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
+    "sessions": SessionDefinition(gap=4, grace=6),
+}
+WINDOWS: dict[str, dict[str, object]] = {
+    "tumbles": {"kind": "tumbling", "size": "10 ms", "grace": "4 ms"},
+    "hops": {
+        "kind": "hopping", "size": "10 ms", "advance": "4 ms", "grace": "4 ms",
+        "first_window_start": "1969-12-31T23:59:59.982Z",
+    },
+    "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
+}  # fmt: skip
+BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
+BREAKS = [
+    ("tumbles", {"record_count": "record_count + 1"}, "holds_its_records"),
+    ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
+    ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
+]
+
+
+def arrived() -> list[Record]:
+    """Records of two keys in three units: before 1970 too, late, on bounds, and in long sessions.
+
+    Key c has one session that goes on from the first unit to the last.
+    """
+    random = Random(450)
+    records = []
+    time = -30
+    for unit in range(UNITS):
+        for offset in range(26):
+            time += random.choice((0, 0, 1, 2, 4, 5))
+            behind = random.choice((0, 0, 1, 3, 8, 14, 24))
+            key, of_key = random.choice("ab"), time - behind
+            if offset % 3 == 0:
+                key, of_key = "c", time
+            records.append(Record(unit, 0, offset, key, of_key, {"whole": random.randrange(9)}))
+    return records
+
+
+class Ran(NamedTuple):
+    pipeline: Pipeline
+    settings: Settings
+    records: list[Record]
+
+    def tables(self, name: str) -> WindowTables:
+        return window_tables(self.pipeline, name, self.settings.warehouse)
+
+    def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
+        tables = self.tables(name)
+        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
+        return {table.name: texts(table.read(spark).collect()) for table in named}
+
+
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """All windows of one pipeline, computed as one range of days."""
+    folder = tmp_path_factory.mktemp("kinds")
+    records = arrived()
+    for unit, day in enumerate(DAYS):
+        landed = folder / "data" / day.isoformat() / "all.jsonl"
+        landed.parent.mkdir(parents=True)
+        rows = (
+            {"n": one.offset, "k": one.key, "ms": one.event_time, **one.values}
+            for one in records
+            if one.unit == unit
+        )
+        landed.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = {
+        "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
+        "columns": {"n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint"},
+    }  # fmt: skip
+    aggregates = {"total": "sum(whole)"}
+    windows = {
+        name: {**fields, "aggregates": aggregates, "alerts": BUSY}
+        for name, fields in WINDOWS.items()
+    }
+    partitions = {"start": FIRST_DAY.isoformat()}
+    text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
+    file = folder / "pipelines" / "kinds.yaml"
+    file.parent.mkdir()
+    file.write_text(json.dumps(text))
+    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
+    own = settings.model_copy(update=places)
+    pipeline = load_pipeline(file)
+    jobs = [RawEventsJob(pipeline, own)]
+    jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
+    for job in jobs:
+        result = run_job(job, spark, DAYS)
+        failed = [check for check in result.checks if not check.passed]
+        assert result.published, failed
+    return Ran(pipeline, own, records)
+
+
+def ms(instant: datetime | None) -> int | None:
+    return (
+        None
+        if instant is None
+        else (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+    )
+
+
+def window_rows(rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
+    """Rows of keyed_windows or final_windows, as the oracle writes them."""
+    return texts(
+        WindowRow(
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            ms(row.first_event_time), ms(row.last_event_time), row.record_count,
+            {"total": row.total}, row.closed if closed is None else closed,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules A4, A5, C1, D1, D2, E1, E4, E5: three units at once."""
+    definition, tables = DEFINITIONS[name], ran.tables(name)
+    found = tables.keyed_windows.read(spark).collect()
+    wanted = keyed_windows(ran.records, UNITS, definition, TOTAL)
+    assert window_rows(found) == texts(wanted)
+    assert {row.closed for row in wanted} == {True, False}
+    final = final_windows(ran.records, UNITS, definition, TOTAL)
+    assert window_rows(tables.final_windows.read(spark).collect(), closed=True) == texts(final)
+    late = tables.late_records.read(spark).collect()
+    listed = late_records(ran.records, UNITS, definition)
+    assert listed
+    assert sorted(
+        ((row.unit - FIRST_DAY).days, (row.arrived_unit - FIRST_DAY).days, row.offset, row.reason)
+        for row in late
+    ) == [(row.unit, row.record.unit, row.record.offset, row.reason) for row in listed]
+    alerts = [
+        ((row.unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
+        for row in tables.alerts.read(spark).collect()
+    ]
+    raised = oracle_alerts.alerts(
+        final, lambda row: row.record_count >= 2, lambda row: row.values["total"]
+    )
+    assert raised
+    assert sorted(alerts) == sorted(alert[:5] for alert in raised)
+
+
+def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
+    """Rule H1: what lies further back is found again; what was published is not changed."""
+    for name in DEFINITIONS:
+        before = ran.rows(spark, name)
+        for job in window_jobs(ran.pipeline, name, ran.settings):
+            result = run_job(job, spark, DAYS[-1:])
+            assert result.published, [check for check in result.checks if not check.passed]
+        assert ran.rows(spark, name) == before
+
+
+@pytest.mark.parametrize(("name", "change", "fails"), BREAKS)
+def test_a_broken_row_fails_its_check(
+    ran: Ran, spark: SparkSession, name: str, change: dict[str, str], fails: str
+) -> None:
+    """Rules C1, D1: recounted and bounded by other code than the engine's."""
+    table = ran.tables(name).keyed_windows
+    version = table.version(spark)
+    delta = DeltaTable.forPath(spark, table.location)
+    row = table.read(spark).where("record_count > 1 AND NOT closed").first()
+    assert row is not None
+    at = (F.col("unit") == row.unit) & (F.col("key") == row.key)
+    delta.update(at & (F.col("window_end") == row.window_end), change)
+    try:
+        job = window_jobs(ran.pipeline, name, ran.settings)[0]
+        failed = {
+            one.check.name for one in check_published(job, spark, [row.unit]) if not one.passed
+        }
+        assert fails in failed
+    finally:
+        delta.restoreToVersion(version)
+
+
+def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> None:
+    """Rules D2, E5: also where another's records or late ones lie between its bounds."""
+    last = windows_after(ran.records, UNITS - 1, DEFINITIONS["sessions"])
+    window = max((one for one in last if one.closed), key=lambda one: len(one.records))
+    end = EPOCH + timedelta(milliseconds=window.end)
+    found = records_of_alert(
+        spark, ran.settings, ran.pipeline, "sessions", window.key, end
+    ).collect()
+    assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
+        (record.unit, record.offset) for record in window.records
+    )
+
+
+def test_which_records_no_window_counts(spark: SparkSession) -> None:
+    """Rules A5, C1: late and uncovered as Spark's expressions tell it, in gaps and below zero."""
+    definitions = [
+        *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
+        TimeDefinition(size=3, advance=5, grace=0),
+        TimeDefinition(size=1, advance=1, grace=2, first_window_start=1),
+    ]
+    met = {
+        number: close_times_met(arrived(), definition)
+        for number, definition in enumerate(definitions)
+    }
+    rows = [
+        (number, *one.id, one.event_time, int(met[number][one.id]))
+        for number in met
+        for one in arrived()
+    ]
+    columns = (
+        "number int, unit int, part int, offset int, event_time_ms bigint, close_time_ms bigint"
+    )
+    reason = F.lit(None).cast("string")
+    for number, definition in enumerate(definitions):
+        spec = spec_of(definition)
+        assert not isinstance(spec, SessionWindows)
+        told = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
+        reason = F.when(F.col("number") == number, told).otherwise(reason)
+    found = spark.createDataFrame(rows, columns).select("number", "unit", "offset", reason)
+    wanted = [
+        (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
+        for number, definition in enumerate(definitions)
+        for one in arrived()
+    ]
+    assert {row[3] for row in wanted} == {None, "late", "uncovered"}
+    assert texts(map(tuple, found.collect())) == texts(wanted)

@@ -1,0 +1,95 @@
+"""Windows of the records that a pipeline's arrival units bring, of each kind it may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.engine.chunk import Closing, Target
+from windows_pipeline.engine.evaluation import evaluate
+from windows_pipeline.windows import (
+    FixedWindows,
+    PipelineWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
+
+ARRIVAL = ("unit", "source_partition", "offset")
+"""What orders the arrival of records that met one close time (rule A1)."""
+
+
+def length_ms(spec: FixedWindows) -> int:
+    """From a window's start to its end."""
+    return spec.time_difference_ms if isinstance(spec, SlidingWindows) else spec.size_ms
+
+
+def reach_ms(spec: FixedWindows) -> int:
+    """How far before a unit's close time a record can lie and matter to its windows.
+
+    A hopping window that ends after the close time holds records of less than its size before.
+    A sliding one that ends at the close time holds those of one difference before; one more
+    tells which earlier windows counted a record that settles with this unit (rule A5).
+    """
+    return spec.size_ms if isinstance(spec, TimeWindows) else 2 * (spec.time_difference_ms + 1)
+
+
+def last_instant(spec: PipelineWindows, end_ms: Column) -> Column:
+    """The last millisecond that belongs to a window: it is closed if that lies before the close.
+
+    The ends of hopping and tumbling windows do not belong to them (rules A4, C1).
+    """
+    return end_ms - F.lit(1) if isinstance(spec, TimeWindows) else end_ms
+
+
+def last_end_ms(spec: FixedWindows) -> Column:
+    """The end of the last window that holds a record, or, in a gap, of the one before."""
+    time_ms = F.col("event_time_ms")
+    if isinstance(spec, TimeWindows):
+        # The remainder is not negative, also before 1970 (rule C1).
+        time_ms -= F.expr(f"pmod(event_time_ms, {spec.advance_ms}L)")
+    return time_ms + F.lit(length_ms(spec))
+
+
+def is_late(spec: FixedWindows) -> Column:
+    """Whether every window of a record was closed when it arrived (rule A5)."""
+    last_ms = last_instant(spec, last_end_ms(spec))
+    return F.coalesce(last_ms < F.col("close_time_ms"), F.lit(False))
+
+
+def is_uncovered(spec: FixedWindows) -> Column:
+    """Whether no window covers a record: below the first, or in a gap (rules A5, B6, C1)."""
+    in_gap = F.lit(False)
+    # Of sliding windows the last one that holds a record starts with it.
+    last_start_ms = F.col("event_time_ms")
+    if isinstance(spec, TimeWindows):
+        in_gap = last_end_ms(spec) <= F.col("event_time_ms")
+        last_start_ms = last_end_ms(spec) - F.lit(spec.size_ms)
+    if spec.first_window_start_ms is None:
+        return in_gap
+    return in_gap | (last_start_ms < F.lit(spec.first_window_start_ms))
+
+
+def unit_windows(
+    records: DataFrame,
+    spec: PipelineWindows,
+    aggregates: Sequence[Aggregate],
+    closings: Mapping[int, Closing],
+) -> DataFrame:
+    """Computes the windows that each target unit changed or closed; see `evaluate`.
+
+    Args:
+        records: What `stream_time.records_to_read` gives.
+        spec: The windows.
+        aggregates: What to compute.
+        closings: By target, the close times before and after it.
+    """
+    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
+    if isinstance(spec, SessionWindows):
+        return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
+    # What no window counts need not be moved.
+    in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
+    return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True)

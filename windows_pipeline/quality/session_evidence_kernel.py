@@ -1,0 +1,177 @@
+"""Plays the records of sessions again as they came, many keys at once (rule D2).
+
+One record after the other against the sessions that are open then, without the engine's orders
+and trees. There are few of these at a time: they are further apart than the gap, and none is
+older than grace and gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numba
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.quality.evidence_kernel import (
+    codes_of,
+    how_many_equal,
+    numbers,
+    only_columns,
+)
+
+ADDED = (
+    "recount",
+    "recount_first_ms",
+    "recount_last_ms",
+    "beyond_grace",
+    "previous_end_ms",
+    "same_end",
+    "counted",
+    "last_instant_ms",
+)
+"""The columns that are put beside windows and records, all 64 bits."""
+
+_LATE = -1
+
+
+class SessionEvidenceKernel:
+    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
+
+    The rows come sorted by `target` and `key`, the records among them as they came.
+    """
+
+    def __init__(self, gap_ms: int, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._gap_ms = gap_ms
+        self._chunk_rows = chunk_rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Gives the evidence of a partition."""
+        for table, starts in whole_groups(batches, ["target", "key"], self._chunk_rows):
+            group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            is_window = table.column("is_window").to_numpy()
+            records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
+            chunk = _Chunk(records, group[~is_window], windows, group[is_window], self._gap_ms)
+            yield from _with_columns(windows, chunk.beside_windows())
+            is_new, held = records.column("is_new").to_numpy(), chunk.held()
+            unheld = is_new & ~held & (chunk.session != _LATE)
+            ends = {"last_instant_ms": pa.array(chunk.last_ms[chunk.session[unheld]])}
+            yield from _with_columns(records.filter(pa.array(unheld)), ends)
+            new_group = group[~is_window][is_new]
+            counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
+            with_new = np.unique(new_group)
+            summed = only_columns(table.take(starts[with_new]), ["target", "key"])
+            yield from _with_columns(summed, {"counted": pa.array(counted[with_new])})
+
+
+class _Chunk:
+    """The sessions of whole groups, and the windows that say what these are."""
+
+    def __init__(
+        self,
+        records: pa.Table,
+        of_records: np.ndarray,
+        windows: pa.Table,
+        of_windows: np.ndarray,
+        gap_ms: int,
+    ) -> None:
+        time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
+        self.session = _played(of_records, time_ms, close_ms, gap_ms)
+        in_one = self.session != _LATE
+        named = self.session[in_one]
+        rows = len(time_ms)
+        self.count = np.bincount(named, minlength=rows).astype(np.int64)
+        beyond = in_one & (time_ms < close_ms + gap_ms)
+        self.beyond = np.bincount(self.session[beyond], minlength=rows).astype(np.int64)
+        self.first_ms, self.last_ms = time_ms.copy(), time_ms.copy()
+        np.minimum.at(self.first_ms, named, time_ms[in_one])
+        np.maximum.at(self.last_ms, named, time_ms[in_one])
+        # A session goes by one of its records.
+        self.names = np.unique(named)
+        self.of_windows, self.end_ms = of_windows, numbers(windows, "window_end_ms")
+        groups, ends = (of_records[self.names], of_windows), (self.last_ms[self.names], self.end_ms)
+        _, (self.session_code, self.window_code) = codes_of(groups, ends)
+
+    def beside_windows(self) -> dict[str, pa.Array]:
+        order = np.argsort(self.session_code)
+        place = np.searchsorted(self.session_code[order], self.window_code)
+        found = place < len(order)
+        found[found] = self.session_code[order][place[found]] == self.window_code[found]
+        name = np.zeros(len(place), np.int64)
+        name[found] = self.names[order][place[found]]
+        recount, beyond = np.zeros((2, len(place)), np.int64)
+        recount[found], beyond[found] = self.count[name[found]], self.beyond[name[found]]
+        times_ms = [np.zeros(len(place), np.int64) for _ in range(2)]
+        for times, of_session in zip(times_ms, (self.first_ms, self.last_ms), strict=True):
+            times[found] = of_session[name[found]]
+        first_ms, last_ms = (pa.array(times, mask=~found) for times in times_ms)
+        return {
+            "recount": pa.array(recount),
+            "recount_first_ms": first_ms,
+            "recount_last_ms": last_ms,
+            "beyond_grace": pa.array(beyond),
+            "previous_end_ms": self._previous_end(),
+            "same_end": pa.array(how_many_equal([self.window_code])),
+        }
+
+    def _previous_end(self) -> pa.Array:
+        """The end before of the windows of each one's group."""
+        order = np.lexsort((self.end_ms, self.of_windows))
+        group = self.of_windows[order]
+        is_first = np.diff(group, prepend=-1) != 0
+        previous = np.concatenate(([0], self.end_ms[order][:-1]))[: len(order)]
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return pa.array(previous[place], mask=is_first[place])
+
+    def held(self) -> np.ndarray:
+        """Whether a window ends with each record's session."""
+        is_window = np.zeros(len(self.session), np.bool_)
+        is_window[self.names] = np.isin(self.session_code, self.window_code)
+        held: np.ndarray = (self.session != _LATE) & is_window[self.session]
+        return held
+
+
+@numba.njit(cache=True)
+def _played(
+    group: np.ndarray, time_ms: np.ndarray, close_ms: np.ndarray, gap_ms: int
+) -> np.ndarray:
+    """By record, the one that its session goes by, or `_LATE`; records come group by group."""
+    rows = len(time_ms)
+    joined = np.arange(rows)
+    first_ms, last_ms = time_ms.copy(), time_ms.copy()
+    is_open = np.empty(rows, np.int64)
+    open_count = 0
+    for r in range(rows):
+        if r > 0 and group[r] != group[r - 1]:
+            open_count = 0
+        time, still_open = time_ms[r], 0
+        for place in range(open_count):
+            other = is_open[place]
+            if last_ms[other] < close_ms[r]:
+                continue  # it is closed
+            if first_ms[other] - gap_ms <= time <= last_ms[other] + gap_ms:
+                joined[other] = r
+                first_ms[r] = min(first_ms[r], first_ms[other])
+                last_ms[r] = max(last_ms[r], last_ms[other])
+            else:
+                is_open[still_open] = other
+                still_open += 1
+        if last_ms[r] < close_ms[r]:
+            joined[r] = _LATE
+        else:
+            is_open[still_open] = r
+            still_open += 1
+        open_count = still_open
+    for r in range(rows - 1, -1, -1):  # what a record joined came later
+        if joined[r] != _LATE:
+            joined[r] = joined[joined[r]]
+    return joined
+
+
+def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+    rows = rows.drop_columns(["is_new", "unit", "source_partition", "offset"])
+    for name in ADDED:
+        rows = rows.append_column(name, columns.get(name, pa.nulls(rows.num_rows, pa.int64())))
+    yield from rows.to_batches()
