@@ -10,7 +10,7 @@ import pytest
 
 from pipeline_texts import FLIGHTS, PIPELINES, changed, load_text
 from windows_pipeline.config import ConfigError, load_pipeline, load_pipelines
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
 
 def line_of(text: str, part: str) -> int:
@@ -398,3 +398,54 @@ def test_a_folder_gives_the_problems_of_all_files(tmp_path: Path) -> None:
 def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no folder"):
         load_pipelines(tmp_path / "nowhere")
+
+
+OTHER_KINDS = {
+    "kind: hopping\n    size: 1 hour\n    advance: 15 minutes": TimeWindows(
+        3_600_000, 900_000, 21_600_000
+    ),
+    "kind: tumbling\n    size: 1 hour": TimeWindows(3_600_000, 3_600_000, 21_600_000),
+    "kind: session\n    gap: 30 minutes": SessionWindows(1_800_000, 21_600_000),
+}
+
+
+def of_kind(fields: str) -> str:
+    """The flights with windows of another kind."""
+    text = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS)
+    return re.sub(r"kind: sliding *(#.*)?\n    time_difference: 60 minutes", fields, text)
+
+
+@pytest.mark.parametrize("fields", OTHER_KINDS)
+def test_windows_of_every_kind_are_named(tmp_path: Path, fields: str) -> None:
+    hourly = load_text(tmp_path, of_kind(fields)).windows["hourly"]
+    assert hourly.spec == OTHER_KINDS[fields]
+    assert set(hourly.alerts) == {"disruption", "quiet"}
+
+
+# Windows of another kind, the field that is wrong, and words of the value and the cure.
+BROKEN_KINDS = [
+    ("kind: hopping\n    size: 1 hour", "advance", "write 'advance: ...' in windows.hourly"),
+    ("kind: tumbling\n    size: 0 ms", "size", "'0 ms' must be above zero"),
+    ("kind: tumbling\n    size: 1 hour\n    advance: 5 ms", "advance", "the fields are kind"),
+    ("kind: session\n    gap: 5", "gap", "'5' has no unit"),
+    ("kind: session\n    gap: 5 ms\n    emit_empty: true", "emit_empty", "is no field here"),
+    ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),
+    ("kind: 7", "kind", "use 'sliding', 'hopping', 'tumbling' or 'session'"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field", "words"), BROKEN_KINDS)
+def test_a_mistake_in_windows_of_any_kind_is_told(
+    tmp_path: Path, fields: str, field: str, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, of_kind(fields))
+    assert f": windows.hourly.{field}: " in problem
+    assert words in problem
+
+
+def test_sessions_need_one_order_of_arrival(tmp_path: Path) -> None:
+    """Rule D2: of several source partitions a slower one may still join what seems late."""
+    text = of_kind("kind: session\n    gap: 5 minutes")
+    text = text.replace("  arrival: landed_at", "  source_partition: carrier\n  arrival: landed_at")
+    (problem,) = problems_of(tmp_path, text)
+    assert ": windows.hourly.kind: 'session' needs records that come in one order" in problem
