@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 import oracle_alerts
@@ -32,13 +32,13 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import is_late, is_uncovered
-from windows_pipeline.jobs import RawEventsJob, check_published
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import WindowTables, window_tables
-from windows_pipeline.windows import SessionWindows
+from windows_pipeline.windows import SessionWindows, TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
 UNITS = 3
@@ -56,7 +56,7 @@ WINDOWS: dict[str, dict[str, object]] = {
     "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
 }  # fmt: skip
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
-BREAKS = [
+BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
     ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
     ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
 ]
@@ -123,7 +123,7 @@ def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPa
     places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
     own = settings.model_copy(update=places)
     pipeline = load_pipeline(file)
-    jobs = [RawEventsJob(pipeline, own)]
+    jobs: list[Job] = [RawEventsJob(pipeline, own)]
     jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
     for job in jobs:
         result = run_job(job, spark, DAYS)
@@ -132,12 +132,8 @@ def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPa
     return Ran(pipeline, own, records)
 
 
-def ms(instant: datetime | None) -> int | None:
-    return (
-        None
-        if instant is None
-        else (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
-    )
+def ms(instant: datetime) -> int:
+    return (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
 def window_rows(rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
@@ -192,7 +188,7 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
 
 @pytest.mark.parametrize(("name", "change", "fails"), BREAKS)
 def test_a_broken_row_fails_its_check(
-    ran: Ran, spark: SparkSession, name: str, change: dict[str, str], fails: str
+    ran: Ran, spark: SparkSession, name: str, change: dict[str, str | Column], fails: str
 ) -> None:
     """Rules C1, D1: recounted and bounded by other code than the engine's."""
     table = ran.tables(name).keyed_windows
@@ -266,7 +262,7 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     reason = F.lit(None).cast("string")
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
-        assert not isinstance(spec, SessionWindows)
+        assert isinstance(spec, TimeWindows)
         told = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
         reason = F.when(F.col("number") == number, told).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "unit", "offset", reason)
