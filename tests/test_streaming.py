@@ -31,12 +31,7 @@ from windows_pipeline.tables.delta import Table
 
 PIECES = 2
 SAME = ("late_records", "final_windows", "alerts")
-KILLS = [
-    ("raw_events", "after"),
-    ("arrival_log", "after"),
-    ("final_windows", "after"),
-    ("alerts", "before"),
-]
+KILLS = [("raw_events", "after"), ("arrival_log", "after"), ("final_windows", "after")]
 
 
 class KilledError(Exception):
@@ -169,7 +164,7 @@ def drawn_case() -> Arrivals:
 
     def fits(case: Arrivals) -> bool:
         partitions = {record.source_partition for record in case.records}
-        return len(partitions) > 1 and case.definition.idle_after is not None
+        return len(partitions) > 1 and bool(case.definition.idle_after)
 
     def late_and_final(case: Arrivals) -> int:
         definition = case.definition
