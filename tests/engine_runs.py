@@ -33,13 +33,14 @@ from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.kernel import WindowKernel
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
+    NEVER_MS,
     Arrival,
     Read,
     Timeline,
     Unit,
     build_timeline,
     close_ms,
-    look_back,
+    reads_from,
 )
 from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.windows import (
@@ -189,6 +190,18 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
             close_time = max(*known, unit.in_force_before_ms) - grace_ms
             met.append(Met(target_of(read.target), is_new, record, close_time))
     return met
+
+
+def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms: int) -> list[Read]:
+    """Which units' records the windows of the given days need, where windows are of one length.
+
+    A unit's windows end at or after the close time before it; what they hold lies at most
+    `reach_ms` before that.
+    """
+    units = [unit for day in days if (unit := timeline.unit(day)) is not None]
+    closes_ms = {unit.day: close_ms(unit.in_force_before_ms, grace_ms) for unit in units}
+    from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
+    return reads_from(timeline, from_ms)
 
 
 def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[Read]:

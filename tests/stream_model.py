@@ -13,12 +13,13 @@ from engine_runs import (
     closings_of,
     day_of,
     kernel_answer,
+    look_back,
     spec_of,
     texts,
 )
 from oracle import Aggregates, LateRow, Record, SlidingDefinition, WindowRow
 from windows_pipeline.engine.stream_time import target_of
-from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, look_back
+from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline
 from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Part, Standing, arrivals, log_rows, standing_of

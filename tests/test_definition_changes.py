@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DERIVED, SHORT_GRACE, Project, version_of
+from pipeline_runs import DAYS, DERIVED, SHORT_GRACE, Project, version_of
 from windows_pipeline.jobs.chain import rebuild
 
 
@@ -35,6 +35,11 @@ def test_a_changed_definition_is_refused_then_rebuilt(
     after = changed.all_rows(spark)
     assert after != before
 
+    # What one run by the new definition gives where there was no table before.
+    anew = full_run.copy(tmp_path / "anew", derived=False)
+    anew.declare(grace="2 hours")
+    assert anew.run(1, DAYS, *DERIVED).success
+    assert anew.all_rows(spark) == after
     # Nothing is left to do.
     assert list(rebuild(spark, changed.pipeline, changed.settings)) == []
 

@@ -31,7 +31,12 @@ from windows_pipeline.tables.delta import Table
 
 PIECES = 2
 SAME = ("late_records", "final_windows", "alerts")
-KILLS = [("raw_events", "after"), ("arrival_log", "after"), ("final_windows", "after")]
+KILLS = [
+    ("raw_events", "after"),
+    ("arrival_log", "after"),
+    ("final_windows", "after"),
+    ("alerts", "before"),
+]
 
 
 class KilledError(Exception):

@@ -15,6 +15,7 @@ from engine_runs import (
     answer_from,
     day_of,
     log_of,
+    look_back,
     reads_of,
     records_met,
     spec_of,
@@ -30,7 +31,6 @@ from windows_pipeline.engine.timeline import (
     Timeline,
     build_timeline,
     close_ms,
-    look_back,
 )
 from windows_pipeline.engine.unit_windows import reach_ms
 

@@ -6,7 +6,7 @@ whatever the records are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
@@ -124,18 +124,6 @@ class Read:
     target: date
     unit: date
     from_ms: int
-
-
-def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms: int) -> list[Read]:
-    """Which units' records the windows of the given days need.
-
-    A unit's windows end at or after the close time before it; what they hold lies at most
-    `reach_ms` before that.
-    """
-    units = [unit for day in days if (unit := timeline.unit(day)) is not None]
-    closes_ms = {unit.day: close_ms(unit.in_force_before_ms, grace_ms) for unit in units}
-    from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
-    return reads_from(timeline, from_ms)
 
 
 def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:

@@ -5,7 +5,8 @@ Neither the order of the rows within a key nor the engine's sweep has a part in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import length_ms
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
+_TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset")
+"""The columns of records that are not given back; arrival is only there where sessions ask."""
 _ADDED = pa.schema(
     [
         ("recount", pa.int64()),
@@ -27,6 +30,58 @@ _ADDED = pa.schema(
         ("counted", pa.int64()),
     ]
 )
+
+
+class ChunkEvidence(Protocol):
+    """What the records of whole groups say of their windows."""
+
+    def beside_windows(self) -> dict[str, pa.Array]:
+        """The columns that are put beside the windows."""
+        ...
+
+    def held(self) -> np.ndarray:
+        """Whether a window holds each record."""
+        ...
+
+    def counts_in_none(self) -> np.ndarray:
+        """Whether no window, found or not, can count each record."""
+        ...
+
+    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+        """The columns that are put beside the records of a mask."""
+        ...
+
+
+ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkEvidence]
+"""Makes the evidence of records and their groups, windows and theirs."""
+
+
+def evidence_of_groups(
+    batches: Iterator[pa.RecordBatch], chunk_rows: int, make: ChunkMaker, added: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Gives all windows, new records that no window holds, and how many each group's hold.
+
+    Args:
+        batches: Windows and records as the kernels take them, by `target` and `key`.
+        chunk_rows: How many rows are looked at together, unless a group has more.
+        make: Makes the evidence of whole groups.
+        added: The columns that are put beside the rows, in the place of `is_new`.
+    """
+    for table, starts in whole_groups(batches, ["target", "key"], chunk_rows):
+        group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        is_window = table.column("is_window").to_numpy()
+        records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
+        chunk = make(records, group[~is_window], windows, group[is_window])
+        yield from _with_columns(windows, chunk.beside_windows(), added)
+        is_new, held = records.column("is_new").to_numpy(), chunk.held()
+        unheld = is_new & ~held & ~chunk.counts_in_none()
+        told = records.filter(pa.array(unheld))
+        yield from _with_columns(told, chunk.beside_records(unheld), added)
+        new_group = group[~is_window][is_new]
+        counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
+        with_new = np.unique(new_group)
+        summed = _only_columns(table.take(starts[with_new]), ["target", "key"])
+        yield from _with_columns(summed, {"counted": pa.array(counted[with_new])}, added)
 
 
 class EvidenceKernel:
@@ -45,19 +100,12 @@ class EvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        for table, starts in whole_groups(batches, ["target", "key"], self._chunk_rows):
-            group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            is_window = table.column("is_window").to_numpy()
-            records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
-            chunk = _Chunk(records, group[~is_window], windows, group[is_window], self._spec)
-            yield from _with_columns(windows, chunk.beside_windows())
-            is_new, held = records.column("is_new").to_numpy(), chunk.held()
-            yield from _with_columns(records.filter(pa.array(is_new & ~held)), {})
-            new_group = group[~is_window][is_new]
-            counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
-            with_new = np.unique(new_group)
-            summed = only_columns(table.take(starts[with_new]), ["target", "key"])
-            yield from _with_columns(summed, {"counted": pa.array(counted[with_new])})
+        return evidence_of_groups(batches, self._chunk_rows, self._chunk, _ADDED)
+
+    def _chunk(
+        self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
+    ) -> ChunkEvidence:
+        return _Chunk(records, of_records, windows, of_windows, self._spec)
 
 
 class _Chunk:
@@ -138,6 +186,15 @@ class _Chunk:
         ends = np.sort(self.end)
         return np.searchsorted(ends, self.enter, "left") < np.searchsorted(ends, self.leave, "left")
 
+    def counts_in_none(self) -> np.ndarray:
+        """None: what is wholly late or uncovered is not among the records."""
+        return np.zeros(len(self.enter), np.bool_)
+
+    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+        """Nothing."""
+        del wanted
+        return {}
+
     def _time_ms(self, leave: np.ndarray, places: np.ndarray) -> np.ndarray:
         """The event times of records by their leaving; anything where the place is none."""
         code = np.append(leave, 0)[places]
@@ -169,7 +226,7 @@ def how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
     return equal
 
 
-def only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+def _only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows with these columns and nulls in the others, none of them a window."""
     kept = [
         rows.column(field.name) if field.name in names else pa.nulls(rows.num_rows, field.type)
@@ -186,9 +243,11 @@ def numbers(rows: pa.Table, name: str) -> np.ndarray:
     return np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64)
 
 
-def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    rows = rows.drop_columns("is_new")
-    for field in _ADDED:
+def _with_columns(
+    rows: pa.Table, columns: Mapping[str, pa.Array], added: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    rows = rows.drop_columns([name for name in _TAKEN_ONLY if name in rows.column_names])
+    for field in added:
         rows = rows.append_column(
             field, columns.get(field.name, pa.nulls(rows.num_rows, field.type))
         )

@@ -13,12 +13,13 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.engine.groups import CHUNK_ROWS
 from windows_pipeline.quality.evidence_kernel import (
+    ChunkEvidence,
     codes_of,
+    evidence_of_groups,
     how_many_equal,
     numbers,
-    only_columns,
 )
 
 ADDED = (
@@ -32,6 +33,7 @@ ADDED = (
     "last_instant_ms",
 )
 """The columns that are put beside windows and records, all 64 bits."""
+_ADDED = pa.schema([(name, pa.int64()) for name in ADDED])
 
 _LATE = -1
 
@@ -48,21 +50,12 @@ class SessionEvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        for table, starts in whole_groups(batches, ["target", "key"], self._chunk_rows):
-            group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            is_window = table.column("is_window").to_numpy()
-            records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
-            chunk = _Chunk(records, group[~is_window], windows, group[is_window], self._gap_ms)
-            yield from _with_columns(windows, chunk.beside_windows())
-            is_new, held = records.column("is_new").to_numpy(), chunk.held()
-            unheld = is_new & ~held & (chunk.session != _LATE)
-            ends = {"last_instant_ms": pa.array(chunk.last_ms[chunk.session[unheld]])}
-            yield from _with_columns(records.filter(pa.array(unheld)), ends)
-            new_group = group[~is_window][is_new]
-            counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
-            with_new = np.unique(new_group)
-            summed = only_columns(table.take(starts[with_new]), ["target", "key"])
-            yield from _with_columns(summed, {"counted": pa.array(counted[with_new])})
+        return evidence_of_groups(batches, self._chunk_rows, self._chunk, _ADDED)
+
+    def _chunk(
+        self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
+    ) -> ChunkEvidence:
+        return _Chunk(records, of_records, windows, of_windows, self._gap_ms)
 
 
 class _Chunk:
@@ -132,6 +125,15 @@ class _Chunk:
         held: np.ndarray = (self.session != _LATE) & is_window[self.session]
         return held
 
+    def counts_in_none(self) -> np.ndarray:
+        """Whether each record came too late for every session."""
+        late: np.ndarray = self.session == _LATE
+        return late
+
+    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+        """The last instant of each one's session."""
+        return {"last_instant_ms": pa.array(self.last_ms[self.session[wanted]])}
+
 
 @numba.njit(cache=True)
 def _played(
@@ -168,10 +170,3 @@ def _played(
         if joined[r] != _LATE:
             joined[r] = joined[joined[r]]
     return joined
-
-
-def _with_columns(rows: pa.Table, columns: dict[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    rows = rows.drop_columns(["is_new", "unit", "source_partition", "offset"])
-    for name in ADDED:
-        rows = rows.append_column(name, columns.get(name, pa.nulls(rows.num_rows, pa.int64())))
-    yield from rows.to_batches()

@@ -131,7 +131,7 @@ def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
     return tuple(merged.values())
 
 
-def _stream_times(rows: Iterable[LogRow], before_ms: Mapping[str, int]) -> dict[str, int]:
+def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -> dict[str, int]:
     stream_time_ms = dict(before_ms)
     for row in rows:
         if row.source_partition is not None and row.max_event_time_ms is not None:
@@ -183,12 +183,9 @@ def log_rows(
         by_unit.setdefault(day, [])
         day += timedelta(days=1)
     rows = []
-    stream_time_ms, in_force_ms = dict(standing.stream_time_ms), standing.in_force_ms
+    stream_time_ms, in_force_ms = standing.stream_time_ms, standing.in_force_ms
     for unit in sorted({*by_unit, *rejected}):
-        for part in by_unit.get(unit, []):
-            if part.source_partition is not None and part.max_event_time_ms is not None:
-                known_ms = stream_time_ms.get(part.source_partition, NEVER_MS)
-                stream_time_ms[part.source_partition] = max(known_ms, part.max_event_time_ms)
+        stream_time_ms = _stream_times(by_unit.get(unit, []), stream_time_ms)
         in_force_ms = max(in_force_ms, slowest_active(stream_time_ms, idle_after_ms))
         of_unit = by_unit.get(unit) or [Part(unit, None, None, None, 0, None)]
         rows += [
