@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
 from kafka_broker import KafkaBroker
-from pipeline_runs import DAYS, SHORT_GRACE, Project
+from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
@@ -116,3 +116,18 @@ def full_run(
             assert made.run(1, DAYS).success
             (shared / "full.done").touch()
     return made.copy(tmp_path_factory.mktemp("own"), derived=True)
+
+
+@pytest.fixture(scope="session")
+def longer_grace(
+    spark: SparkSession, shared: Path, settings: Settings, full_run: Project
+) -> Project:
+    """What a pipeline with a longer grace makes of the same raw records; to be read only."""
+    made = Project(shared / "longer", settings)
+    with alone(shared / "longer.lock"):
+        if not (shared / "longer.done").exists():
+            full_run.copy(made.folder, derived=False)
+            made.declare(grace=LONGER_GRACE)
+            made.compute_unchecked(spark)
+            (shared / "longer.done").touch()
+    return made

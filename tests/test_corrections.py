@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from definitions import build_definitions
-from pipeline_runs import DAYS, Project, day
+from pipeline_runs import DAYS, LONGER_GRACE, Project, day, write_unchecked
 from windows_pipeline import cli
 from windows_pipeline.engine.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
@@ -85,15 +85,8 @@ def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
 def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Project:
     """A project that had this one's raw records and definition when it began."""
     anew = project.copy(folder, derived=False)
-    for job in window_jobs(anew.pipeline, "hourly", anew.settings):
-        write_unchecked(job, spark)
+    anew.compute_unchecked(spark)
     return anew
-
-
-def write_unchecked(job: Job, spark: SparkSession) -> None:
-    for table in job.tables:
-        table.create_if_missing(spark)
-    job.publish(spark, ALL_DAYS, job.stage(spark, ALL_DAYS, job.arrived(spark)))
 
 
 def assert_same_results(project: Project, anew: Project, spark: SparkSession) -> None:
@@ -258,13 +251,14 @@ def counts(rows: DataFrame, column: str) -> list[Row]:
 
 def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     full_run: Project,
+    longer_grace: Project,
     tmp_path: Path,
     spark: SparkSession,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     project = full_run.copy(tmp_path / "grace", derived=True)
-    project.declare(grace="2 hours")
+    project.declare(grace=LONGER_GRACE)
     own = project.windows.before_correction()
     before = by_window(own.final_windows.read(spark))
     late_before = own.late_records.read(spark).count()
@@ -275,7 +269,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
 
     # Killed before final_windows; then between corrections and final_windows; then after both.
     mark_begun(spark, own.corrections, correction)
-    write_unchecked(keyed, spark)
+    write_unchecked(keyed, spark, ALL_DAYS)
     assert by_window(own.final_windows.read(spark)) == before
     stage = final.stage(spark, ALL_DAYS, final.arrived(spark))
     final.list_corrections(stage.tables[1])
@@ -311,7 +305,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     assert expected == what_differs(before, by_window(own.final_windows.read(spark)))
     assert unfinished_correction(spark, own.corrections) is None
     assert own.late_records.read(spark).count() < late_before
-    assert_same_results(project, from_the_start(project, spark, tmp_path / "anew"), spark)
+    assert_same_results(project, longer_grace, spark)
     # The tables follow the new grace, and the same command finds nothing to correct.
     for table in vars(project.windows).values():
         table.require(spark)

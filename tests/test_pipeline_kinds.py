@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
@@ -37,13 +38,24 @@ from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, window_tables
+from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
 UNITS = 3
 DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
-TOTAL = {"total": ("sum", "whole")}
+AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
+    "hops": {
+        "total": ("sum", "whole"), "exact": ("sum", "amount"),
+        "least": ("min", "amount"), "most": ("max", "amount"), "mean": ("avg", "amount"),
+    },
+    "sessions": {"total": ("sum", "whole")},
+}
+DECIMALS = {
+    "exact": "decimal(30,2)", "least": "decimal(20,2)", "most": "decimal(20,2)",
+    "mean": "decimal(24,6)",
+}
+"""Rule G2: the types of a decimal(20, 2)'s aggregates."""
 DEFINITIONS: dict[str, Definition] = {
     "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
     "sessions": SessionDefinition(gap=4, grace=6),
@@ -56,6 +68,10 @@ WINDOWS: dict[str, dict[str, object]] = {
     "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
 }  # fmt: skip
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
+LARGE = Decimal("12345678901234567.89")
+"""No double holds it, nor a tenth."""
+LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
+ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY}
 BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
     ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
     ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
@@ -74,8 +90,18 @@ def arrived() -> list[Record]:
             key, of_key = random.choice("ab"), time - behind
             if offset % 3 == 0:
                 key, of_key = "c", time
-            records.append(Record(unit, 0, offset, key, of_key, {"whole": random.randrange(9)}))
+            amount = random.choice((LARGE, Decimal("0.10"), Decimal("-7.35"), None))
+            values = {"whole": random.randrange(9), "amount": amount}
+            records.append(Record(unit, 0, offset, key, of_key, values))
     return records
+
+
+def line(record: Record) -> str:
+    """As it lands: amounts as numbers with all their digits."""
+    amount = record.values["amount"]
+    fields = {"n": record.offset, "k": record.key, "ms": record.event_time}
+    text = json.dumps(fields | {"whole": record.values["whole"]})
+    return f'{text[:-1]}, "amount": {"null" if amount is None else amount}}}\n'
 
 
 class Ran(NamedTuple):
@@ -100,29 +126,33 @@ def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPa
     for unit, day in enumerate(DAYS):
         landed = folder / "data" / day.isoformat() / "all.jsonl"
         landed.parent.mkdir(parents=True)
-        rows = (
-            {"n": one.offset, "k": one.key, "ms": one.event_time, **one.values}
-            for one in records
-            if one.unit == unit
-        )
-        landed.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        landed.write_text("".join(line(one) for one in records if one.unit == unit))
+    # Of more digits than its type has: it is told, not rounded.
+    with landed.open("a") as file:
+        file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
     source = {
         "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
-        "columns": {"n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint"},
+        "columns": {
+            "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
+            "amount": "decimal(20, 2)",
+        },
     }  # fmt: skip
-    aggregates = {"total": "sum(whole)"}
     windows = {
-        name: {**fields, "aggregates": aggregates, "alerts": BUSY}
+        name: {
+            **fields,
+            "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
+            "alerts": ALERTS[name],
+        }
         for name, fields in WINDOWS.items()
     }
     partitions = {"start": FIRST_DAY.isoformat()}
     text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
-    file = folder / "pipelines" / "kinds.yaml"
-    file.parent.mkdir()
-    file.write_text(json.dumps(text))
+    declared = folder / "pipelines" / "kinds.yaml"
+    declared.parent.mkdir()
+    declared.write_text(json.dumps(text))
     places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
     own = settings.model_copy(update=places)
-    pipeline = load_pipeline(file)
+    pipeline = load_pipeline(declared)
     jobs: list[Job] = [RawEventsJob(pipeline, own)]
     jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
     for job in jobs:
@@ -136,13 +166,13 @@ def ms(instant: datetime) -> int:
     return (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
-def window_rows(rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
+def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
     """Rows of keyed_windows or final_windows, as the oracle writes them."""
     return texts(
         WindowRow(
             (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
             ms(row.first_event_time), ms(row.last_event_time), row.record_count,
-            {"total": row.total}, row.closed if closed is None else closed,
+            {of: row[of] for of in AGGREGATES[name]}, row.closed if closed is None else closed,
         )
         for row in rows
     )  # fmt: skip
@@ -153,11 +183,12 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     """Rules A4, A5, C1, D1, D2, E1, E4, E5: three units at once."""
     definition, tables = DEFINITIONS[name], ran.tables(name)
     found = tables.keyed_windows.read(spark).collect()
-    wanted = keyed_windows(ran.records, UNITS, definition, TOTAL)
-    assert window_rows(found) == texts(wanted)
+    wanted = keyed_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    assert window_rows(name, found) == texts(wanted)
     assert {row.closed for row in wanted} == {True, False}
-    final = final_windows(ran.records, UNITS, definition, TOTAL)
-    assert window_rows(tables.final_windows.read(spark).collect(), closed=True) == texts(final)
+    final = final_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    rows = tables.final_windows.read(spark).collect()
+    assert window_rows(name, rows, closed=True) == texts(final)
     late = tables.late_records.read(spark).collect()
     listed = late_records(ran.records, UNITS, definition)
     assert listed
@@ -167,13 +198,33 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     ) == [(row.unit, row.record.unit, row.record.offset, row.reason) for row in listed]
     alerts = [
         ((row.unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
-        for row in tables.alerts.read(spark).collect()
+        for row in tables.alerts.read(spark).where("rule = 'busy'").collect()
     ]
     raised = oracle_alerts.alerts(
         final, lambda row: row.record_count >= 2, lambda row: row.values["total"]
     )
     assert raised
     assert sorted(alerts) == sorted(alert[:5] for alert in raised)
+
+
+def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
+    """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
+    source = source_tables(ran.pipeline, ran.settings.warehouse)
+    (rejected,) = source.rejected_records.read(spark).collect()
+    assert rejected.reason == "wrong_type: amount"
+    assert json.loads(rejected.original)["amount"] == 0.005
+    tables = ran.tables("hops")
+    final = tables.final_windows.read(spark)
+    assert {name: final.schema[name].dataType.simpleString() for name in DECIMALS} == DECIMALS
+    aggregates = AGGREGATES["hops"]
+    large = [
+        row.values["exact"]
+        for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], aggregates)
+        if row.values["exact"] is not None and row.values["exact"] >= LARGE
+    ]
+    assert len(large) > 1
+    raised = tables.alerts.read(spark).where("rule = 'large'").collect()
+    assert sorted(row.exact for row in raised) == sorted(large)
 
 
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:

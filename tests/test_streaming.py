@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from definitions import build_definitions
-from engine_runs import sample
+from engine_runs import instant, sample
 from kafka_broker import KafkaBroker, Record
 from oracle import SlidingDefinition, final_windows, late_records
 from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
@@ -193,7 +193,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "partial_results": False,
     }
     if definition.first_window_start is not None:
-        window["first_window_start"] = definition.first_window_start
+        window["first_window_start"] = instant(definition.first_window_start).isoformat()
     broker.create_topic("numbers", 2)
     source = {
         "format": "kafka",
