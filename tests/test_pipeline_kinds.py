@@ -46,13 +46,18 @@ UNITS = 3
 DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
 AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
     "hops": {
-        "total": ("sum", "whole"), "exact": ("sum", "amount"),
-        "least": ("min", "amount"), "most": ("max", "amount"), "mean": ("avg", "amount"),
+        "total": ("sum", "whole"),
+        "exact": ("sum", "amount"),
+        "least": ("min", "amount"),
+        "most": ("max", "amount"),
+        "mean": ("avg", "amount"),
     },
     "sessions": {"total": ("sum", "whole")},
 }
 DECIMALS = {
-    "exact": "decimal(30,2)", "least": "decimal(20,2)", "most": "decimal(20,2)",
+    "exact": "decimal(30,2)",
+    "least": "decimal(20,2)",
+    "most": "decimal(20,2)",
     "mean": "decimal(24,6)",
 }
 """Rule G2: the types of a decimal(20, 2)'s aggregates."""
