@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -36,3 +38,19 @@ def without_checksum_files(session: SparkSession) -> SparkSession:
         files = context._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]  # noqa: SLF001
         files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
     return session
+
+
+@contextmanager
+def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Sets Spark SQL's configuration of a session for a while."""
+    before = {name: session.conf.get(name, None) for name in conf}
+    try:
+        for name, value in conf.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)

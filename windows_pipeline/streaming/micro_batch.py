@@ -8,6 +8,7 @@ ends in the same tables.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -27,6 +28,9 @@ from windows_pipeline.streaming.together import together
 from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
+
+Appends = list[Callable[[], None]]
+"""What is to be written of one definition, in any order."""
 
 
 class BatchResult(NamedTuple):
@@ -96,11 +100,21 @@ class MicroBatch:
         )
         accepted = sum(part.rows for part in parts)
         fresh = self._raw(ordered)
-        self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
-        self._log(spark, tables.arrival_log, rows)
         after = standing.after(rows)
-        if accepted:
-            self._append_windows(fresh, standing, after)
+
+        def ingest() -> list[Appends]:
+            self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
+            self._log(spark, tables.arrival_log, rows)
+            return []
+
+        def compute() -> list[Appends]:
+            windows = self._windows(fresh, standing, after) if accepted else []
+            return [of_definition.compute() for of_definition in windows]
+
+        # Windows follow from the batch and what was before; none is there before the log has it.
+        for of_task in together([ingest, compute]):
+            for appends in of_task:
+                together(appends)
         units = sorted({part.unit for part in parts} | set(rejected))
         result = BatchResult(
             self.number, units, accepted, sum(rejected.values()), after.in_force_ms
@@ -128,11 +142,9 @@ class MicroBatch:
             tasks.append(lambda: tables.rejected_records.append(rejected, self.number))
         together(tasks)
 
-    def _append_windows(self, fresh: DataFrame, before: Standing, after: Standing) -> None:
-        """Appends what follows, a definition after the other."""
-        for name in self.pipeline.windows:
-            job = AlertsJob(self.pipeline, name, self.settings)
-            together(BatchWindows(job, self.number, fresh, before, after).compute())
+    def _windows(self, fresh: DataFrame, before: Standing, after: Standing) -> list[BatchWindows]:
+        jobs = (AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows)
+        return [BatchWindows(job, self.number, fresh, before, after) for job in jobs]
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
         frame = spark.createDataFrame(

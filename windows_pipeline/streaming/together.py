@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def together(tasks: Sequence[Callable[[], None]]) -> None:
-    """Runs tasks at once; all have ended when it returns.
+def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Runs tasks at once; all have ended when it returns what they return, in their order.
 
     Raises:
         Exception: What the first of them that failed raised.
     """
     if not tasks:
-        return
+        return []
     with ThreadPoolExecutor(len(tasks)) as threads:
         running = [threads.submit(task) for task in tasks]
-    for one in running:
-        one.result()
+    return [one.result() for one in running]
