@@ -37,7 +37,7 @@ class Settings(BaseModel):
             `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
-        stream: Spark SQL's configuration while a stream runs, over the session's.
+        small_batches: Spark SQL's configuration for a stream's micro-batches of few records.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,7 +48,7 @@ class Settings(BaseModel):
     arrival_ranges: PositiveInt | None = None
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
-    stream: dict[str, str] = {}
+    small_batches: dict[str, str] = {}
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's configuration with what Delta and the engine need.

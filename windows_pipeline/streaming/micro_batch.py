@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import LogRow
+from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.holes import require_no_holes
@@ -29,6 +30,8 @@ from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
 
+FEW_RECORDS = 10_000
+"""Up to which a micro-batch runs as `Settings.small_batches` says."""
 Appends = list[Callable[[], None]]
 """What is to be written of one definition, in any order."""
 
@@ -111,10 +114,12 @@ class MicroBatch:
             windows = self._windows(fresh, standing, after) if accepted else []
             return [of_definition.compute() for of_definition in windows]
 
-        # Windows follow from the batch and what was before; none is there before the log has it.
-        for of_task in together([ingest, compute]):
-            for appends in of_task:
-                together(appends)
+        few = accepted + sum(rejected.values()) <= FEW_RECORDS
+        with configured(ordered.sparkSession, self.settings.small_batches if few else {}):
+            # They follow from the batch and what was before; none is there before the log has it.
+            for of_task in together([ingest, compute]):
+                for appends in of_task:
+                    together(appends)
         units = sorted({part.unit for part in parts} | set(rejected))
         result = BatchResult(
             self.number, units, accepted, sum(rejected.values()), after.in_force_ms

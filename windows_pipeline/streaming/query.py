@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
@@ -66,24 +65,23 @@ def run_stream(
     batches = _Batches(spark, pipeline, settings, landed, on_batch)
     trigger = {"availableNow": True} if every is None else {"processingTime": every}
     checkpoint = f"{settings.warehouse}/{pipeline.name}/_stream"
-    writer = (
+    query = (
         records.writeStream.queryName(f"{pipeline.name} stream")
         .option("checkpointLocation", checkpoint)
         .foreachBatch(batches.take)
         .trigger(**trigger)
+        .start()
     )
-    with configured(spark, settings.stream):
-        query = writer.start()
-        batches.begin(f"{query.id}{of_topic}")
-        try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            stopped = batches.error or error
-            if pipeline.source.kafka is not None:
-                stopped = told(stopped, spark, topic_of(pipeline.source))
-            raise stopped from None
-        finally:
-            query.stop()
+    batches.begin(f"{query.id}{of_topic}")
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        stopped = batches.error or error
+        if pipeline.source.kafka is not None:
+            stopped = told(stopped, spark, topic_of(pipeline.source))
+        raise stopped from None
+    finally:
+        query.stop()
 
 
 def _of_topic(spark: SparkSession, pipeline: Pipeline) -> str:
