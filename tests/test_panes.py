@@ -25,7 +25,8 @@ from windows_pipeline import (
 
 SCHEMA = (
     "at bigint, source string, key string, ms bigint, whole bigint, small int, "
-    "price decimal(28,2), real double, name string, part struct<a: int, b: string>"
+    "price decimal(28,2), real double, large double, narrow float, "
+    "name string, part struct<a: int, b: string>"
 )
 MERGED = [
     count(),
@@ -42,8 +43,11 @@ MERGED = [
         for column in ("whole", "price", "real", "name", "part")
     ),
     sum_("whole").where("small > 0").alias("some"),
+    *(of(column) for of in (sum_, avg) for column in ("large", "narrow")),
 ]
 SOME_REALS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -2.25]
+# What hides one another in a sum, passes over the largest double and back, or is the smallest.
+LARGE = [1e16, 1.0, -1e16, 0.1, -0.0, 5e-324, -(2.0**-1022), 1.7e308, -1.7e308, 2.0**-13, 2.0**27]
 
 
 def drawn(spark: SparkSession) -> DataFrame:
@@ -63,7 +67,8 @@ def drawn(spark: SparkSession) -> DataFrame:
             (
                 *(at, draw.choice("pq"), maybe(draw.choice("ab")), ms),
                 *(maybe(whole) if at % 2 else 1, maybe(draw.randrange(-3, 9)), maybe(price)),
-                *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(["é", "z", "", "a"]))),
+                *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(LARGE))),
+                *(maybe(draw.choice([0.1, 3e38, -3e38, 1e-40])), maybe(draw.choice("ézba"))),
                 maybe(part),
             )
         )

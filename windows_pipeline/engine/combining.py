@@ -8,20 +8,38 @@ import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.decimal_sums import running_sum_of_decimals
+from windows_pipeline.engine.pane_doubles import (
+    ABOVE,
+    BELOW,
+    HIGH,
+    LIMB_BITS,
+    LOW,
+    MIDDLE,
+    NAN,
+)
 from windows_pipeline.engine.panes import (
     DIGITS_MORE,
     FIRST_MS,
-    HIGH,
     LAST_MS,
-    LOW,
+    POWER,
     RECORDS,
     TIME_MS,
     TOTAL,
     VALUE,
     VALUES,
 )
-from windows_pipeline.engine.running import running_largest, running_total
-from windows_pipeline.engine.sums import decimal_result, integer_mean, integer_sum
+from windows_pipeline.engine.running import (
+    running_largest,
+    running_sum_of_multiples,
+    running_total,
+    with_infinities,
+)
+from windows_pipeline.engine.sums import (
+    decimal_result,
+    double_result,
+    integer_mean,
+    integer_sum,
+)
 from windows_pipeline.engine.values import as_array, is_valid, numbers_of, plain, value_codes
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
@@ -75,7 +93,9 @@ def combine_panes(
             smallest = aggregate.function is Function.FIRST
             return _field(_extreme(values, records, smallest=smallest), VALUE)
     count = running_total(windows, numbers_of(_field(states, VALUES)))
-    if pa.types.is_struct(states.type) and states.type.get_field_index(TOTAL) >= 0:
+    if states.type.get_field_index(POWER) >= 0:
+        return double_result(aggregate, _sum_of_doubles(states, records), count)
+    if states.type.get_field_index(TOTAL) >= 0:
         totals = _field(states, TOTAL)
         kind = pa.decimal128(totals.type.precision - DIGITS_MORE, totals.type.scale)
         sums = running_sum_of_decimals(windows, totals)
@@ -86,6 +106,18 @@ def combine_panes(
     if aggregate.function is Function.SUM:
         return integer_sum(aggregate, high, low, count, records)
     return integer_mean(high, low, count)
+
+
+def _sum_of_doubles(states: pa.Array, records: WindowedRecords) -> np.ndarray:
+    power, values = (numbers_of(_field(states, name)) for name in (POWER, VALUES))
+    nans, above, below = (
+        running_total(records.windows, np.where(power == special, values, 0))
+        for special in (NAN, ABOVE, BELOW)
+    )
+    power[power >= NAN] = 0
+    limbs = np.stack([numbers_of(_field(states, name)) for name in (LOW, MIDDLE, HIGH)])
+    sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS)
+    return with_infinities(sums, nans, above, below)
 
 
 def _extreme(values: pa.Array, records: WindowedRecords, *, smallest: bool) -> pa.Array:

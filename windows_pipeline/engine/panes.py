@@ -14,19 +14,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.pane_doubles import HIGH, LOW, limbs_of, power_of, scaled
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 RECORDS = "pane_records"
 FIRST_MS = "event_time_ms"
 LAST_MS = "pane_last_ms"
-HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
+POWER, VALUES, TIME_MS, VALUE, TOTAL = "power", "values", "time_ms", "value", "total"
 """The fields of what is known of a pane's values; see `_state`."""
 DIGITS_MORE = 10
 """Spark gives the sum of decimals so many digits more."""
 
 _MOST_DIGITS = 38 - DIGITS_MORE
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_DOUBLES = (T.FloatType, T.DoubleType)
+_ADDING = (Function.SUM, Function.AVG)
 _BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Function.LAST)
 
 
@@ -34,8 +37,8 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
     """Whether panes tell all that these aggregates need, exactly (rule G2).
 
     So it is for counts, smallest and largest, first and last values, and sums and means of
-    integers and of decimals with up to 28 digits. Exact sums of doubles, variances, distinct
-    values, percentiles, lists and a user's aggregates need the records.
+    integers, of doubles and of decimals with up to 28 digits. Variances, distinct values,
+    percentiles, lists and a user's aggregates need the records.
     """
     return all(_merges(one, records[one.column].dataType) for one in aggregates)
 
@@ -43,16 +46,18 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
 def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
     if aggregate.function in _BY_VALUE:
         return True
-    if aggregate.function not in (Function.SUM, Function.AVG):
+    if aggregate.function not in _ADDING:
         return False
     is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= _MOST_DIGITS
-    return is_narrow or isinstance(kind, _INTEGERS)
+    return is_narrow or isinstance(kind, (*_INTEGERS, *_DOUBLES))
 
 
 def in_panes(
     records: DataFrame, windows: TimeWindows, keys: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> DataFrame:
     """Sums up the records of each key and pane that entered the same windows.
+
+    Where doubles are summed, those of one magnitude (`pane_doubles`).
 
     Args:
         records: What `evaluation.evaluate` takes, all of one target.
@@ -74,14 +79,39 @@ def in_panes(
         carried.append(F.max("close_time_ms").alias("close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
     states = {one.column: _state(one, records.schema[one.column].dataType) for one in aggregates}
-    panes = records.groupBy("target", *keys, entry_ms.alias("entry_ms"), exit_ms.alias("exit_ms"))
+    doubles = [one.column for one in aggregates if _adds_doubles(one, records.schema)]
+    panes = _as_multiples(records, doubles).groupBy(
+        "target",
+        *keys,
+        entry_ms.alias("entry_ms"),
+        exit_ms.alias("exit_ms"),
+        *map(_power, doubles),
+    )
     return panes.agg(
         F.min(time_ms).alias(FIRST_MS),
         F.max(time_ms).alias(LAST_MS),
         F.count("*").alias(RECORDS),
         *carried,
         *(state.alias(name) for name, state in states.items()),
-    ).drop("entry_ms", "exit_ms")
+    ).drop("entry_ms", "exit_ms", *map(_power, doubles))
+
+
+def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
+    kind = records[aggregate.column].dataType
+    return aggregate.function in _ADDING and isinstance(kind, _DOUBLES)
+
+
+def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
+    """Doubles as multiples (`pane_doubles.scaled`), with the powers."""
+    values = {name: F.col(name).cast("double") for name in doubles}
+    split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
+    return split.withColumns(
+        {name: scaled(value, F.col(_power(name))) for name, value in values.items()}
+    )
+
+
+def _power(name: str) -> str:
+    return f"{name}_power"
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
@@ -108,6 +138,9 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
     values = F.count(value).alias(VALUES)
     if isinstance(kind, T.DecimalType):
         return F.struct(F.sum(value).alias(TOTAL), values)
+    if isinstance(kind, _DOUBLES):
+        sums = (F.sum(limb).alias(name) for name, limb in limbs_of(value).items())
+        return F.struct(F.col(_power(aggregate.column)).alias(POWER), *sums, values)
     # In halves, so that nothing wraps.
     high = F.sum(F.shiftright(value.cast("bigint"), 32))
     low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))

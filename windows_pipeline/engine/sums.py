@@ -35,7 +35,7 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return pa.array(running_sum_of_doubles(windows, numbers, valid), mask=count == 0)
+        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_sum(aggregate, high, low, count, records)
 
@@ -71,10 +71,16 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        doubles = running_sum_of_doubles(windows, numbers, valid)
-        return pa.array(doubles / np.maximum(count, 1), mask=count == 0)
+        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_mean(high, low, count)
+
+
+def double_result(aggregate: Aggregate, sums: np.ndarray, count: np.ndarray) -> pa.Array:
+    """Sums of `count` doubles, or the means of these, as `aggregate` asks."""
+    if aggregate.function is Function.AVG:
+        sums = sums / np.maximum(count, 1)
+    return pa.array(sums, mask=count == 0)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
