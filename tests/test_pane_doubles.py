@@ -1,0 +1,89 @@
+"""Sums of doubles made by pane, as multiples of powers of two, against fractions (rule G2)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine_runs import PROPERTY
+from windowed import Case, one_window, texts, windowed
+from windows_pipeline.engine.pane_doubles import LIMB_BITS, limbs_of, power_of, scaled
+from windows_pipeline.engine.running import running_sum_of_multiples
+
+LOWEST_POWER, HIGHEST_POWER = -1074, 960
+MOST = 2**63 - 1
+"""What the limbs of 2**31 values that are each below 2**32 stay within."""
+
+LIMB = st.integers(-MOST, MOST) | st.sampled_from((0, 1, -1, 2**53, MOST, -MOST))
+MULTIPLES = st.tuples(
+    st.integers(LOWEST_POWER, HIGHEST_POWER) | st.sampled_from((-66, LOWEST_POWER, HIGHEST_POWER)),
+    st.tuples(LIMB, LIMB, LIMB),
+)
+
+
+def exact(limbs: tuple[int, ...], power: int) -> Fraction:
+    whole = sum(limb << LIMB_BITS * place for place, limb in enumerate(limbs))
+    return Fraction(whole) * Fraction(2) ** power
+
+
+def rounded(total: Fraction) -> float:
+    try:
+        return total.numerator / total.denominator
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def sums_of(case: Case) -> list[float]:
+    present = [value or (0, (0, 0, 0)) for value in case.values]
+    powers = np.array([power for power, _ in present], np.int64)
+    limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
+    return running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS).tolist()
+
+
+@settings(PROPERTY, max_examples=100)
+@given(windowed(MULTIPLES))
+@example(one_window([(HIGHEST_POWER, (0, 0, MOST)), (HIGHEST_POWER, (1, 0, -MOST))]))
+def test_sums_of_multiples_are_the_exact_ones_rounded_once(case: Case) -> None:
+    """Also where they pass over the largest double, on the way or for good."""
+    wanted = [
+        rounded(
+            sum((exact(each.value[1], each.value[0]) for each in held if each.value), Fraction(0))
+        )
+        for held in case.held()
+    ]
+    assert texts(sums_of(case)) == texts(wanted)
+
+
+def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> None:
+    """Of each exponent the smallest and the largest, one between, and what is next to them."""
+    draw = Random(450)
+    values = {0.0}
+    for exponent in range(-1074, 1024):
+        least = math.ldexp(1.0, exponent)
+        most = (
+            math.nextafter(math.ldexp(1.0, exponent + 1), 0)
+            if exponent < 1023
+            else sys.float_info.max
+        )
+        values |= {least, most, min(least * (1 + draw.random()), most)}
+    signed = [(value,) for value in values] + [(-value,) for value in values]
+    doubles = spark.createDataFrame(signed, "value double").coalesce(1)
+    powers = doubles.withColumn("power", power_of(F.col("value")))
+    multiples = powers.withColumn("multiple", scaled(F.col("value"), F.col("power")))
+    limbs = limbs_of(F.col("multiple"))
+    found = multiples.select("value", "power", *(limb.alias(name) for name, limb in limbs.items()))
+    rows = found.collect()
+    assert len(rows) == len(signed)
+    for value, power, *parts in rows:
+        assert exact(tuple(parts), power) == Fraction(value)
+        assert all(abs(part) < 2**LIMB_BITS for part in parts)
+        assert LOWEST_POWER <= power <= HIGHEST_POWER
+    assert len({power for _, power, *_ in rows}) <= 54  # a pane is in few pieces
