@@ -20,12 +20,14 @@ from windows_pipeline import (
     last,
     max_,
     min_,
+    stddev_pop,
     sum_,
+    variance,
 )
 
 SCHEMA = (
     "at bigint, source string, key string, ms bigint, whole bigint, small int, "
-    "price decimal(28,2), real double, large double, narrow float, "
+    "price decimal(28,2), cents decimal(18,2), real double, large double, narrow float, "
     "name string, part struct<a: int, b: string>"
 )
 MERGED = [
@@ -44,6 +46,11 @@ MERGED = [
     ),
     sum_("whole").where("small > 0").alias("some"),
     *(of(column) for of in (sum_, avg) for column in ("large", "narrow")),
+    *(
+        of(column)
+        for of in (variance, stddev_pop)
+        for column in ("whole", "small", "cents", "real", "large", "narrow")
+    ),
 ]
 SOME_REALS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -2.25]
 # What hides one another in a sum, passes over the largest double and back, or is the smallest.
@@ -62,11 +69,13 @@ def drawn(spark: SparkSession) -> DataFrame:
         ms = at // 3 - draw.choice([0, 0, 1, 5, 40]) - 100
         whole = draw.choice([2**62, -(2**62), draw.randrange(-9, 9)])
         price = Decimal(draw.choice([10**27, -(10**27), draw.randrange(99)])).scaleb(-2)
+        cents = Decimal(draw.choice([10**18 - 1, 1 - 10**18, draw.randrange(99)])).scaleb(-2)
         part = (draw.choice([1, 2, None]), draw.choice("xy"))
         rows.append(
             (
                 *(at, draw.choice("pq"), maybe(draw.choice("ab")), ms),
                 *(maybe(whole) if at % 2 else 1, maybe(draw.randrange(-3, 9)), maybe(price)),
+                maybe(cents),
                 *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(LARGE))),
                 *(maybe(draw.choice([0.1, 3e38, -3e38, 1e-40])), maybe(draw.choice("ézba"))),
                 maybe(part),

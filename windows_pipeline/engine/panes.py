@@ -8,20 +8,31 @@ where that is shorter than it need be. `combining` makes windows of panes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.pane_doubles import HIGH, LOW, limbs_of, power_of, scaled
+from windows_pipeline.engine.pane_numbers import (
+    LIMBS,
+    SQUARE_LIMBS,
+    limbs_of_integer,
+    limbs_of_scaled,
+    power_of,
+    scaled,
+    square_of,
+)
+from windows_pipeline.engine.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 RECORDS = "pane_records"
 FIRST_MS = "event_time_ms"
 LAST_MS = "pane_last_ms"
-POWER, VALUES, TIME_MS, VALUE, TOTAL = "power", "values", "time_ms", "value", "total"
+HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
+POWER, SCALE = "power", "scale"
 """The fields of what is known of a pane's values; see `_state`."""
 DIGITS_MORE = 10
 """Spark gives the sum of decimals so many digits more."""
@@ -29,6 +40,8 @@ DIGITS_MORE = 10
 _MOST_DIGITS = 38 - DIGITS_MORE
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
+_MOST_SQUARED_DIGITS = 18
+"""Decimals of so many digits are bigints without their point."""
 _ADDING = (Function.SUM, Function.AVG)
 _BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Function.LAST)
 
@@ -37,8 +50,8 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
     """Whether panes tell all that these aggregates need, exactly (rule G2).
 
     So it is for counts, smallest and largest, first and last values, and sums and means of
-    integers, of doubles and of decimals with up to 28 digits. Variances, distinct values,
-    percentiles, lists and a user's aggregates need the records.
+    integers, of doubles and of decimals with up to 28 digits, variances of such with up to 18.
+    Distinct values, percentiles, lists and a user's aggregates need the records.
     """
     return all(_merges(one, records[one.column].dataType) for one in aggregates)
 
@@ -46,9 +59,10 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
 def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
     if aggregate.function in _BY_VALUE:
         return True
-    if aggregate.function not in _ADDING:
+    if aggregate.function not in (*_ADDING, *VARIANCES):
         return False
-    is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= _MOST_DIGITS
+    most = _MOST_DIGITS if aggregate.function in _ADDING else _MOST_SQUARED_DIGITS
+    is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= most
     return is_narrow or isinstance(kind, (*_INTEGERS, *_DOUBLES))
 
 
@@ -57,7 +71,7 @@ def in_panes(
 ) -> DataFrame:
     """Sums up the records of each key and pane that entered the same windows.
 
-    Where doubles are summed, those of one magnitude (`pane_doubles`).
+    Where doubles are summed, those of one magnitude (`pane_numbers`).
 
     Args:
         records: What `evaluation.evaluate` takes, all of one target.
@@ -98,11 +112,11 @@ def in_panes(
 
 def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
     kind = records[aggregate.column].dataType
-    return aggregate.function in _ADDING and isinstance(kind, _DOUBLES)
+    return aggregate.function in (*_ADDING, *VARIANCES) and isinstance(kind, _DOUBLES)
 
 
 def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
-    """Doubles as multiples (`pane_doubles.scaled`), with the powers."""
+    """Doubles as multiples (`pane_numbers.scaled`), with the powers."""
     values = {name: F.col(name).cast("double") for name in doubles}
     split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
     return split.withColumns(
@@ -136,12 +150,34 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         case Function.LAST:
             return F.max(F.when(value.isNotNull(), time_and_value))
     values = F.count(value).alias(VALUES)
+    if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
+        return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)
     if isinstance(kind, T.DecimalType):
         return F.struct(F.sum(value).alias(TOTAL), values)
-    if isinstance(kind, _DOUBLES):
-        sums = (F.sum(limb).alias(name) for name, limb in limbs_of(value).items())
-        return F.struct(F.col(_power(aggregate.column)).alias(POWER), *sums, values)
     # In halves, so that nothing wraps.
     high = F.sum(F.shiftright(value.cast("bigint"), 32))
     low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
     return F.struct(high.alias(HIGH), low.alias(LOW), values)
+
+
+def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
+    """What the whole numbers are multiples of: powers of two and of a tenth."""
+    power = F.col(_power(aggregate.column)) if isinstance(kind, _DOUBLES) else F.lit(0)
+    scale = kind.scale if isinstance(kind, T.DecimalType) else 0
+    return [power.alias(POWER), F.lit(scale).alias(SCALE)]
+
+
+def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
+    """Sums of whole numbers, and for variances of their squares, limb by limb."""
+    value = F.col(aggregate.column)
+    if isinstance(kind, _DOUBLES):
+        limbs = limbs_of_scaled(value)
+    elif isinstance(kind, T.DecimalType):
+        limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
+    else:
+        limbs = limbs_of_integer(value.cast("bigint"))
+    sums = [F.sum(limb).alias(name) for name, limb in zip(LIMBS, limbs, strict=True)]
+    if aggregate.function in VARIANCES:
+        squares = zip(SQUARE_LIMBS, square_of(limbs), strict=True)
+        sums += [F.sum(limb).alias(name) for name, limb in squares]
+    return sums

@@ -7,22 +7,30 @@ number gets a power of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 NAN, ABOVE, BELOW = 2000, 2001, 2002
 """What stands for the power where the value is NaN or an infinity."""
-LIMB_BITS = 32
-LOW, MIDDLE, HIGH = "low", "middle", "high"
-"""The limbs of a multiple: low + middle * 2**32 + high * 2**64, all with its sign."""
+LIMB_BITS = 31
+LIMBS = ("limb_0", "limb_1", "limb_2")
+"""A multiple in limbs, all with its sign: limb_0 + limb_1 * 2**31 + limb_2 * 2**62.
+
+So the product of two fits a bigint, as do sums over 2**32 records.
+"""
+SQUARE_LIMBS = tuple(f"square_{place}" for place in range(2 * len(LIMBS)))
+"""Its square in limbs of the same length."""
 
 _LOWEST_POWER = -1074
-_BINADES = 40
+_BINADES = 38
 """How many powers of two lie within one magnitude; one more at either end does not hurt."""
 _CENTRE = -13
-"""The magnitude that most values are of goes from 2**-13 to 2**27."""
+"""The magnitude that most values are of goes from 2**-13 to 2**25."""
 _POINT_BITS = 53
-"""Scaled by the power, values have so many bits after the point, and 41 before it."""
+"""Scaled by the power, values have so many bits after the point, and 40 before it."""
 _CENTRAL_POWER = _CENTRE - _POINT_BITS
 
 
@@ -51,15 +59,33 @@ def scaled(value: Column, power: Column) -> Column:
     return F.when(power >= F.lit(NAN), F.lit(0.0)).otherwise(value * factor)
 
 
-def limbs_of(multiple: Column) -> dict[str, Column]:
-    """What `scaled` gives as limbs (bigint, below 2**32), by name."""
+def limbs_of_scaled(multiple: Column) -> list[Column]:
+    """What `scaled` gives in limbs (bigint), the lowest first."""
     limb = F.lit(2.0**LIMB_BITS)
     above = multiple / F.lit(2.0 ** (2 * LIMB_BITS - _POINT_BITS))
     high = above.cast("bigint")  # cuts off, so that all limbs have the sign of the whole
     rest = (above - high.cast("double")) * limb
     middle = rest.cast("bigint")
     low = ((rest - middle.cast("double")) * limb).cast("bigint")
-    return {LOW: low, MIDDLE: middle, HIGH: high}
+    return [low, middle, high]
+
+
+def limbs_of_integer(whole: Column) -> list[Column]:
+    """A bigint in limbs (bigint), the lowest first."""
+    limb = F.lit(1 << LIMB_BITS)
+    above = F.call_function("div", whole, limb)
+    return [whole % limb, above % limb, F.call_function("div", above, limb)]
+
+
+def square_of(limbs: Sequence[Column]) -> list[Column]:
+    """The square of a number in limbs, in limbs that are not carried over, below 2**34."""
+    square = [F.lit(0).cast("bigint") for _ in SQUARE_LIMBS]
+    for i, j in combinations_with_replacement(range(len(limbs)), 2):
+        product = limbs[i] * limbs[j]
+        times = F.lit(1 if i == j else 2)
+        square[i + j] += times * product.bitwiseAND(F.lit((1 << LIMB_BITS) - 1))
+        square[i + j + 1] += times * F.shiftright(product, LIMB_BITS)
+    return square
 
 
 def _is_finite(value: Column) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 
@@ -15,7 +16,14 @@ from pyspark.sql import functions as F
 
 from engine_runs import PROPERTY
 from windowed import Case, one_window, texts, windowed
-from windows_pipeline.engine.pane_doubles import LIMB_BITS, limbs_of, power_of, scaled
+from windows_pipeline.engine.pane_numbers import (
+    LIMB_BITS,
+    limbs_of_integer,
+    limbs_of_scaled,
+    power_of,
+    scaled,
+    square_of,
+)
 from windows_pipeline.engine.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960
@@ -29,7 +37,7 @@ MULTIPLES = st.tuples(
 )
 
 
-def exact(limbs: tuple[int, ...], power: int) -> Fraction:
+def exact(limbs: Sequence[int], power: int) -> Fraction:
     whole = sum(limb << LIMB_BITS * place for place, limb in enumerate(limbs))
     return Fraction(whole) * Fraction(2) ** power
 
@@ -45,7 +53,8 @@ def sums_of(case: Case) -> list[float]:
     present = [value or (0, (0, 0, 0)) for value in case.values]
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
-    return running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS).tolist()
+    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS)
+    return [float(total) for total in sums]
 
 
 @settings(PROPERTY, max_examples=100)
@@ -78,12 +87,28 @@ def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> 
     doubles = spark.createDataFrame(signed, "value double").coalesce(1)
     powers = doubles.withColumn("power", power_of(F.col("value")))
     multiples = powers.withColumn("multiple", scaled(F.col("value"), F.col("power")))
-    limbs = limbs_of(F.col("multiple"))
-    found = multiples.select("value", "power", *(limb.alias(name) for name, limb in limbs.items()))
-    rows = found.collect()
+    limbs = limbs_of_scaled(F.col("multiple"))
+    rows = multiples.select("value", "power", F.array(*limbs), F.array(*square_of(limbs))).collect()
     assert len(rows) == len(signed)
-    for value, power, *parts in rows:
-        assert exact(tuple(parts), power) == Fraction(value)
+    for value, power, parts, squares in rows:
+        assert exact(parts, power) == Fraction(value)
+        assert exact(squares, 2 * power) == Fraction(value) ** 2
         assert all(abs(part) < 2**LIMB_BITS for part in parts)
+        assert all(0 <= square < 2 ** (LIMB_BITS + 3) for square in squares)
         assert LOWEST_POWER <= power <= HIGHEST_POWER
-    assert len({power for _, power, *_ in rows}) <= 54  # a pane is in few pieces
+    assert len({power for _, power, *_ in rows}) <= 56  # a pane is in few pieces
+
+
+def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
+    """And its square is."""
+    edges = {2**bits + by for bits in range(64) for by in (-1, 0, 1)} | {0}
+    values = [
+        (sign * edge,) for edge in edges for sign in (1, -1) if -(2**63) <= sign * edge < 2**63
+    ]
+    limbs = limbs_of_integer(F.col("value"))
+    integers = spark.createDataFrame(values, "value bigint").coalesce(1)
+    rows = integers.select("value", F.array(*limbs), F.array(*square_of(limbs))).collect()
+    assert len(rows) == len(values)
+    for value, parts, squares in rows:
+        assert exact(parts, 0) == value
+        assert exact(squares, 0) == value**2
