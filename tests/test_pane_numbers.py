@@ -74,16 +74,12 @@ def test_sums_of_multiples_are_the_exact_ones_rounded_once(case: Case) -> None:
 def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> None:
     """Of each exponent the smallest and the largest, one between, and what is next to them."""
     draw = Random(450)
-    values = {0.0}
+    values = [0.0]
     for exponent in range(-1074, 1024):
         least = math.ldexp(1.0, exponent)
-        most = (
-            math.nextafter(math.ldexp(1.0, exponent + 1), 0)
-            if exponent < 1023
-            else sys.float_info.max
-        )
-        values |= {least, most, min(least * (1 + draw.random()), most)}
-    signed = [(value,) for value in values] + [(-value,) for value in values]
+        most = math.nextafter(2 * least, 0) if exponent < 1023 else sys.float_info.max
+        values += [least, -most, min(least * (1 + draw.random()), most)]
+    signed = [(draw.choice((1, -1)) * value,) for value in values]
     doubles = spark.createDataFrame(signed, "value double").coalesce(1)
     powers = doubles.withColumn("power", power_of(F.col("value")))
     multiples = powers.withColumn("multiple", scaled(F.col("value"), F.col("power")))

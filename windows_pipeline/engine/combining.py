@@ -20,11 +20,12 @@ from windows_pipeline.engine.pane_numbers import (
     SQUARE_LIMBS,
 )
 from windows_pipeline.engine.panes import (
-    DIGITS_MORE,
     FIRST_MS,
     HIGH,
+    KIND,
     LAST_MS,
     LOW,
+    MULTIPLES,
     POWER,
     RECORDS,
     SCALE,
@@ -105,9 +106,11 @@ def combine_panes(
     if states.type.get_field_index(POWER) >= 0:
         return double_result(aggregate, _sum_of_doubles(states, records), count)
     if states.type.get_field_index(TOTAL) >= 0:
-        totals = _field(states, TOTAL)
-        kind = pa.decimal128(totals.type.precision - DIGITS_MORE, totals.type.scale)
-        sums = running_sum_of_decimals(windows, totals)
+        kind = states.type.field(KIND).type
+        above = None
+        if states.type.get_field_index(MULTIPLES) >= 0:
+            above = _field(states, MULTIPLES)
+        sums = running_sum_of_decimals(windows, _field(states, TOTAL), above)
         return decimal_result(aggregate, kind, sums, count, records)
     low = running_total(windows, numbers_of(_field(states, LOW)))
     high = running_total(windows, numbers_of(_field(states, HIGH))) + (low >> 32)

@@ -32,12 +32,11 @@ RECORDS = "pane_records"
 FIRST_MS = "event_time_ms"
 LAST_MS = "pane_last_ms"
 HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
-POWER, SCALE = "power", "scale"
+POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
 """The fields of what is known of a pane's values; see `_state`."""
-DIGITS_MORE = 10
-"""Spark gives the sum of decimals so many digits more."""
 
-_MOST_DIGITS = 38 - DIGITS_MORE
+_MOST_DIGITS = 28
+"""Spark gives the sum of decimals ten digits more, and 38 at the most."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
 _MOST_SQUARED_DIGITS = 18
@@ -49,9 +48,9 @@ _BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Functio
 def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
     """Whether panes tell all that these aggregates need, exactly (rule G2).
 
-    So it is for counts, smallest and largest, first and last values, and sums and means of
-    integers, of doubles and of decimals with up to 28 digits, variances of such with up to 18.
-    Distinct values, percentiles, lists and a user's aggregates need the records.
+    So it is for counts, smallest and largest, first and last values, sums, means and variances,
+    but for variances of decimals with more than 18 digits. Distinct values, percentiles, lists
+    and a user's aggregates need the records.
     """
     return all(_merges(one, records[one.column].dataType) for one in aggregates)
 
@@ -59,11 +58,9 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
 def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
     if aggregate.function in _BY_VALUE:
         return True
-    if aggregate.function not in (*_ADDING, *VARIANCES):
-        return False
-    most = _MOST_DIGITS if aggregate.function in _ADDING else _MOST_SQUARED_DIGITS
-    is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= most
-    return is_narrow or isinstance(kind, (*_INTEGERS, *_DOUBLES))
+    if aggregate.function in VARIANCES and isinstance(kind, T.DecimalType):
+        return kind.precision <= _MOST_SQUARED_DIGITS
+    return aggregate.function in (*_ADDING, *VARIANCES)
 
 
 def in_panes(
@@ -153,11 +150,21 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
     if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
         return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)
     if isinstance(kind, T.DecimalType):
-        return F.struct(F.sum(value).alias(TOTAL), values)
+        return F.struct(*_sums_of_decimals(value, kind), values)
     # In halves, so that nothing wraps.
     high = F.sum(F.shiftright(value.cast("bigint"), 32))
     low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
     return F.struct(high.alias(HIGH), low.alias(LOW), values)
+
+
+def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
+    """The sum, or where Spark's could overflow, those of what is below and above 64 bits."""
+    of_kind = F.lit(None).cast(kind).alias(KIND)
+    if kind.precision <= _MOST_DIGITS:
+        return [F.sum(value).alias(TOTAL), of_kind]
+    unit = F.lit(Decimal(2**64).scaleb(-kind.scale))
+    above = F.call_function("div", value, unit).cast("decimal(19,0)")
+    return [F.sum(value % unit).alias(TOTAL), F.sum(above).alias(MULTIPLES), of_kind]
 
 
 def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
