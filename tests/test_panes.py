@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pytest
 from pyspark.errors import PythonException
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline import (
+    Aggregation,
     Arrival,
     TimeWindows,
     aggregate,
@@ -20,12 +21,15 @@ from windows_pipeline import (
     last,
     max_,
     min_,
+    stddev_pop,
     sum_,
+    variance,
 )
 
 SCHEMA = (
     "at bigint, source string, key string, ms bigint, whole bigint, small int, "
-    "price decimal(28,2), real double, name string, part struct<a: int, b: string>"
+    "price decimal(28,2), cents decimal(18,2), long decimal(38,6), "
+    "real double, large double, narrow float, name string, part struct<a: int, b: string>"
 )
 MERGED = [
     count(),
@@ -42,8 +46,17 @@ MERGED = [
         for column in ("whole", "price", "real", "name", "part")
     ),
     sum_("whole").where("small > 0").alias("some"),
+    *(of(column) for of in (sum_, avg) for column in ("large", "narrow")),
+    sum_("long"),
 ]
+SQUARED = [
+    *(variance(column) for column in ("whole", "cents", "real", "large", "narrow")),
+    stddev_pop("small"),
+]
+LONG = Context(prec=38)
 SOME_REALS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -2.25]
+# What hides one another in a sum, passes over the largest double and back, or is the smallest.
+LARGE = [1e16, 1.0, -1e16, 0.1, -0.0, 5e-324, -(2.0**-1022), 1.7e308, -1.7e308, 2.0**-13, 2.0**27]
 
 
 def drawn(spark: SparkSession) -> DataFrame:
@@ -58,19 +71,26 @@ def drawn(spark: SparkSession) -> DataFrame:
         ms = at // 3 - draw.choice([0, 0, 1, 5, 40]) - 100
         whole = draw.choice([2**62, -(2**62), draw.randrange(-9, 9)])
         price = Decimal(draw.choice([10**27, -(10**27), draw.randrange(99)])).scaleb(-2)
+        cents = Decimal(draw.choice([10**18 - 1, 1 - 10**18, draw.randrange(99)])).scaleb(-2)
+        long = Decimal(draw.choice([10**36 - 1, 1 - 10**36, 2**64, -1, 7])).scaleb(-6, LONG)
         part = (draw.choice([1, 2, None]), draw.choice("xy"))
         rows.append(
             (
                 *(at, draw.choice("pq"), maybe(draw.choice("ab")), ms),
                 *(maybe(whole) if at % 2 else 1, maybe(draw.randrange(-3, 9)), maybe(price)),
-                *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(["é", "z", "", "a"]))),
+                maybe(cents),
+                long if at % 7 else None,
+                *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(LARGE))),
+                *(maybe(draw.choice([0.1, 3e38, -3e38, 1e-40])), maybe(draw.choice("ézba"))),
                 maybe(part),
             )
         )
     return spark.createDataFrame(rows, SCHEMA)
 
 
-def windows_of(records: DataFrame, windows: TimeWindows, *, pre_aggregate: bool) -> list[str]:
+def windows_of(
+    records: DataFrame, windows: TimeWindows, of: list[Aggregation], *, pre_aggregate: bool
+) -> list[str]:
     arrival = Arrival("at", "source")
     # Sums of several of the largest integers do not fit: these are halved.
     halved = records.withColumn("whole", F.expr("whole div 64"))
@@ -79,7 +99,7 @@ def windows_of(records: DataFrame, windows: TimeWindows, *, pre_aggregate: bool)
             windows,
             by="key",
             event_time="ms",
-            of=MERGED,
+            of=of,
             arrival=arrival,
             pre_aggregate=pre_aggregate,
         )
@@ -88,20 +108,22 @@ def windows_of(records: DataFrame, windows: TimeWindows, *, pre_aggregate: bool)
 
 
 @pytest.mark.parametrize(
-    "windows",
+    ("windows", "of"),
     [
-        TimeWindows(20, 4, 3),
-        TimeWindows(10, 7, 2, first_window_start_ms=-60, emit_empty=True),
-        TimeWindows(3, 5, 30),
+        (TimeWindows(20, 4, 3), [*MERGED, *SQUARED]),
+        (TimeWindows(10, 7, 2, first_window_start_ms=-60, emit_empty=True), MERGED),
+        (TimeWindows(3, 5, 30), MERGED),
     ],
     ids=["hopping", "no-multiple", "gaps"],
 )
-def test_panes_change_nothing(spark: SparkSession, windows: TimeWindows) -> None:
+def test_panes_change_nothing(
+    spark: SparkSession, windows: TimeWindows, of: list[Aggregation]
+) -> None:
     """Rules A5, C1, C2: also where records are late for some windows of their pane, or all."""
     records = drawn(spark)
-    of_records = windows_of(records, windows, pre_aggregate=False)
+    of_records = windows_of(records, windows, of, pre_aggregate=False)
     assert len(of_records) > 20
-    assert windows_of(records, windows, pre_aggregate=True) == of_records
+    assert windows_of(records, windows, of, pre_aggregate=True) == of_records
 
 
 def test_records_are_summed_up_before_they_are_moved(
@@ -116,6 +138,20 @@ def test_records_are_summed_up_before_they_are_moved(
     assert "HashAggregate" not in kernel
     assert "partial_count" in inputs[0]
     assert sum(row["count"] for row in found.collect()) == 10_000  # each record in ten windows
+
+
+def test_a_sum_may_pass_beyond_38_digits_and_come_back(spark: SparkSession) -> None:
+    """Rule G2: also within a pane."""
+    most, kinds = 10**38 - 1, ("decimal(38,0)", "decimal(38,38)")
+    for kind, scale in zip(kinds, (0, 38), strict=True):
+        values = [most, most, 5 - most, -2, -most, most - 9]
+        rows = [("k", 0, Decimal(value).scaleb(-scale, LONG)) for value in values]
+        records = spark.createDataFrame(rows, f"key string, ms bigint, long {kind}")
+        tumbling = TimeWindows.of_size_with_no_grace("10 ms")
+        of = [sum_("long").alias("total")]
+        found = records.transform(aggregate(tumbling, by="key", event_time="ms", of=of))
+        [row] = found.collect()
+        assert row["total"] == Decimal(sum(values)).scaleb(-scale, LONG)
 
 
 def test_a_sum_that_does_not_fit_names_its_window(spark: SparkSession) -> None:

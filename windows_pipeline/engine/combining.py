@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.decimal_sums import running_sum_of_decimals
+from windows_pipeline.engine.exact_variance import Multiples, lowest_by_group, square_of_unit
+from windows_pipeline.engine.pane_numbers import (
+    ABOVE,
+    BELOW,
+    LIMB_BITS,
+    LIMBS,
+    NAN,
+    SQUARE_LIMBS,
+)
 from windows_pipeline.engine.panes import (
-    DIGITS_MORE,
     FIRST_MS,
     HIGH,
+    KIND,
     LAST_MS,
     LOW,
+    MULTIPLES,
+    POWER,
     RECORDS,
+    SCALE,
     TIME_MS,
     TOTAL,
     VALUE,
     VALUES,
 )
-from windows_pipeline.engine.running import running_largest, running_total
-from windows_pipeline.engine.sums import decimal_result, integer_mean, integer_sum
+from windows_pipeline.engine.running import (
+    running_largest,
+    running_sum_of_multiples,
+    running_total,
+    with_infinities,
+)
+from windows_pipeline.engine.sums import (
+    VARIANCES,
+    decimal_result,
+    double_result,
+    integer_mean,
+    integer_sum,
+    variance_result,
+)
 from windows_pipeline.engine.values import as_array, is_valid, numbers_of, plain, value_codes
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
@@ -75,10 +101,16 @@ def combine_panes(
             smallest = aggregate.function is Function.FIRST
             return _field(_extreme(values, records, smallest=smallest), VALUE)
     count = running_total(windows, numbers_of(_field(states, VALUES)))
-    if pa.types.is_struct(states.type) and states.type.get_field_index(TOTAL) >= 0:
-        totals = _field(states, TOTAL)
-        kind = pa.decimal128(totals.type.precision - DIGITS_MORE, totals.type.scale)
-        sums = running_sum_of_decimals(windows, totals)
+    if aggregate.function in VARIANCES:
+        return _variance(aggregate.function, states, count, records)
+    if states.type.get_field_index(POWER) >= 0:
+        return double_result(aggregate, _sum_of_doubles(states, records), count)
+    if states.type.get_field_index(TOTAL) >= 0:
+        kind = states.type.field(KIND).type
+        above = None
+        if states.type.get_field_index(MULTIPLES) >= 0:
+            above = _field(states, MULTIPLES)
+        sums = running_sum_of_decimals(windows, _field(states, TOTAL), above)
         return decimal_result(aggregate, kind, sums, count, records)
     low = running_total(windows, numbers_of(_field(states, LOW)))
     high = running_total(windows, numbers_of(_field(states, HIGH))) + (low >> 32)
@@ -86,6 +118,45 @@ def combine_panes(
     if aggregate.function is Function.SUM:
         return integer_sum(aggregate, high, low, count, records)
     return integer_mean(high, low, count)
+
+
+def _sum_of_doubles(states: pa.Array, records: WindowedRecords) -> np.ndarray:
+    power, values = (numbers_of(_field(states, name)) for name in (POWER, VALUES))
+    nans, above, below = (
+        running_total(records.windows, np.where(power == special, values, 0))
+        for special in (NAN, ABOVE, BELOW)
+    )
+    power[power >= NAN] = 0
+    limbs = np.stack([numbers_of(_field(states, name)) for name in LIMBS])
+    sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS)
+    return with_infinities(sums, nans, above, below)
+
+
+def _variance(
+    function: Function, states: pa.Array, count: np.ndarray, records: WindowedRecords
+) -> pa.Array:
+    power, values = (numbers_of(_field(states, name)) for name in (POWER, VALUES))
+    scale = numbers_of(_field(states, SCALE)).max(initial=0).item()
+    finite = running_total(records.windows, np.where(power < NAN, values, 0))
+    units = lowest_by_group(power, records.starts)
+    shifts = np.where(power < NAN, power - np.repeat(units, np.diff(records.starts)), 0)
+    multiples = Multiples(
+        _wholes(states, LIMBS, shifts),
+        _wholes(states, SQUARE_LIMBS, 2 * shifts),
+        [square_of_unit(unit, scale) for unit in units.tolist()],
+    )
+    return variance_result(function, multiples, finite, count, records)
+
+
+def _wholes(states: pa.Array, limbs: Sequence[str], shifts: np.ndarray) -> list[int]:
+    """Limbs as Python's integers, shifted."""
+    wholes = [0] * len(states)
+    for place, name in enumerate(limbs):
+        parts = numbers_of(_field(states, name)).tolist()
+        wholes = [
+            whole + (part << LIMB_BITS * place) for whole, part in zip(wholes, parts, strict=True)
+        ]
+    return [whole << shift for whole, shift in zip(wholes, shifts.tolist(), strict=True)]
 
 
 def _extreme(values: pa.Array, records: WindowedRecords, *, smallest: bool) -> pa.Array:

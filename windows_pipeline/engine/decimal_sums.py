@@ -61,15 +61,30 @@ class Wide(NamedTuple):
         return pa.Array.from_buffers(kind, len(null), [valid, pa.py_buffer(words)])
 
 
-def running_sum_of_decimals(windows: Windows, column: pa.Array) -> Wide:
-    """Each window's sum, in units of the column's last place."""
+def running_sum_of_decimals(
+    windows: Windows, column: pa.Array, above: pa.Array | None = None
+) -> Wide:
+    """Each window's sum, in units of the column's last place.
+
+    Args:
+        windows: The windows.
+        column: Decimals.
+        above: Whole ones to be added 2**64 times, in the same units; None for none.
+    """
     low, high = decimal_words(column).T
+    pieces = [low & _DIGIT_MASK, low >> _DIGIT_BITS & _DIGIT_MASK]
+    pieces += [high & _DIGIT_MASK, high >> _DIGIT_BITS]  # with the sign
+    if above is not None:
+        low, high = decimal_words(above).T
+        pieces[2] += low & _DIGIT_MASK
+        pieces[3] += low >> _DIGIT_BITS & _DIGIT_MASK
+        pieces += [high & _DIGIT_MASK, high >> _DIGIT_BITS]
     digits, carry = [], np.zeros(len(windows.entered), np.int64)
-    for digit in (low & _DIGIT_MASK, low >> _DIGIT_BITS & _DIGIT_MASK, high & _DIGIT_MASK):
-        carry = running_total(windows, digit) + carry
+    for piece in pieces[:-1]:
+        carry = running_total(windows, piece) + carry
         digits.append(carry & _DIGIT_MASK)
         carry = carry >> _DIGIT_BITS
-    top = running_total(windows, high >> _DIGIT_BITS) + carry  # with the sign
+    top = running_total(windows, pieces[-1]) + carry
     negative = top < 0
     digits += [top & _DIGIT_MASK, top >> _DIGIT_BITS & _DIGIT_MASK]
     # The complement and one more is the number without its sign.

@@ -13,10 +13,11 @@ import math
 import numba
 import numpy as np
 
-DIGITS = 68
-"""32 * 68 = 2176 bits: 2098 for the largest double over the smallest, the rest for carries."""
+DIGITS = 70
+"""32 * 70 = 2240 bits: 2098 for the largest double over the smallest, 32 for sums of them that
+are added as one, the rest for carries."""
 
-_LOWEST_EXPONENT = -1074
+LOWEST_EXPONENT = -1074
 _DIGIT_BITS = 32
 _DIGIT_MASK = (1 << 32) - 1
 _MANTISSA_BITS = 53
@@ -27,10 +28,19 @@ def add(digits: np.ndarray, value: float, sign: int) -> tuple[int, int]:
     """Adds (sign 1) or takes away (sign -1) a finite double; returns the digits touched."""
     fraction, exponent = math.frexp(value)
     whole = np.int64(math.ldexp(fraction, _MANTISSA_BITS))
-    position = exponent - _MANTISSA_BITS - _LOWEST_EXPONENT
+    position = exponent - _MANTISSA_BITS - LOWEST_EXPONENT
     if position < 0:  # a subnormal: its last bits are zeros
         whole >>= -position
         position = 0
+    return add_whole(digits, whole, position, sign)
+
+
+@numba.njit(cache=True)
+def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> tuple[int, int]:
+    """Adds or takes away a whole number of 2**(position - 1074); returns the digits touched.
+
+    The number is of up to 63 bits and a sign, its place not below 0.
+    """
     if whole < 0:
         whole = -whole
         sign = -sign
@@ -84,7 +94,7 @@ def _round_digits(scratch: np.ndarray, first: int, top: int) -> float:
     mantissa = (mantissa << (_DIGIT_BITS - below)) | (scratch[low_digit] >> below)
     if dropped > first * _DIGIT_BITS and _rounds_up(scratch, first, dropped, mantissa):
         mantissa += 1
-    exponent = dropped + _LOWEST_EXPONENT
+    exponent = dropped + LOWEST_EXPONENT
     if mantissa == 1 << _MANTISSA_BITS:
         mantissa >>= 1
         exponent += 1

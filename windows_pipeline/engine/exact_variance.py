@@ -23,11 +23,13 @@ class Multiples(NamedTuple):
     """Values as whole multiples of a unit.
 
     Attributes:
-        whole: By record, the multiple.
+        whole: By record, the multiple; or of a pane's values the sum.
+        squares: By record, its square; or of a pane's values the sum of theirs.
         square_units: By group, the unit's square as numerator and denominator.
     """
 
     whole: list[int]
+    squares: list[int]
     square_units: list[tuple[int, int]]
 
 
@@ -41,21 +43,33 @@ def multiples_of(column: pa.Array, counted: np.ndarray, starts: np.ndarray) -> M
     """
     groups = len(starts) - 1
     if pa.types.is_decimal(column.type):
-        return Multiples(unscaled_integers(column), [(1, 100**column.type.scale)] * groups)
+        return _multiples(unscaled_integers(column), [(1, 100**column.type.scale)] * groups)
     numbers = np.where(counted, numbers_of(column), 0)
     if numbers.dtype != np.float64:
-        return Multiples(numbers.tolist(), [(1, 1)] * groups)
+        return _multiples(numbers.tolist(), [(1, 1)] * groups)
     fractions, exponents = np.frexp(numbers)
     mantissas = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
-    # A group's unit is a power of two that no last bit is below.
-    units = np.minimum.reduceat(exponents, starts[:-1]) if len(exponents) else exponents
+    exponents = exponents.astype(np.int64) - _MANTISSA_BITS
+    units = lowest_by_group(exponents, starts)
     shifts = exponents - np.repeat(units, np.diff(starts))
     whole = [each << shift for each, shift in zip(mantissas.tolist(), shifts.tolist(), strict=True)]
-    return Multiples(whole, [_square(unit - _MANTISSA_BITS) for unit in units.tolist()])
+    return _multiples(whole, [square_of_unit(unit) for unit in units.tolist()])
 
 
-def _square(exponent: int) -> tuple[int, int]:
-    return (4**exponent, 1) if exponent >= 0 else (1, 4**-exponent)
+def _multiples(whole: list[int], square_units: list[tuple[int, int]]) -> Multiples:
+    return Multiples(whole, [each * each for each in whole], square_units)
+
+
+def lowest_by_group(exponents: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A power of two by group that no last bit is below: its unit."""
+    return np.minimum.reduceat(exponents, starts[:-1]) if len(exponents) else exponents
+
+
+def square_of_unit(exponent: int, scale: int = 0) -> tuple[int, int]:
+    """The square of 2**exponent / 10**scale as numerator and denominator."""
+    if exponent >= 0:
+        return 4**exponent, 100**scale
+    return 1, 4**-exponent * 100**scale
 
 
 def running_variance(
@@ -70,7 +84,7 @@ def running_variance(
         less: 1 for the variance of a sample, 0 for that of a population.
     """
     variances = np.zeros(len(counts), np.float64)
-    whole, order = values.whole, windows.enter_order.tolist()
+    whole, squared, order = values.whole, values.squares, windows.enter_order.tolist()
     total = squares = p = q = 0
     rows = zip(
         windows.group.tolist(),
@@ -81,12 +95,10 @@ def running_variance(
     )
     for window, (group, entered, left, count) in enumerate(rows):
         for record in order[p:entered]:
-            value = whole[record]
-            total += value
-            squares += value * value
-        for value in whole[q:left]:
-            total -= value
-            squares -= value * value
+            total += whole[record]
+            squares += squared[record]
+        total -= sum(whole[q:left])
+        squares -= sum(squared[q:left])
         p, q = entered, left
         if count > less:
             above, below = values.square_units[group]

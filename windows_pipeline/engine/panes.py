@@ -8,12 +8,23 @@ where that is shorter than it need be. `combining` makes windows of panes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.pane_numbers import (
+    LIMBS,
+    SQUARE_LIMBS,
+    limbs_of_integer,
+    limbs_of_scaled,
+    power_of,
+    scaled,
+    square_of,
+)
+from windows_pipeline.engine.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
@@ -21,21 +32,25 @@ RECORDS = "pane_records"
 FIRST_MS = "event_time_ms"
 LAST_MS = "pane_last_ms"
 HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
+POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
 """The fields of what is known of a pane's values; see `_state`."""
-DIGITS_MORE = 10
-"""Spark gives the sum of decimals so many digits more."""
 
-_MOST_DIGITS = 38 - DIGITS_MORE
+_MOST_DIGITS = 28
+"""Spark gives the sum of decimals ten digits more, and 38 at the most."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_DOUBLES = (T.FloatType, T.DoubleType)
+_MOST_SQUARED_DIGITS = 18
+"""Decimals of so many digits are bigints without their point."""
+_ADDING = (Function.SUM, Function.AVG)
 _BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Function.LAST)
 
 
 def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
     """Whether panes tell all that these aggregates need, exactly (rule G2).
 
-    So it is for counts, smallest and largest, first and last values, and sums and means of
-    integers and of decimals with up to 28 digits. Exact sums of doubles, variances, distinct
-    values, percentiles, lists and a user's aggregates need the records.
+    So it is for counts, smallest and largest, first and last values, sums, means and variances,
+    but for variances of decimals with more than 18 digits. Distinct values, percentiles, lists
+    and a user's aggregates need the records.
     """
     return all(_merges(one, records[one.column].dataType) for one in aggregates)
 
@@ -43,16 +58,17 @@ def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
 def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
     if aggregate.function in _BY_VALUE:
         return True
-    if aggregate.function not in (Function.SUM, Function.AVG):
-        return False
-    is_narrow = isinstance(kind, T.DecimalType) and kind.precision <= _MOST_DIGITS
-    return is_narrow or isinstance(kind, _INTEGERS)
+    if aggregate.function in VARIANCES and isinstance(kind, T.DecimalType):
+        return kind.precision <= _MOST_SQUARED_DIGITS
+    return aggregate.function in (*_ADDING, *VARIANCES)
 
 
 def in_panes(
     records: DataFrame, windows: TimeWindows, keys: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> DataFrame:
     """Sums up the records of each key and pane that entered the same windows.
+
+    Where doubles are summed, those of one magnitude (`pane_numbers`).
 
     Args:
         records: What `evaluation.evaluate` takes, all of one target.
@@ -74,14 +90,39 @@ def in_panes(
         carried.append(F.max("close_time_ms").alias("close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
     states = {one.column: _state(one, records.schema[one.column].dataType) for one in aggregates}
-    panes = records.groupBy("target", *keys, entry_ms.alias("entry_ms"), exit_ms.alias("exit_ms"))
+    doubles = [one.column for one in aggregates if _adds_doubles(one, records.schema)]
+    panes = _as_multiples(records, doubles).groupBy(
+        "target",
+        *keys,
+        entry_ms.alias("entry_ms"),
+        exit_ms.alias("exit_ms"),
+        *map(_power, doubles),
+    )
     return panes.agg(
         F.min(time_ms).alias(FIRST_MS),
         F.max(time_ms).alias(LAST_MS),
         F.count("*").alias(RECORDS),
         *carried,
         *(state.alias(name) for name, state in states.items()),
-    ).drop("entry_ms", "exit_ms")
+    ).drop("entry_ms", "exit_ms", *map(_power, doubles))
+
+
+def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
+    kind = records[aggregate.column].dataType
+    return aggregate.function in (*_ADDING, *VARIANCES) and isinstance(kind, _DOUBLES)
+
+
+def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
+    """Doubles as multiples (`pane_numbers.scaled`), with the powers."""
+    values = {name: F.col(name).cast("double") for name in doubles}
+    split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
+    return split.withColumns(
+        {name: scaled(value, F.col(_power(name))) for name, value in values.items()}
+    )
+
+
+def _power(name: str) -> str:
+    return f"{name}_power"
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
@@ -106,9 +147,44 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         case Function.LAST:
             return F.max(F.when(value.isNotNull(), time_and_value))
     values = F.count(value).alias(VALUES)
+    if aggregate.function in VARIANCES or isinstance(kind, _DOUBLES):
+        return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)
     if isinstance(kind, T.DecimalType):
-        return F.struct(F.sum(value).alias(TOTAL), values)
+        return F.struct(*_sums_of_decimals(value, kind), values)
     # In halves, so that nothing wraps.
     high = F.sum(F.shiftright(value.cast("bigint"), 32))
     low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
     return F.struct(high.alias(HIGH), low.alias(LOW), values)
+
+
+def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
+    """The sum, or where Spark's could overflow, those of what is below and above 64 bits."""
+    of_kind = F.lit(None).cast(kind).alias(KIND)
+    if kind.precision <= _MOST_DIGITS:
+        return [F.sum(value).alias(TOTAL), of_kind]
+    unit = F.lit(Decimal(2**64).scaleb(-kind.scale))
+    above = F.call_function("div", value, unit).cast("decimal(19,0)")
+    return [F.sum(value % unit).alias(TOTAL), F.sum(above).alias(MULTIPLES), of_kind]
+
+
+def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
+    """What the whole numbers are multiples of: powers of two and of a tenth."""
+    power = F.col(_power(aggregate.column)) if isinstance(kind, _DOUBLES) else F.lit(0)
+    scale = kind.scale if isinstance(kind, T.DecimalType) else 0
+    return [power.alias(POWER), F.lit(scale).alias(SCALE)]
+
+
+def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
+    """Sums of whole numbers, and for variances of their squares, limb by limb."""
+    value = F.col(aggregate.column)
+    if isinstance(kind, _DOUBLES):
+        limbs = limbs_of_scaled(value)
+    elif isinstance(kind, T.DecimalType):
+        limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
+    else:
+        limbs = limbs_of_integer(value.cast("bigint"))
+    sums = [F.sum(limb).alias(name) for name, limb in zip(LIMBS, limbs, strict=True)]
+    if aggregate.function in VARIANCES:
+        squares = zip(SQUARE_LIMBS, square_of(limbs), strict=True)
+        sums += [F.sum(limb).alias(name) for name, limb in squares]
+    return sums

@@ -51,6 +51,13 @@ def running_sum_of_doubles(windows: Windows, values: np.ndarray, valid: np.ndarr
     sums = _finite_sums(
         windows.group, windows.entered, windows.left, windows.enter_order, values, finite
     )
+    return with_infinities(sums, nans, above, below)
+
+
+def with_infinities(
+    sums: np.ndarray, nans: np.ndarray, above: np.ndarray, below: np.ndarray
+) -> np.ndarray:
+    """Sums of finite doubles with so many NaN and infinities added, as IEEE 754 does it."""
     sums[above > 0] = np.inf
     sums[below > 0] = -np.inf
     sums[(nans > 0) | ((above > 0) & (below > 0))] = np.nan
@@ -81,6 +88,52 @@ def _finite_sums(
         while q < left[w]:
             if finite[q]:
                 exact_sum.add(digits, values[q], -1)
+            q += 1
+        sums[w] = exact_sum.rounded(digits, first, last, scratch)
+    return sums
+
+
+def running_sum_of_multiples(
+    windows: Windows, powers: np.ndarray, limbs: np.ndarray, limb_bits: int
+) -> np.ndarray:
+    """Correctly rounded sums of whole multiples of powers of two (rule G2).
+
+    Args:
+        windows: The windows.
+        powers: Of each record the power, from -1074 on.
+        limbs: A row a limb, the lowest first, each of up to 63 bits and a sign.
+        limb_bits: How many bits each limb lies above the one before.
+    """
+    order = windows.enter_order
+    return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits)
+
+
+@numba.njit(cache=True)
+def _sums_of_multiples(
+    entered: np.ndarray,
+    left: np.ndarray,
+    enter_order: np.ndarray,
+    powers: np.ndarray,
+    limbs: np.ndarray,
+    limb_bits: int,
+) -> np.ndarray:
+    sums = np.empty(len(entered), np.float64)
+    digits = np.zeros(exact_sum.DIGITS, np.int64)
+    scratch = np.zeros(exact_sum.DIGITS, np.int64)
+    first, last = exact_sum.DIGITS, -1
+    p = q = 0
+    for w in range(len(entered)):
+        while p < entered[w]:
+            r = enter_order[p]
+            for limb in range(len(limbs)):
+                position = powers[r] - exact_sum.LOWEST_EXPONENT + limb * limb_bits
+                lowest, highest = exact_sum.add_whole(digits, limbs[limb, r], position, 1)
+                first, last = min(first, lowest), max(last, highest)
+            p += 1
+        while q < left[w]:
+            for limb in range(len(limbs)):
+                position = powers[q] - exact_sum.LOWEST_EXPONENT + limb * limb_bits
+                exact_sum.add_whole(digits, limbs[limb, q], position, -1)
             q += 1
         sums[w] = exact_sum.rounded(digits, first, last, scratch)
     return sums

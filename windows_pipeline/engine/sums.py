@@ -8,7 +8,7 @@ import pyarrow as pa
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.engine.decimal_sums import Wide, running_sum_of_decimals
-from windows_pipeline.engine.exact_variance import multiples_of, running_variance
+from windows_pipeline.engine.exact_variance import Multiples, multiples_of, running_variance
 from windows_pipeline.engine.running import (
     running_count,
     running_sum_of_doubles,
@@ -17,7 +17,7 @@ from windows_pipeline.engine.running import (
 from windows_pipeline.engine.values import is_valid, numbers_of
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
-_VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
+VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
 """What each divides by: the number of values less this."""
 _ROOTS = (Function.STDDEV, Function.STDDEV_POP)
 
@@ -35,7 +35,7 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return pa.array(running_sum_of_doubles(windows, numbers, valid), mask=count == 0)
+        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_sum(aggregate, high, low, count, records)
 
@@ -71,10 +71,16 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        doubles = running_sum_of_doubles(windows, numbers, valid)
-        return pa.array(doubles / np.maximum(count, 1), mask=count == 0)
+        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_mean(high, low, count)
+
+
+def double_result(aggregate: Aggregate, sums: np.ndarray, count: np.ndarray) -> pa.Array:
+    """Sums of `count` doubles, or the means of these, as `aggregate` asks."""
+    if aggregate.function is Function.AVG:
+        sums = sums / np.maximum(count, 1)
+    return pa.array(sums, mask=count == 0)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
@@ -112,10 +118,21 @@ def variance_of(function: Function, column: pa.Array, records: WindowedRecords) 
     finite = valid
     if pa.types.is_floating(column.type):
         finite = valid & np.isfinite(numbers_of(column))
-    less = _VARIANCES[function]
     count, finite_count = running_count(windows, valid), running_count(windows, finite)
     multiples = multiples_of(column, finite, records.starts)
-    variances = running_variance(windows, multiples, finite_count, less)
+    return variance_result(function, multiples, finite_count, count, records)
+
+
+def variance_result(
+    function: Function,
+    multiples: Multiples,
+    finite_count: np.ndarray,
+    count: np.ndarray,
+    records: WindowedRecords,
+) -> pa.Array:
+    """Variances of `count` values or their roots, NaN where not all of these are finite."""
+    less = VARIANCES[function]
+    variances = running_variance(records.windows, multiples, finite_count, less)
     variances[finite_count < count] = np.nan
     if function in _ROOTS:
         variances = np.sqrt(variances)

@@ -1,0 +1,110 @@
+"""Sums of doubles made by pane, as multiples of powers of two, against fractions (rule G2)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine_runs import PROPERTY
+from windowed import Case, one_window, texts, windowed
+from windows_pipeline.engine.pane_numbers import (
+    LIMB_BITS,
+    limbs_of_integer,
+    limbs_of_scaled,
+    power_of,
+    scaled,
+    square_of,
+)
+from windows_pipeline.engine.running import running_sum_of_multiples
+
+LOWEST_POWER, HIGHEST_POWER = -1074, 960
+MOST = 2**63 - 1
+"""What the limbs of 2**31 values that are each below 2**32 stay within."""
+
+LIMB = st.integers(-MOST, MOST) | st.sampled_from((0, 1, -1, 2**53, MOST, -MOST))
+MULTIPLES = st.tuples(
+    st.integers(LOWEST_POWER, HIGHEST_POWER) | st.sampled_from((-66, LOWEST_POWER, HIGHEST_POWER)),
+    st.tuples(LIMB, LIMB, LIMB),
+)
+
+
+def exact(limbs: Sequence[int], power: int) -> Fraction:
+    whole = sum(limb << LIMB_BITS * place for place, limb in enumerate(limbs))
+    return Fraction(whole) * Fraction(2) ** power
+
+
+def rounded(total: Fraction) -> float:
+    try:
+        return total.numerator / total.denominator
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def sums_of(case: Case) -> list[float]:
+    present = [value or (0, (0, 0, 0)) for value in case.values]
+    powers = np.array([power for power, _ in present], np.int64)
+    limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
+    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS)
+    return [float(total) for total in sums]
+
+
+@settings(PROPERTY, max_examples=100)
+@given(windowed(MULTIPLES))
+@example(one_window([(HIGHEST_POWER, (0, 0, MOST)), (HIGHEST_POWER, (1, 0, -MOST))]))
+def test_sums_of_multiples_are_the_exact_ones_rounded_once(case: Case) -> None:
+    """Also where they pass over the largest double, on the way or for good."""
+    wanted = [
+        rounded(
+            sum((exact(each.value[1], each.value[0]) for each in held if each.value), Fraction(0))
+        )
+        for held in case.held()
+    ]
+    assert texts(sums_of(case)) == texts(wanted)
+
+
+def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> None:
+    """And its square is. Of every other exponent the smallest, the largest and one between."""
+    draw = Random(450)
+    values = [0.0]
+    for exponent in (*range(-1074, 1023, 2), 1023):
+        least = math.ldexp(1.0, exponent)
+        most = math.nextafter(2 * least, 0) if exponent < 1023 else sys.float_info.max
+        values += [least, -most, min(least * (1 + draw.random()), most)]
+    signed = [(draw.choice((1, -1)) * value,) for value in values]
+    doubles = spark.createDataFrame(signed, "value double").coalesce(1)
+    powers = doubles.withColumn("power", power_of(F.col("value")))
+    multiples = powers.withColumn("multiple", scaled(F.col("value"), F.col("power")))
+    limbs = limbs_of_scaled(F.col("multiple"))
+    rows = multiples.select("value", "power", F.array(*limbs), F.array(*square_of(limbs))).collect()
+    assert len(rows) == len(signed)
+    for value, power, parts, squares in rows:
+        assert exact(parts, power) == Fraction(value)
+        assert exact(squares, 2 * power) == Fraction(value) ** 2
+        assert all(abs(part) < 2**LIMB_BITS for part in parts)
+        assert all(0 <= square < 2 ** (LIMB_BITS + 3) for square in squares)
+        assert LOWEST_POWER <= power <= HIGHEST_POWER
+    assert len({power for _, power, *_ in rows}) <= 56  # a pane is in few pieces
+
+
+def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
+    """And its square is."""
+    edges = {2**bits + by for bits in range(64) for by in (-1, 0, 1)} | {0}
+    values = [
+        (sign * edge,) for edge in edges for sign in (1, -1) if -(2**63) <= sign * edge < 2**63
+    ]
+    limbs = limbs_of_integer(F.col("value"))
+    integers = spark.createDataFrame(values, "value bigint").coalesce(1)
+    rows = integers.select("value", F.array(*limbs), F.array(*square_of(limbs))).collect()
+    assert len(rows) == len(values)
+    for value, parts, squares in rows:
+        assert exact(parts, 0) == value
+        assert exact(squares, 0) == value**2
