@@ -43,6 +43,8 @@ def print_summary(console: Console) -> None:
         "and the alerts' plot\n"
         "  .venv/bin/windows-pipeline episodes flights --rule quiet\n"
         "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001'\n"
+        "  flights/by_hour in the UI                 early warnings: materialize it "
+        "for some days\n"
         "  pipelines/carriers.yaml                   a second pipeline on the same files: no "
         "Python to write"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -29,7 +29,10 @@ from oracle import (
     reason_late,
     windows_after,
 )
+from oracle_firings import Firing, Policy
+from oracle_firings import firings as oracle_firings
 from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import is_late, is_uncovered
@@ -38,7 +41,13 @@ from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
+from windows_pipeline.tables.catalog import (
+    FiringTables,
+    WindowTables,
+    firing_tables,
+    source_tables,
+    window_tables,
+)
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
@@ -72,6 +81,15 @@ WINDOWS: dict[str, dict[str, object]] = {
     },
     "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
 }  # fmt: skip
+POLICIES = {
+    "hops": Policy(size=10, advance=4, lateness=4, interval=3),
+    "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
+}
+"""The same windows as `DEFINITIONS`; the grace is out-of-orderness and lateness."""
+TRIGGERS: dict[str, dict[str, object]] = {
+    "hops": {"early_every": "3 ms"},
+    "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
+}
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
 LARGE = Decimal("12345678901234567.89")
 """No double holds it, nor a tenth."""
@@ -120,7 +138,13 @@ class Ran(NamedTuple):
     def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
         named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
-        return {table.name: texts(table.read(spark).collect()) for table in named}
+        every = [*named, *self.fires(name).all]
+        return {table.name: texts(table.read(spark).collect()) for table in every}
+
+    def fires(self, name: str) -> FiringTables:
+        tables = firing_tables(self.pipeline, name, self.settings.warehouse)
+        assert tables is not None
+        return tables
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +171,7 @@ def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPa
             **fields,
             "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
             "alerts": ALERTS[name],
+            "trigger": TRIGGERS[name],
         }
         for name, fields in WINDOWS.items()
     }
@@ -212,6 +237,89 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     assert sorted(alerts) == sorted(alert[:5] for alert in raised)
 
 
+def fired(ran: Ran, name: str) -> list[Firing]:
+    """The oracle's firings, of windows that the definition has."""
+    first = WINDOWS[name].get("first_window_start") and -18
+    found = oracle_firings([(one.key, one.event_time) for one in ran.records], POLICIES[name])
+    return [firing for firing in found if first is None or firing.start >= int(str(first))]
+
+
+def total(ran: Ran, firing: Firing, of: str) -> Any:
+    """The sum of a pane's values, null of none (rule G1)."""
+    values = [ran.records[number].values[of] for number in firing.records]
+    return (
+        sum(value for value in values if value is not None)
+        if any(value is not None for value in values)
+        else None
+    )
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules E2, E4: in the unit of the record that made it fire, numbers going on."""
+    gap = POLICIES[name].gap
+    wanted = []
+    for firing in fired(ran, name):
+        assert firing.after is not None
+        after = ran.records[firing.after]
+        cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
+        ids = (firing.start, firing.end - gap, firing.id, firing.reason, cause)
+        held = (len(firing.records), total(ran, firing, "whole"), firing.is_final)
+        wanted.append((after.unit, firing.key, *ids, firing.stream_time, after.offset, *held))
+    found = [
+        (
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            row.firing_id, row.reason, row.cause, ms(row.stream_time), row.fired_after,
+            row.record_count, row.total, row.is_final,
+        )
+        for row in ran.fires(name).firings.read(spark).collect()
+    ]  # fmt: skip
+    assert {row[5] for row in found} == {"EARLY", "ON_TIME", "LATE"}
+    assert sorted(found) == sorted(wanted)
+
+
+def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSession) -> None:
+    """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
+    breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
+        "busy": lambda count, _: count >= 2,
+        "large": lambda _, exact: exact is not None and exact >= LARGE,
+    }
+    first: dict[tuple[Any, ...], Firing] = {}
+    for firing in fired(ran, "hops"):
+        for rule, broken in breaks.items():
+            if broken(len(firing.records), total(ran, firing, "amount")) and not firing.is_final:
+                first.setdefault((rule, firing.key, firing.start), firing)
+    wanted = [
+        (ran.records[firing.after or 0].unit, *place, firing.id, "open")
+        for place, firing in first.items()
+    ]
+    for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
+        for rule, broken in breaks.items():
+            place = (rule, row.key, row.start)
+            if place in first:
+                holds = broken(row.record_count, row.values["exact"])
+                state = "confirmed" if holds else "withdrawn"
+                wanted.append((row.unit, *place, first[place].id, state))
+    table = ran.fires("hops").early_warnings
+    assert table is not None
+    rows = table.read(spark)
+    found = [
+        ((row.unit - FIRST_DAY).days, row.rule, row.key, ms(row.window_start), row.firing_id,
+         row.state)
+        for row in rows.collect()
+    ]  # fmt: skip
+    assert {row[-1] for row in found} == {"open", "confirmed", "withdrawn"}
+    assert sorted(found) == sorted(wanted)
+    settled = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
+    raised = {row[1:4]: row[0] for row in wanted if row[-1] == "open"}
+    stand = {
+        (row.rule, row.key, ms(row.window_start)): ((row.unit - FIRST_DAY).days, row.state)
+        for row in as_they_stand(rows).collect()
+    }
+    assert stand == {place: (raised[place], settled.get(place, "open")) for place in raised}
+    assert ran.fires("sessions").early_warnings is None
+
+
 def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
     """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
     source = source_tables(ran.pipeline, ran.settings.warehouse)
@@ -234,9 +342,10 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
 
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rule H1: what lies further back is found again; what was published is not changed."""
-    for name, steps in (("hops", 1), ("sessions", 3)):
+    for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3))):
         before = ran.rows(spark, name)
-        for job in window_jobs(ran.pipeline, name, ran.settings)[:steps]:
+        jobs = window_jobs(ran.pipeline, name, ran.settings)
+        for job in (jobs[step] for step in steps):
             result = run_job(job, spark, DAYS[-1:])
             assert result.published, [check for check in result.checks if not check.passed]
         assert ran.rows(spark, name) == before

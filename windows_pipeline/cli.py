@@ -49,6 +49,7 @@ class Step(StrEnum):
     KEYED_WINDOWS = "keyed_windows"
     FINAL_WINDOWS = "final_windows"
     ALERTS = "alerts"
+    FIRINGS = "firings"
 
 
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]

@@ -76,6 +76,8 @@ def collect_rises(
     timed = records.where("stream_time_ms IS NOT NULL")
     first = timed.groupBy("target", _cell(grid_ms).alias("cell")).agg(F.min(in_order).alias("r"))
     found = first.select("target", "r.*").toArrow()
+    if not found.num_rows:
+        return {}
     found = found.sort_by([("target", "ascending"), ("stream_time_ms", "ascending")])
     targets = np.array(found.column("target"), np.int64)
     numbers, begins = np.unique(targets, return_index=True)
