@@ -1,14 +1,13 @@
 """Early warnings of 2013's flights: `python -m demo.early_warnings IMAGE` computes and draws them.
 
 Runs the jobs of `by_hour` over the landed year, says how many warnings came of it and how early,
-and draws the firings of the windows around the worst one. It takes some minutes.
+and draws the firings of one day's windows at one airport. It takes some minutes.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -35,8 +34,9 @@ _ROOT = Path(__file__).parent.parent
 _WINDOWS = "by_hour"
 _NEW_YORK = ZoneInfo("America/New_York")
 _LIMIT = 60.0
-_AROUND = timedelta(hours=3)
 _MARKS = {"EARLY": ("o", "early"), "ON_TIME": ("D", "on time"), "LATE": (".", "late")}
+_WARNED = ("*", "the early warning")
+_COLORS = {"confirmed": "tab:red", "withdrawn": "tab:blue"}
 
 
 def main(image: Path) -> int:
@@ -57,7 +57,7 @@ def main(image: Path) -> int:
     console.print(f"alerts: {standing(alerts).count():,}")
     grace_ms = pipeline.windows[_WINDOWS].grace
     console.print(_summary(stand, grace_ms).to_string(index=False))
-    _draw(_around_the_worst(spark, stand, fires)).savefig(image, format="png", dpi=80)
+    _draw(_of_one_day(spark, stand, fires)).savefig(image, format="png", dpi=80)
     console.print(f"drawn: {image}")
     return 0
 
@@ -95,43 +95,65 @@ def _summary(stand: DataFrame, grace_ms: int) -> pd.DataFrame:
     )
 
 
-def _around_the_worst(spark: SparkSession, stand: DataFrame, fires: FiringTables) -> pd.DataFrame:
-    """The firings of the windows beside the confirmed warning that was the worst."""
-    confirmed = stand.where("state = 'confirmed'").orderBy(F.desc("severity"), "window_start")
-    worst = confirmed.first()
-    if worst is None:
-        raise RuntimeError("no warning was confirmed; there is nothing to draw")
-    near = F.abs(F.unix_millis("window_start") - F.unix_millis(F.lit(worst.window_start)))
-    around_ms = _AROUND // timedelta(milliseconds=1)
-    of_key = fires.firings.read(spark).where((F.col("key") == worst.key) & (near <= around_ms))
-    return of_key.orderBy("window_start", "firing_id").toPandas()
+def _of_one_day(spark: SparkSession, stand: DataFrame, fires: FiringTables) -> pd.DataFrame:
+    """The firings of one airport's windows of one day that were warned of, with the warning.
+
+    The day and airport are those with the most warnings of both outcomes.
+    """
+    local_day = F.to_date(F.from_utc_timestamp("window_start", str(_NEW_YORK)))
+    settled = stand.where("state <> 'open'").withColumn("day", local_day)
+    is_confirmed = F.col("state") == "confirmed"
+    outcomes = settled.groupBy("key", "day").agg(
+        F.least(F.count_if(is_confirmed), F.count_if(~is_confirmed)).alias("both"),
+        F.count("*").alias("warnings"),
+    )
+    drawn = outcomes.orderBy(F.desc("both"), F.desc("warnings"), "day", "key").limit(1)
+    warned = settled.join(drawn.select("key", "day"), ["key", "day"], "semi").select(
+        "key", "window_start", "state", F.col("firing_id").alias("warned_by")
+    )
+    firings = fires.firings.read(spark).join(F.broadcast(warned), ["key", "window_start"])
+    return firings.orderBy("window_start", "firing_id").toPandas()
 
 
 def _draw(firings: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(10, 5), layout="constrained")
+    figure = Figure(figsize=(10, 5.5), layout="constrained")
     axes = figure.subplots()
-    for start, of_window in firings.groupby("window_start"):
-        _draw_window(axes, _local(pd.Series([start]))[0], of_window)
-    for mark, label in _MARKS.values():
+    for _, of_window in firings.groupby("window_start"):
+        _draw_window(axes, of_window)
+    for state, color in _COLORS.items():
+        axes.plot([], [], color=color, label=f"an hour whose warning was {state}")
+    for mark, label in (*_MARKS.values(), _WARNED):
         axes.plot([], [], mark, color="grey", label=label)
-    hours = DateFormatter("%H:%M", tz=_NEW_YORK)  # type: ignore[no-untyped-call]  # its stub
     axes.axhline(_LIMIT, color="black", linestyle=":", linewidth=1, label="the rule's limit")
     day = _local(firings["window_start"]).min()
     axes.set_title(f"{firings['key'].iloc[0]}, {day:%d %B %Y}: average departure delay by hour")
     axes.set_xlabel("stream time when the window fired (New York)")
     axes.set_ylabel("minutes, of the flights so far", fontsize="small")
+    hours = DateFormatter("%H:%M", tz=_NEW_YORK)  # type: ignore[no-untyped-call]  # its stub
     axes.xaxis.set_major_formatter(hours)
     axes.legend(loc="upper left", fontsize="small", ncols=2)
     axes.grid(alpha=0.3)
     return figure
 
 
-def _draw_window(axes: Axes, start: pd.Timestamp, firings: pd.DataFrame) -> None:
-    at = _local(firings["stream_time"])
-    (line,) = axes.plot(at, firings["avg_dep_delay"], linewidth=1, label=f"{start:%H:%M}")
-    for reason, (mark, _) in _MARKS.items():
-        of_reason = firings["reason"] == reason
-        axes.plot(at[of_reason], firings["avg_dep_delay"][of_reason], mark, color=line.get_color())
+def _draw_window(axes: Axes, firings: pd.DataFrame) -> None:
+    at, delay = _local(firings["stream_time"]), firings["avg_dep_delay"]
+    color = _COLORS[firings["state"].iloc[0]]
+    axes.plot(at, delay, linewidth=1, color=color)
+    shown = {mark: firings["reason"] == reason for reason, (mark, _) in _MARKS.items()}
+    shown[_WARNED[0]] = firings["firing_id"] == firings["warned_by"]
+    for mark, chosen in shown.items():
+        size = 11 if mark == _WARNED[0] else None
+        axes.plot(at[chosen], delay[chosen], mark, color=color, markersize=size)
+    start = _local(firings["window_start"]).iloc[0]
+    axes.annotate(
+        f"{start:%H:%M}",
+        (at.iloc[-1], delay.iloc[-1]),
+        (4, -3),
+        textcoords="offset points",
+        fontsize="small",
+        color=color,
+    )
 
 
 def _local(times: pd.Series) -> pd.Series:

@@ -83,7 +83,10 @@ def collect_rises(
     numbers, begins = np.unique(targets, return_index=True)
     ends = [*begins[1:], len(targets)]
     return {
-        int(number): _rises(found.slice(begin, end - begin), arrival, input_ends=input_ends)
+        # Taken, not sliced: a slice would carry the rises of all targets to the workers.
+        int(number): _rises(
+            found.take(pa.array(np.arange(begin, end))), arrival, input_ends=input_ends
+        )
         for number, begin, end in zip(numbers, begins, ends, strict=True)
     }
 
