@@ -49,7 +49,7 @@ def materialize_year(console: Console) -> bool:
                     ASSET_PARTITION_RANGE_END_TAG: last,
                     _TAG: "true",
                 },
-                asset_selection=_of_demo(job),
+                asset_selection=assets_of_demo(job),
                 raise_on_error=False,
             )
         finally:
@@ -57,7 +57,7 @@ def materialize_year(console: Console) -> bool:
     return result.success
 
 
-def _of_demo(job: dg.JobDefinition) -> list[dg.AssetKey]:
+def assets_of_demo(job: dg.JobDefinition) -> list[dg.AssetKey]:
     """The assets of the source and of one window definition; the others are there to try."""
     keys = job.asset_layer.executable_asset_keys
     return [key for key in keys if len(key.path) == 2 or key.path[1] == _WINDOWS]
