@@ -9,6 +9,7 @@ import dagster as dg
 from assets.alerts import alerts
 from assets.corrections import correction_job, corrections
 from assets.final_windows import final_windows
+from assets.firings import firings
 from assets.keyed_windows import keyed_windows
 from assets.maintenance import maintenance_job, weekly_schedule
 from assets.raw_events import raw_events
@@ -48,12 +49,13 @@ def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition 
     if not pipeline.source.is_landed:
         return [stream_assets(pipeline, settings)]
     made: list[dg.AssetsDefinition | dg.AssetSpec] = [raw_events(pipeline, settings)]
-    for name in pipeline.windows:
+    for name, windows in pipeline.windows.items():
         made += [
             keyed_windows(pipeline, name, settings),
             final_windows(pipeline, name, settings),
             corrections(pipeline, name, settings),
             alerts(pipeline, name, settings),
+            *([] if windows.trigger is None else [firings(pipeline, name, settings)]),
         ]
     return made
 

@@ -45,13 +45,19 @@ def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg
 def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that corrects published results; its run config says which days and why."""
 
+    def _published(session: SparkSession) -> list[str]:
+        """The definitions that have results; all, if none has, so that it is told."""
+        every = list(pipeline.windows)
+        tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
+        return [name for name in every if tables[name].final_windows.exists(session)] or every
+
     @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG)
     def correct_windows(context: dg.OpExecutionContext, spark: SparkResource) -> None:
         config = context.op_config
         first = date.fromisoformat(config["from"])
         last = date.fromisoformat(config["to"]) if "to" in config else None
-        names = [config["windows"]] if "windows" in config else list(pipeline.windows)
         session: SparkSession = spark.spark_session
+        names = [config["windows"]] if "windows" in config else _published(session)
         for name in names:
             if name not in pipeline.windows:
                 raise dg.Failure(f"windows: {name!r}; use one of {', '.join(pipeline.windows)}")

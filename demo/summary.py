@@ -41,8 +41,11 @@ def print_summary(console: Console) -> None:
         "What to try next:\n"
         "  make ui                                   the Dagster UI with this run, its checks "
         "and the alerts' plot\n"
-        "  .venv/bin/windows-pipeline episodes flights --rule quiet\n"
-        "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001'\n"
+        "  .venv/bin/windows-pipeline episodes flights --windows hourly --rule quiet\n"
+        "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001' "
+        "--windows hourly\n"
+        "  flights/by_hour in the UI                 early warnings: materialize it "
+        "for some days\n"
         "  pipelines/carriers.yaml                   a second pipeline on the same files: no "
         "Python to write"
     )

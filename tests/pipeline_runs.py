@@ -75,9 +75,9 @@ class Project:
             shutil.copytree(flights / name, self.folder / "data" / "flights" / name)
 
     def declare(self, **changes: object) -> None:
-        """Writes pipelines/flights.yaml with fields of its windows changed."""
+        """Writes pipelines/flights.yaml with `hourly` alone, and fields of it changed."""
         declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
-        declared["windows"]["hourly"].update(changes)
+        declared["windows"] = {"hourly": declared["windows"]["hourly"] | changes}
         file = self.folder / "pipelines" / "flights.yaml"
         file.parent.mkdir(exist_ok=True, parents=True)
         file.write_text(yaml.safe_dump(declared))

@@ -14,7 +14,8 @@ from dagster._core.storage.tags import (
 )
 from pyspark.sql import SparkSession
 
-from definitions import build_definitions
+from definitions import build_definitions, defs
+from demo.run import assets_of_demo
 from pipeline_runs import ROOT, Project, day
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
@@ -84,3 +85,17 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     job = KeyedWindowsJob(pipeline, "half_hour", carriers.settings)
     checks = check_published(job, spark, published_days(job, spark))
     assert [check.check.name for check in checks if not check.passed] == []
+
+
+def test_windows_with_a_trigger_have_firings_and_the_demo_leaves_them_to_try() -> None:
+    job = defs.resolve_job_def("flights_all")
+    every = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
+    derived = {"keyed_windows", "late_records", "final_windows", "alerts"}
+    fired = {"firings", "early_warnings"}
+    shared = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
+    hourly = {f"flights/hourly/{name}" for name in derived}
+    assert every == shared | hourly | {f"flights/by_hour/{name}" for name in derived | fired}
+    assert {key.to_user_string() for key in assets_of_demo(job)} == shared | hourly
+    graph = defs.resolve_asset_graph()
+    alerts = graph.get(dg.AssetKey(["flights", "by_hour", "alerts"]))
+    assert dg.AssetKey(["flights", "by_hour", "early_warnings"]) in alerts.parent_keys

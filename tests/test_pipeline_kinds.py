@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from decimal import Decimal
-from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
@@ -16,10 +15,22 @@ from pyspark.sql import functions as F
 
 import oracle_alerts
 from engine_runs import EPOCH, spec_of, texts
+from kinds_runs import (
+    AGGREGATES,
+    DAYS,
+    DECIMALS,
+    DEFINITIONS,
+    FIRST_DAY,
+    LARGE,
+    POLICIES,
+    UNITS,
+    WINDOWS,
+    Ran,
+    arrived,
+    ms,
+    run_all,
+)
 from oracle import (
-    Definition,
-    Record,
-    SessionDefinition,
     TimeDefinition,
     WindowRow,
     close_times_met,
@@ -29,146 +40,32 @@ from oracle import (
     reason_late,
     windows_after,
 )
-from windows_pipeline.config import Pipeline, load_pipeline
+from oracle_firings import Firing
+from oracle_firings import firings as oracle_firings
+from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import is_late, is_uncovered
-from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs import check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, source_tables, window_tables
+from windows_pipeline.tables.catalog import (
+    source_tables,
+)
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
-FIRST_DAY = date(2026, 11, 1)
-UNITS = 3
-DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
-AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
-    "hops": {
-        "total": ("sum", "whole"),
-        "exact": ("sum", "amount"),
-        "least": ("min", "amount"),
-        "most": ("max", "amount"),
-        "mean": ("avg", "amount"),
-    },
-    "sessions": {"total": ("sum", "whole")},
-}
-DECIMALS = {
-    "exact": "decimal(30,2)",
-    "least": "decimal(20,2)",
-    "most": "decimal(20,2)",
-    "mean": "decimal(24,6)",
-}
-"""Rule G2: the types of a decimal(20, 2)'s aggregates."""
-DEFINITIONS: dict[str, Definition] = {
-    "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
-    "sessions": SessionDefinition(gap=4, grace=6),
-}
-WINDOWS: dict[str, dict[str, object]] = {
-    "hops": {
-        "kind": "hopping", "size": "10 ms", "advance": "4 ms", "grace": "4 ms",
-        "first_window_start": "1969-12-31T23:59:59.982Z",
-    },
-    "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
-}  # fmt: skip
-BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
-LARGE = Decimal("12345678901234567.89")
-"""No double holds it, nor a tenth."""
-LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
-ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY}
 BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
     ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
     ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
 ]
 
 
-def arrived() -> list[Record]:
-    """Records of three keys in three units: before 1970 too, late, and on bounds."""
-    random = Random(450)
-    records = []
-    time = -30
-    for unit in range(UNITS):
-        for offset in range(26):
-            time += random.choice((0, 0, 1, 2, 4, 5))
-            behind = random.choice((0, 0, 1, 3, 8, 14, 24))
-            key, of_key = random.choice("ab"), time - behind
-            if offset % 3 == 0:
-                key, of_key = "c", time
-            amount = random.choice((LARGE, Decimal("0.10"), Decimal("-7.35"), None))
-            values = {"whole": random.randrange(9), "amount": amount}
-            records.append(Record(unit, 0, offset, key, of_key, values))
-    return records
-
-
-def line(record: Record) -> str:
-    """As it lands: amounts as numbers with all their digits."""
-    amount = record.values["amount"]
-    fields = {"n": record.offset, "k": record.key, "ms": record.event_time}
-    text = json.dumps(fields | {"whole": record.values["whole"]})
-    return f'{text[:-1]}, "amount": {"null" if amount is None else amount}}}\n'
-
-
-class Ran(NamedTuple):
-    pipeline: Pipeline
-    settings: Settings
-    records: list[Record]
-
-    def tables(self, name: str) -> WindowTables:
-        return window_tables(self.pipeline, name, self.settings.warehouse)
-
-    def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
-        tables = self.tables(name)
-        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
-        return {table.name: texts(table.read(spark).collect()) for table in named}
-
-
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All windows of one pipeline, computed as one range of days."""
-    folder = tmp_path_factory.mktemp("kinds")
-    records = arrived()
-    for unit, day in enumerate(DAYS):
-        landed = folder / "data" / day.isoformat() / "all.jsonl"
-        landed.parent.mkdir(parents=True)
-        landed.write_text("".join(line(one) for one in records if one.unit == unit))
-    # Of more digits than its type has: it is told, not rounded.
-    with landed.open("a") as file:
-        file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
-    source = {
-        "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
-        "columns": {
-            "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
-            "amount": "decimal(20, 2)",
-        },
-    }  # fmt: skip
-    windows = {
-        name: {
-            **fields,
-            "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
-            "alerts": ALERTS[name],
-        }
-        for name, fields in WINDOWS.items()
-    }
-    partitions = {"start": FIRST_DAY.isoformat()}
-    text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
-    declared = folder / "pipelines" / "kinds.yaml"
-    declared.parent.mkdir()
-    declared.write_text(json.dumps(text))
-    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
-    own = settings.model_copy(update=places)
-    pipeline = load_pipeline(declared)
-    jobs: list[Job] = [RawEventsJob(pipeline, own)]
-    jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
-    for job in jobs:
-        result = run_job(job, spark, DAYS)
-        failed = [check for check in result.checks if not check.passed]
-        assert result.published, failed
-    return Ran(pipeline, own, records)
-
-
-def ms(instant: datetime) -> int:
-    return (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+    return run_all(spark, settings, tmp_path_factory.mktemp("kinds"))
 
 
 def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
@@ -212,6 +109,89 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     assert sorted(alerts) == sorted(alert[:5] for alert in raised)
 
 
+def fired(ran: Ran, name: str) -> list[Firing]:
+    """The oracle's firings, of windows that the definition has."""
+    first = WINDOWS[name].get("first_window_start") and -18
+    found = oracle_firings([(one.key, one.event_time) for one in ran.records], POLICIES[name])
+    return [firing for firing in found if first is None or firing.start >= int(str(first))]
+
+
+def total(ran: Ran, firing: Firing, of: str) -> Any:
+    """The sum of a pane's values, null of none (rule G1)."""
+    values = [ran.records[number].values[of] for number in firing.records]
+    return (
+        sum(value for value in values if value is not None)
+        if any(value is not None for value in values)
+        else None
+    )
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules E2, E4: in the unit of the record that made it fire, numbers going on."""
+    gap = POLICIES[name].gap
+    wanted = []
+    for firing in fired(ran, name):
+        assert firing.after is not None
+        after = ran.records[firing.after]
+        cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
+        ids = (firing.start, firing.end - gap, firing.id, firing.reason, cause)
+        held = (len(firing.records), total(ran, firing, "whole"), firing.is_final)
+        wanted.append((after.unit, firing.key, *ids, firing.stream_time, after.offset, *held))
+    found = [
+        (
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            row.firing_id, row.reason, row.cause, ms(row.stream_time), row.fired_after,
+            row.record_count, row.total, row.is_final,
+        )
+        for row in ran.fires(name).firings.read(spark).collect()
+    ]  # fmt: skip
+    assert {row[5] for row in found} == {"EARLY", "ON_TIME", "LATE"}
+    assert sorted(found) == sorted(wanted)
+
+
+def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSession) -> None:
+    """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
+    breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
+        "busy": lambda count, _: count >= 2,
+        "large": lambda _, exact: exact is not None and exact >= LARGE,
+    }
+    first: dict[tuple[Any, ...], Firing] = {}
+    for firing in fired(ran, "hops"):
+        for rule, broken in breaks.items():
+            if broken(len(firing.records), total(ran, firing, "amount")) and not firing.is_final:
+                first.setdefault((rule, firing.key, firing.start), firing)
+    wanted = [
+        (ran.records[firing.after or 0].unit, *place, firing.id, "open")
+        for place, firing in first.items()
+    ]
+    for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
+        for rule, broken in breaks.items():
+            place = (rule, row.key, row.start)
+            if place in first:
+                holds = broken(row.record_count, row.values["exact"])
+                state = "confirmed" if holds else "withdrawn"
+                wanted.append((row.unit, *place, first[place].id, state))
+    table = ran.fires("hops").early_warnings
+    assert table is not None
+    rows = table.read(spark)
+    found = [
+        ((row.unit - FIRST_DAY).days, row.rule, row.key, ms(row.window_start), row.firing_id,
+         row.state)
+        for row in rows.collect()
+    ]  # fmt: skip
+    assert {row[-1] for row in found} == {"open", "confirmed", "withdrawn"}
+    assert sorted(found) == sorted(wanted)
+    settled = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
+    raised = {row[1:4]: row[0] for row in wanted if row[-1] == "open"}
+    stand = {
+        (row.rule, row.key, ms(row.window_start)): ((row.unit - FIRST_DAY).days, row.state)
+        for row in as_they_stand(rows).collect()
+    }
+    assert stand == {place: (raised[place], settled.get(place, "open")) for place in raised}
+    assert ran.fires("sessions").early_warnings is None
+
+
 def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
     """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
     source = source_tables(ran.pipeline, ran.settings.warehouse)
@@ -234,9 +214,10 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
 
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rule H1: what lies further back is found again; what was published is not changed."""
-    for name, steps in (("hops", 1), ("sessions", 3)):
+    for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3))):
         before = ran.rows(spark, name)
-        for job in window_jobs(ran.pipeline, name, ran.settings)[:steps]:
+        jobs = window_jobs(ran.pipeline, name, ran.settings)
+        for job in (jobs[step] for step in steps):
             result = run_job(job, spark, DAYS[-1:])
             assert result.published, [check for check in result.checks if not check.passed]
         assert ran.rows(spark, name) == before
@@ -262,6 +243,56 @@ def test_a_broken_row_fails_its_check(
         assert fails in failed
     finally:
         delta.restoreToVersion(version)
+
+
+def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSession) -> None:
+    """Rules E1, E2: each check finds the window that was broken for it."""
+    job = window_jobs(ran.pipeline, "hops", ran.settings)[-1]
+    log = job.arrived(spark)
+    firings, warnings = (
+        [row.asDict() for row in table.read(spark).collect()] for table in job.tables
+    )
+    final = ran.tables("hops").final_windows.read(spark).collect()
+    closed = {(row.key, row.window_start) for row in final}
+    firings.sort(key=lambda row: row["firing_id"])
+    last = {(row["key"], row["window_start"]): row for row in firings}
+    late = [place for place, row in last.items() if place in closed and row["reason"] == "LATE"]
+    numbered, in_order, once, shown, ended = late[:5]
+    last[numbered]["firing_id"] += 1
+    last[in_order]["reason"] = "EARLY"
+    last[once]["reason"] = "ON_TIME"
+    last[shown]["record_count"] += 1
+    last[ended] |= {"is_final": True, "record_count": 0}
+    raised = [row for row in warnings if row["state"] == "open" and row["rule"] == "busy"]
+    settled = next(row for row in warnings if row["state"] == "confirmed")
+    settled["state"] = "withdrawn"
+    raised[0]["record_count"] = 1
+    warnings.append(dict(raised[1]))
+    broken = {
+        "firings_numbered": numbered,
+        "firing_reasons_in_order": in_order,
+        "on_time_once": once,
+        "last_firing_shows_final": shown,
+        "final_firing_is_final": ended,
+        "early_warning_breaks_its_rule": (raised[0]["key"], raised[0]["window_start"]),
+        "early_warning_settled_by_final": (settled["key"], settled["window_start"]),
+        "early_warning_once": (raised[1]["key"], raised[1]["window_start"]),
+    }
+    rows = [
+        spark.createDataFrame(
+            [tuple(row[name] for name in table.schema.names) for row in of], table.schema
+        )
+        for table, of in zip(job.tables, (firings, warnings), strict=True)
+    ]
+    failing = {
+        check.name: {
+            (row.key, row.window_start) for row in batch.rows.where(check.failing).collect()
+        }
+        for batch in job.evidence(spark, DAYS, rows, log)
+        for check in batch.checks
+    }
+    assert set(failing) == set(broken) == {check.name for check in job.checks}
+    assert [name for name, place in broken.items() if place not in failing[name]] == []
 
 
 def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import load_pipeline
+from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.quality.invariants import (
     accounting_checks,
     alerts_checks,
@@ -17,6 +18,7 @@ from windows_pipeline.quality.invariants import (
     raw_events_checks,
 )
 from windows_pipeline.quality.window_checks import window_checks
+from windows_pipeline.settings import Settings
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -39,7 +41,7 @@ def test_its_worked_example_prints_what_it_says(
     assert capsys.readouterr().out.strip() == printed.strip()
 
 
-def test_it_names_every_check() -> None:
+def test_it_names_every_check(settings: Settings) -> None:
     text = README.read_text()
     pipeline = load_pipeline(README.parent / "pipelines" / "flights.yaml")
     silent = pipeline.windows["hourly"]
@@ -52,5 +54,6 @@ def test_it_names_every_check() -> None:
         *final_windows_checks(silent),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(),
+        *FiringsJob(pipeline, "by_hour", settings).checks,
     ]
     assert [check.name for check in checks if check.name not in text] == []

@@ -49,6 +49,7 @@ class Step(StrEnum):
     KEYED_WINDOWS = "keyed_windows"
     FINAL_WINDOWS = "final_windows"
     ALERTS = "alerts"
+    FIRINGS = "firings"
 
 
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]
@@ -73,13 +74,19 @@ def validate(
 
 @app.command()
 def check(pipeline: PipelineName) -> None:
-    """Runs every check on the published tables; exit status 1 where one fails."""
+    """Runs every check on the published tables; exit status 1 where one fails.
+
+    Steps of which nothing was published so far, as of a definition that is new, are named.
+    """
     settings, declared, spark = _open(pipeline)
     jobs: list[Job] = [RawEventsJob(declared, settings)]
     for name in declared.windows:
         jobs += window_jobs(declared, name, settings)
     results: list[tuple[str, CheckResult]] = []
     for job in jobs:
+        if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
+            _console.print(f"{job.tables[0].name}: not there yet")
+            continue
         for table in job.tables:
             table.require(spark)
         days = published_days(job, spark)
@@ -137,6 +144,11 @@ def stream_command(
 
     try:
         run_stream(spark, declared, settings, every=every, on_batch=said)
+        if any(windows.trigger for windows in declared.windows.values()):
+            _console.print(
+                "a stream tells no firings; for those of all days: "
+                f"windows-pipeline rebuild {pipeline} --from firings"
+            )
     except KeyboardInterrupt:
         _console.print("stopped; run it again to go on")
 
@@ -178,7 +190,8 @@ def maintain_command(pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
     settings, declared, spark = _open(pipeline)
     for table in all_tables(declared, settings.warehouse):
-        _console.print(f"{table.name}: {maintain(spark, table)}")
+        done = maintain(spark, table) if table.exists(spark) else "not there yet"
+        _console.print(f"{table.name}: {done}")
 
 
 @app.command("episodes")

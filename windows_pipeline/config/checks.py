@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.config.problems import Problem, nearest, without_value
+from windows_pipeline.durations import duration_text
 from windows_pipeline.rules import RuleError
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _RESULT_COLUMNS = frozenset(
         "_commit_version",
         "_commit_timestamp",
     }
+)
+_FIRING_COLUMNS = frozenset(
+    {"firing_id", "reason", "cause", "stream_time", "fired_after", "is_final", "state"}
 )
 _ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
@@ -140,7 +144,7 @@ def partition_problems(partitions: Partitions) -> list[Problem]:
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
     columns = fixed_result_columns(source)
-    problems = [*_session_problems(windows, source)]
+    problems = [*_session_problems(windows, source), *_trigger_problems(windows, source)]
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source)
         if problem is None:
@@ -163,6 +167,40 @@ def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
             "source partitions; leave source_partition out, or take another kind"
         )
         yield Problem(("kind",), windows.kind, text)
+
+
+def _trigger_problems(windows: Windows, source: Source) -> Iterator[Problem]:
+    """Windows that fire once only, and records whose order of arrival a unit does not settle."""
+    trigger = windows.trigger
+    if trigger is None:
+        return
+    if windows.kind == "sliding":
+        text = (
+            "windows are made by their records, so they fire when they close only; leave trigger "
+            "out, or take kind: hopping with a small advance"
+        )
+        yield Problem(("trigger",), windows.kind, text)
+    if source.format in ("delta", "kafka"):
+        text = "is read as a stream, which tells no firings; leave trigger out, or land files"
+        yield Problem(("trigger",), source.format, text)
+    elif source.source_partition is not None:
+        text = (
+            "makes several source partitions, and firings need records that come in one order "
+            "(rule E2); leave source_partition or trigger out"
+        )
+        yield Problem(("trigger",), source.source_partition, text)
+    if trigger.out_of_orderness > windows.grace:
+        text = (
+            f"is above the grace, {duration_text(windows.grace)}: windows would close before "
+            "they pass; write a grace that covers it"
+        )
+        path = ("trigger", "out_of_orderness")
+        yield Problem(path, duration_text(trigger.out_of_orderness), text)
+    for name in windows.aggregates:
+        if name in _FIRING_COLUMNS:
+            names = ", ".join(sorted(_FIRING_COLUMNS))
+            text = f"is a column that every firing has ({names}); rename it"
+            yield Problem(("aggregates", name), name, text)
 
 
 def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:

@@ -10,7 +10,10 @@ from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.problems import nearest
 from windows_pipeline.config.window_kinds import Windows
 
-_WINDOW_TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+_WINDOW_TABLES = (
+    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
+    *("firings", "early_warnings"),
+)
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
@@ -81,10 +84,12 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
 
 def _window_fields(name: str, windows: Windows, table: str) -> dict[str, str]:
     left_out = {"aggregates"}
-    if table != "alerts":
+    if table not in ("alerts", "early_warnings"):
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")
+    if table not in ("firings", "early_warnings"):
+        left_out.add("trigger")
     fields = _flat(f"windows.{name}", windows.model_dump(exclude=left_out))
     for aggregate in windows.aggregate_list:
         fields[f"windows.{name}.aggregates.{aggregate.name}"] = str(aggregate)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.config.model import Partitions, Pipeline, Source
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.config.window_kinds import KINDS, Rule, unknown_kind
@@ -127,5 +128,7 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
             return KINDS[kind]
         case ("windows", _, "alerts", _):
             return Rule
+        case ("windows", _, "trigger"):
+            return FiringTrigger
         case _:
             return Pipeline

@@ -19,6 +19,7 @@ from windows_pipeline.config.fields import (
     Text,
     epoch_ms,
 )
+from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.config.problems import nearest
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.rules import compile_expression
@@ -70,6 +71,7 @@ class Windows(Strict):
         partial_results: Whether keyed_windows holds open windows too, or closed ones only.
         aggregates: Calls such as ``avg(dep_delay)``, by the name of their result.
         alerts: The alert rules, by name.
+        trigger: When windows fire before they close (rule E2); None where they don't.
     """
 
     kind: str
@@ -77,6 +79,7 @@ class Windows(Strict):
     partial_results: StrictBool = True
     aggregates: dict[Identifier, AggregateText]
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
+    trigger: FiringTrigger | None = None
 
     @property
     @abstractmethod

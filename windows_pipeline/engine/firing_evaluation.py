@@ -77,7 +77,7 @@ def _grid_ms(targets: Mapping[int, FiringTarget]) -> int:
         lengths = (windows.size_ms, windows.advance_ms, windows.grace_ms)
         early_ms = trigger.early_every_ms or 0
         grid_ms = gcd(grid_ms, *lengths, trigger.out_of_orderness_ms, early_ms)
-    return grid_ms
+    return max(grid_ms, 1)  # without a target there is nothing to ask
 
 
 def closing_grid_ms(windows: WindowSpec) -> int:

@@ -76,12 +76,17 @@ def collect_rises(
     timed = records.where("stream_time_ms IS NOT NULL")
     first = timed.groupBy("target", _cell(grid_ms).alias("cell")).agg(F.min(in_order).alias("r"))
     found = first.select("target", "r.*").toArrow()
+    if not found.num_rows:
+        return {}
     found = found.sort_by([("target", "ascending"), ("stream_time_ms", "ascending")])
     targets = np.array(found.column("target"), np.int64)
     numbers, begins = np.unique(targets, return_index=True)
     ends = [*begins[1:], len(targets)]
     return {
-        int(number): _rises(found.slice(begin, end - begin), arrival, input_ends=input_ends)
+        # Taken, not sliced: a slice would carry the rises of all targets to the workers.
+        int(number): _rises(
+            found.take(pa.array(np.arange(begin, end))), arrival, input_ends=input_ends
+        )
         for number, begin, end in zip(numbers, begins, ends, strict=True)
     }
 

@@ -10,7 +10,7 @@ from operator import and_
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import RuleSql, broken_rules, standing, with_episodes
+from windows_pipeline.engine.alerts import broken_rules, standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
@@ -75,15 +75,6 @@ class AlertsJob(WindowsJob):
         nothing = F.lit(None).cast("bigint")
         first = joined.withColumns({"correction": nothing, "retracted_by": nothing})
         return Stage([StagedTable(table, first)], [raised, joined])
-
-    @property
-    def rules(self) -> dict[str, RuleSql]:
-        """The rules as SQL for Spark."""
-        columns = self.windows.result_columns(self.pipeline.source)
-        return {
-            name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
-            for name, rule in self.windows.alerts.items()
-        }
 
     def raise_alerts(self, final: DataFrame) -> DataFrame:
         """An alert for each rule that a final window breaks."""

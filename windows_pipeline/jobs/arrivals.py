@@ -116,6 +116,24 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
     )
 
 
+def stretches_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
+    """A row a day that is not held back: since when there is no gap, and what was before that.
+
+    What goes on from unit to unit, as the numbers of firings, can be followed through days
+    without a gap only.
+
+    Returns:
+        `unit`, `since` (date) and `stream_before_ms` (bigint: stream time before `since`).
+    """
+    rows: list[tuple[date, date, int]] = []
+    for unit in arrivals.units(sorted(set(days))):
+        since, before_ms = unit.day, unit.in_force_before_ms
+        if rows and rows[-1][0] == unit.day - timedelta(days=1):
+            _, since, before_ms = rows[-1]
+        rows.append((unit.day, since, before_ms))
+    return spark.createDataFrame(rows, "unit date, since date, stream_before_ms bigint")
+
+
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:
     """What is to be said of each day: rejected records, how far it closed, what it waits for."""
     facts: dict[date, Facts] = {

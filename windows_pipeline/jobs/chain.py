@@ -11,6 +11,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
+from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.raw_events import RawEventsJob
@@ -18,16 +19,20 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.tables.catalog import source_tables
 
-STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts")
+STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 
 
 def window_jobs(pipeline: Pipeline, windows_name: str, settings: Settings) -> list[Job]:
     """The jobs of one window definition, in order."""
-    return [
-        KeyedWindowsJob(pipeline, windows_name, settings),
-        FinalWindowsJob(pipeline, windows_name, settings),
-        AlertsJob(pipeline, windows_name, settings),
+    of_windows = (pipeline, windows_name, settings)
+    jobs: list[Job] = [
+        KeyedWindowsJob(*of_windows),
+        FinalWindowsJob(*of_windows),
+        AlertsJob(*of_windows),
     ]
+    if pipeline.windows[windows_name].trigger is not None:
+        jobs.append(FiringsJob(*of_windows))
+    return jobs
 
 
 def rebuild(
@@ -67,7 +72,8 @@ def rebuild(
     days = sorted(row.unit for row in log.read(spark).select("unit").distinct().collect())
     for name in pipeline.windows:
         stale = from_raw
-        for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=True):
+        # The last step is that of windows with a trigger only.
+        for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=False):
             stale = stale or step == from_step or _follows_other_definition(job, spark)
             if stale:
                 yield from _anew(spark, job, days, said)

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction_jobs import (
     AlertsCorrection,
     FinalWindowsCorrection,
+    FiringsCorrection,
     KeyedWindowsCorrection,
 )
 from windows_pipeline.jobs.correction_marker import (
@@ -27,7 +28,7 @@ from windows_pipeline.jobs.correction_marker import (
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, window_tables
+from windows_pipeline.tables.catalog import WindowTables, firing_tables, window_tables
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,12 @@ def correct(
         table.require(spark)
     for table in (own.corrections, own.alerts):
         table.create_if_missing(spark)
+    fires = firing_tables(pipeline, windows_name, settings.warehouse)
+    told = (
+        [table for table in fires.before_correction().all if table.exists(spark)] if fires else []
+    )
+    for table in told:
+        table.require(spark)
     grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     unfinished = unfinished_correction(spark, own.corrections)
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
@@ -127,23 +134,29 @@ def correct(
     )
     results: list[tuple[str, JobResult]] = []
     for step in correction_jobs(pipeline, windows_name, settings, correction):
+        if not step.tables[0].exists(spark):
+            continue  # firings, which nobody has asked for so far
         result = run_job(step, spark, days)
         results.append((step.tables[0].name, result))
         if not result.published:
             return CorrectionResult(None, published=False, results=results, units={})
+    for table in told:
+        table.adopt_definition(spark)
     units = finish_correction(spark, own, correction)
     return CorrectionResult(correction.number if units else None, True, results, units)
 
 
 def correction_jobs(
     pipeline: Pipeline, windows_name: str, settings: Settings, correction: Correction
-) -> list[KeyedWindowsCorrection | FinalWindowsCorrection | AlertsCorrection]:
+) -> list[KeyedWindowsCorrection | FinalWindowsCorrection | AlertsCorrection | FiringsCorrection]:
     """The jobs of a correction, in order."""
     of_windows = (pipeline, windows_name, settings, correction)
+    fires = pipeline.windows[windows_name].trigger is not None
     return [
         KeyedWindowsCorrection(*of_windows),
         FinalWindowsCorrection(*of_windows),
         AlertsCorrection(*of_windows),
+        *([FiringsCorrection(*of_windows)] if fires else []),
     ]
 
 

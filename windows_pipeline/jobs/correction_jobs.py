@@ -14,11 +14,12 @@ from windows_pipeline.jobs import alerts, final_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
+from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.tables.catalog import WindowTables
+from windows_pipeline.tables.catalog import FiringTables, WindowTables
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.differences import apply_differences, differences
 
@@ -150,6 +151,15 @@ class AlertsCorrection(InCorrection, AlertsJob):
             "retracted": before.limit(0),
         }
         return {name: rows.drop("correction", "retracted_by") for name, rows in sides.items()}
+
+
+class FiringsCorrection(InCorrection, FiringsJob):
+    """Computes firings and early_warnings anew."""
+
+    @property
+    def fires(self) -> FiringTables:
+        """The tables of its firings; until the end they may follow another grace."""
+        return super().fires.before_correction()
 
 
 def _change(

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.engine.alerts import RuleSql
 from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, day_facts
 from windows_pipeline.jobs.correction_marker import (
     CorrectionUnfinishedError,
@@ -44,6 +45,15 @@ class WindowsJob:
     def own(self) -> WindowTables:
         """The tables of the definition."""
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+
+    @property
+    def rules(self) -> dict[str, RuleSql]:
+        """The alert rules as SQL for Spark."""
+        columns = self.windows.result_columns(self.pipeline.source)
+        return {
+            name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
+            for name, rule in self.windows.alerts.items()
+        }
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Lets nothing be written while a correction of these windows is not finished.

@@ -10,6 +10,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.definition import table_definition
 from windows_pipeline.tables import schemas
 from windows_pipeline.tables.delta import Table
+from windows_pipeline.windows import SessionWindows
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,33 @@ class WindowTables:
         """The same tables, which may hold rows of another grace."""
         return WindowTables(
             *(replace(table, grace_may_differ=True) for table in vars(self).values())
+        )
+
+
+@dataclass(frozen=True)
+class FiringTables:
+    """The tables of a definition that has a trigger.
+
+    Attributes:
+        firings: Each firing.
+        early_warnings: The rules that firings broke; None of sessions, which have other bounds
+            whenever they grow, so that no final result is that of a firing.
+    """
+
+    firings: Table
+    early_warnings: Table | None
+
+    @property
+    def all(self) -> list[Table]:
+        """Those that there are."""
+        return [self.firings, *([self.early_warnings] if self.early_warnings else [])]
+
+    def before_correction(self) -> FiringTables:
+        """The same tables, which may hold rows of another grace."""
+        early = self.early_warnings
+        return FiringTables(
+            replace(self.firings, grace_may_differ=True),
+            early and replace(early, grace_may_differ=True),
         )
 
 
@@ -133,8 +161,48 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     )
 
 
+def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> FiringTables | None:
+    """The tables of a definition's firings; None where it has no trigger."""
+    windows = pipeline.windows[windows_name]
+    if windows.trigger is None:
+        return None
+
+    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
+        return Table(
+            f"{pipeline.name}/{windows_name}/{name}",
+            row,
+            f"{warehouse}/{pipeline.name}/{windows_name}/{name}",
+            schema,
+            sorted_by,
+            table_definition(pipeline, windows_name, name),
+        )
+
+    firings = table(
+        "firings",
+        "A firing of a window: early, on time or late.",
+        schemas.firings(pipeline.source, windows),
+        "window_end",
+        "key",
+    )
+    if isinstance(windows.spec, SessionWindows):
+        return FiringTables(firings, None)
+    early_warnings = table(
+        "early_warnings",
+        "A rule that a firing broke first, when it did; again, when its window closed.",
+        schemas.early_warnings(pipeline.source, windows),
+        "window_end",
+        "rule",
+        "key",
+    )
+    return FiringTables(firings, early_warnings)
+
+
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """Every table of a pipeline: its source's, then each window definition's."""
+    """Every table of a pipeline: its source's, each window definition's, then firings."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
     groups = (source_tables(pipeline, warehouse), *of_windows)
-    return [table for group in groups for table in vars(group).values()]
+    fired = (firing_tables(pipeline, name, warehouse) for name in pipeline.windows)
+    return [
+        *(table for group in groups for table in vars(group).values()),
+        *(table for tables in fired if tables is not None for table in tables.all),
+    ]

@@ -33,6 +33,10 @@ _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
     _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
 )
+_FIRING = (
+    _Column("firing_id", "bigint", "number of the window's firing, from 0"),
+    _Column("reason", "string", "EARLY, ON_TIME or LATE"),
+)
 _RECORDS = (
     _Column("first_event_time", "timestamp", "earliest record in it; null when empty"),
     _Column("last_event_time", "timestamp", "latest record in it; null when empty"),
@@ -150,6 +154,42 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             _Column("episode_start", "timestamp", "start of the first window of its episode"),
             _Column("correction", "bigint", "correction that raised it; null: first published"),
             _Column("retracted_by", "bigint", "correction that took it back; null: it stands"),
+        ]
+    )
+
+
+def firings(source: Source, windows: Windows) -> T.StructType:
+    """A firing of a window; its numbers begin at 0 in each window."""
+    return _schema(
+        [
+            _Column("unit", "date", "arrival day whose record or stream time made it fire"),
+            _key(source),
+            *_bounds(windows),
+            *_FIRING,
+            _Column("cause", "string", "RECORD of its own, or STREAM_TIME, which rose"),
+            _Column("stream_time", "timestamp", "after the record that made it fire"),
+            _Column("fired_after", "bigint", "offset of that record in the unit"),
+            *_RECORDS,
+            *_aggregates(source, windows),
+            _Column("is_final", "boolean", "whether the window was closed then"),
+        ]
+    )
+
+
+def early_warnings(source: Source, windows: Windows) -> T.StructType:
+    """A rule that a firing broke before its window closed, and what came of it."""
+    return _schema(
+        [
+            _Column("unit", "date", "arrival day that raised the warning, or closed its window"),
+            _Column("rule", "string", "name of the rule"),
+            _key(source),
+            *_bounds(windows),
+            _Column("state", "string", "open; by the final result: confirmed or withdrawn"),
+            *_FIRING,
+            _Column("stream_time", "timestamp", "when it fired"),
+            *_RECORDS,
+            *_aggregates(source, windows),
+            _Column("severity", "double", "how bad, by the rule's own measure"),
         ]
     )
 

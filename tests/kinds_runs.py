@@ -1,0 +1,166 @@
+"""A pipeline of every kind of window, on tiny records of three units, for tests."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from engine_runs import EPOCH, texts
+from oracle import Definition, Record, SessionDefinition, TimeDefinition
+from oracle_firings import Policy
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.jobs import Job, RawEventsJob
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import (
+    FiringTables,
+    WindowTables,
+    firing_tables,
+    window_tables,
+)
+
+FIRST_DAY = date(2026, 11, 1)
+UNITS = 3
+DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
+AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
+    "hops": {
+        "total": ("sum", "whole"),
+        "exact": ("sum", "amount"),
+        "least": ("min", "amount"),
+        "most": ("max", "amount"),
+        "mean": ("avg", "amount"),
+    },
+    "sessions": {"total": ("sum", "whole")},
+}
+DECIMALS = {
+    "exact": "decimal(30,2)",
+    "least": "decimal(20,2)",
+    "most": "decimal(20,2)",
+    "mean": "decimal(24,6)",
+}
+"""Rule G2: the types of a decimal(20, 2)'s aggregates."""
+DEFINITIONS: dict[str, Definition] = {
+    "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
+    "sessions": SessionDefinition(gap=4, grace=6),
+}
+WINDOWS: dict[str, dict[str, object]] = {
+    "hops": {
+        "kind": "hopping", "size": "10 ms", "advance": "4 ms", "grace": "4 ms",
+        "first_window_start": "1969-12-31T23:59:59.982Z",
+    },
+    "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
+}  # fmt: skip
+POLICIES = {
+    "hops": Policy(size=10, advance=4, lateness=4, interval=3),
+    "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
+}
+"""The same windows as `DEFINITIONS`; the grace is out-of-orderness and lateness."""
+TRIGGERS: dict[str, dict[str, object]] = {
+    "hops": {"early_every": "3 ms"},
+    "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
+}
+BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
+LARGE = Decimal("12345678901234567.89")
+"""No double holds it, nor a tenth."""
+LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
+ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY}
+
+
+def arrived() -> list[Record]:
+    """Records of three keys in three units: before 1970 too, late, and on bounds."""
+    random = Random(450)
+    records = []
+    time = -30
+    for unit in range(UNITS):
+        for offset in range(26):
+            time += random.choice((0, 0, 1, 2, 4, 5))
+            behind = random.choice((0, 0, 1, 3, 8, 14, 24))
+            key, of_key = random.choice("ab"), time - behind
+            if offset % 3 == 0:
+                key, of_key = "c", time
+            amount = random.choice((LARGE, Decimal("0.10"), Decimal("-7.35"), None))
+            values = {"whole": random.randrange(9), "amount": amount}
+            records.append(Record(unit, 0, offset, key, of_key, values))
+    return records
+
+
+def line(record: Record) -> str:
+    """As it lands: amounts as numbers with all their digits."""
+    amount = record.values["amount"]
+    fields = {"n": record.offset, "k": record.key, "ms": record.event_time}
+    text = json.dumps(fields | {"whole": record.values["whole"]})
+    return f'{text[:-1]}, "amount": {"null" if amount is None else amount}}}\n'
+
+
+class Ran(NamedTuple):
+    pipeline: Pipeline
+    settings: Settings
+    records: list[Record]
+
+    def tables(self, name: str) -> WindowTables:
+        return window_tables(self.pipeline, name, self.settings.warehouse)
+
+    def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
+        tables = self.tables(name)
+        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
+        every = [*named, *self.fires(name).all]
+        return {table.name: texts(table.read(spark).collect()) for table in every}
+
+    def fires(self, name: str) -> FiringTables:
+        tables = firing_tables(self.pipeline, name, self.settings.warehouse)
+        assert tables is not None
+        return tables
+
+
+def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
+    """All windows of one pipeline, computed as one range of days."""
+    records = arrived()
+    for unit, day in enumerate(DAYS):
+        landed = folder / "data" / day.isoformat() / "all.jsonl"
+        landed.parent.mkdir(parents=True)
+        landed.write_text("".join(line(one) for one in records if one.unit == unit))
+    # Of more digits than its type has: it is told, not rounded.
+    with landed.open("a") as file:
+        file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
+    source = {
+        "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
+        "columns": {
+            "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
+            "amount": "decimal(20, 2)",
+        },
+    }  # fmt: skip
+    windows = {
+        name: {
+            **fields,
+            "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
+            "alerts": ALERTS[name],
+            "trigger": TRIGGERS[name],
+        }
+        for name, fields in WINDOWS.items()
+    }
+    partitions = {"start": FIRST_DAY.isoformat()}
+    text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
+    declared = folder / "pipelines" / "kinds.yaml"
+    declared.parent.mkdir()
+    declared.write_text(json.dumps(text))
+    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
+    own = settings.model_copy(update=places)
+    pipeline = load_pipeline(declared)
+    jobs: list[Job] = [RawEventsJob(pipeline, own)]
+    jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
+    for job in jobs:
+        result = run_job(job, spark, DAYS)
+        failed = [check for check in result.checks if not check.passed]
+        assert result.published, failed
+    return Ran(pipeline, own, records)
+
+
+def ms(instant: datetime) -> int:
+    return (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)

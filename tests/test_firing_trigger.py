@@ -1,0 +1,118 @@
+"""A pipeline's trigger: how its file says it, what it refuses, and which tables follow it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pipeline_texts import FLIGHTS, load_text
+from windows_pipeline.config import ConfigError, definition_changes, table_definition
+from windows_pipeline.windows.triggers import Trigger
+
+TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
+    "kind: sliding\n    time_difference: 60 minutes", "kind: tumbling\n    size: 1 hour"
+)
+AT_END = Trigger.at_window_end()
+TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+
+
+def with_trigger(trigger: str, text: str = TUMBLING) -> str:
+    return text.replace("    aggregates:\n", f"    trigger: {trigger}\n    aggregates:\n")
+
+
+@pytest.mark.parametrize(
+    ("trigger", "meant"),
+    [
+        ("{}", AT_END),
+        ("{early_every: 15 minutes}", AT_END.early_every("15 minutes")),
+        ("{early_every: 10 records, late: false}", AT_END.early_every_n(10).without_late()),
+        ("{early_every: 1 record}", AT_END.early_every_update()),
+        ("{early_every: update, panes: discarding}", AT_END.early_every_update().discarding()),
+        ("{out_of_orderness: 5 seconds}", AT_END.with_out_of_orderness("5 seconds")),
+    ],
+)
+def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> None:
+    """Rule E2: the pipeline's words for the library's trigger."""
+    declared = load_text(tmp_path, with_trigger(trigger)).windows["hourly"].trigger
+    assert declared is not None
+    assert declared.spec == meant
+
+
+@pytest.mark.parametrize(
+    ("trigger", "field", "words"),
+    [
+        ("{early_every: 15}", ".early_every", "'15' has no unit; write a duration such as"),
+        ("{early_every: 0 records}", ".early_every", "'0 records' must be above zero"),
+        ("{early_every: 0 ms}", ".early_every", "'0 ms' must be above zero"),
+        ("{early_every: often}", ".early_every", "or 'update' for every record"),
+        ("{early: update}", ".early", "is no field here; did you mean 'early_every'?"),
+        ("{late: maybe}", ".late", "'maybe' is neither true nor false"),
+        ("{panes: both}", ".panes", "'both' is not known; use 'accumulating' or 'discarding'"),
+        (
+            "{out_of_orderness: 7 hours}",
+            ".out_of_orderness",
+            "'7 hours' is above the grace, 6 hours: windows would close before they pass",
+        ),
+        ("update", "", "'update' is no mapping"),
+    ],
+)
+def test_a_mistake_in_a_trigger_is_told(
+    tmp_path: Path, trigger: str, field: str, words: str
+) -> None:
+    text = with_trigger(trigger)
+    line = text[: text.index("trigger:")].count("\n") + 1
+    with pytest.raises(ConfigError) as raised:
+        load_text(tmp_path, text)
+    (problem,) = raised.value.problems
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: windows.hourly.trigger{field}:")
+    assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        (FLIGHTS, "trigger", "'sliding' windows are made by their records, so they fire when"),
+        (
+            TUMBLING.replace("  arrival:", "  source_partition: carrier\n  arrival:"),
+            "trigger",
+            "'carrier' makes several source partitions, and firings need records that come in one",
+        ),
+        (
+            TUMBLING.replace("format: jsonl", "format: delta").replace(
+                "  arrival: landed_at\n", ""
+            ),
+            "trigger",
+            "'delta' is read as a stream, which tells no firings; leave trigger out",
+        ),
+        (
+            TUMBLING.replace("max_dep_delay:", "reason:"),
+            "aggregates.reason",
+            "'reason' is a column that every firing has",
+        ),
+    ],
+)
+def test_what_cannot_fire_is_refused_with_the_cure(
+    tmp_path: Path, text: str, field: str, words: str
+) -> None:
+    """Rules B3, E2, E4."""
+    with pytest.raises(ConfigError) as raised:
+        load_text(tmp_path, with_trigger("{late: true}", text))
+    (problem,) = raised.value.problems
+    assert f": windows.hourly.{field}: {words}" in problem
+
+
+def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
+    """Rule E1: final results, and the tables that hold them, are the same with one."""
+    plain = load_text(tmp_path, TUMBLING)
+    often = load_text(tmp_path, with_trigger("{early_every: 60 seconds}"))
+    rarely = load_text(tmp_path, with_trigger("{early_every: 1 hour, late: true}"))
+    for table in TABLES:
+        assert table_definition(plain, "hourly", table) == table_definition(often, "hourly", table)
+    for table in ("firings", "early_warnings"):
+        changes = definition_changes(
+            table_definition(often, "hourly", table), table_definition(rarely, "hourly", table)
+        )
+        field = "windows.hourly.trigger.early_every"
+        assert changes == [f"{field}: was '1 minute', is '1 hour'"]
