@@ -117,7 +117,7 @@ def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
 
 def _run(jobs: list[Job], spark: SparkSession, days: list[date]) -> dict[str, float]:
     """Seconds of each step."""
-    return {step: _seconds(job, spark, days) for step, job in zip(STEPS, jobs, strict=True)}
+    return {step: _seconds(job, spark, days) for step, job in zip(STEPS, jobs, strict=False)}
 
 
 def _seconds(job: Job, spark: SparkSession, days: list[date]) -> float:
@@ -129,7 +129,8 @@ def _seconds(job: Job, spark: SparkSession, days: list[date]) -> float:
 
 def _show(console: Console, taken: dict[str, list[dict[str, float]]]) -> None:
     grid = Grid("step", *(f"after a {name} (s)" for name in taken), "ratio")
-    for step in (*STEPS, "all"):
+    steps = next(iter(taken.values()))[0]
+    for step in (*steps, "all"):
         medians = [
             median(sum(run.values()) if step == "all" else run[step] for run in runs)
             for runs in taken.values()
