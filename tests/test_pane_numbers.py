@@ -9,6 +9,8 @@ from fractions import Fraction
 from random import Random
 
 import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -16,6 +18,7 @@ from pyspark.sql import functions as F
 
 from engine_runs import PROPERTY
 from windowed import Case, one_window, texts, windowed
+from windows_pipeline.engine.combining import MOST_RECORDS, record_count_of_panes
 from windows_pipeline.engine.pane_numbers import (
     LIMB_BITS,
     limbs_of_integer,
@@ -24,6 +27,7 @@ from windows_pipeline.engine.pane_numbers import (
     scaled,
     square_of,
 )
+from windows_pipeline.engine.panes import RECORDS
 from windows_pipeline.engine.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960
@@ -108,3 +112,15 @@ def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
     for value, parts, squares in rows:
         assert exact(parts, 0) == value
         assert exact(squares, 0) == value**2
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_more_records_of_a_pane_than_sums_can_hold_are_refused(more: int) -> None:
+    """Rule G1: nothing wraps."""
+    panes = pa.table({RECORDS: [MOST_RECORDS + more, 1]})
+    records = one_window([1, 2]).records
+    if more:
+        with pytest.raises(ArithmeticError, match=r"536870913 records .* pre_aggregate=False"):
+            record_count_of_panes(panes, records)
+    else:
+        assert record_count_of_panes(panes, records).to_pylist() == [MOST_RECORDS + 1]

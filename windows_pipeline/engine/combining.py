@@ -51,10 +51,23 @@ from windows_pipeline.engine.sums import (
 from windows_pipeline.engine.values import as_array, is_valid, numbers_of, plain, value_codes
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
+MOST_RECORDS = 1 << 29
+"""Of one pane. With more, sums of squares' limbs could wrap where Spark is told not to stop."""
+
 
 def record_count_of_panes(panes: pa.Table, records: WindowedRecords) -> pa.Array:
-    """How many records each window's panes hold."""
-    return pa.array(running_total(records.windows, _numbers(panes, RECORDS)))
+    """How many records each window's panes hold.
+
+    Raises:
+        ArithmeticError: A pane holds so many that its sums may have passed beyond a bigint.
+    """
+    count = _numbers(panes, RECORDS)
+    if count.max(initial=0) > MOST_RECORDS:
+        raise ArithmeticError(
+            f"{count.max()} records of one key and pane are more than can be summed up before they "
+            f"are moved ({MOST_RECORDS}); pass pre_aggregate=False"
+        )
+    return pa.array(running_total(records.windows, count))
 
 
 def event_time_bounds_of_panes(
