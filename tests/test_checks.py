@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
@@ -101,17 +102,23 @@ def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> lis
     return found
 
 
-def break_row(spark: SparkSession, table: Table, row: Row, how: Break) -> None:
-    names = [name for name in IDENTITY if name in row]
-    same = reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in names))
-    delta = DeltaTable.forPath(spark, table.location)
-    if how.do == "twice":
-        delta.toDF().where(same).write.format("delta").mode("append").save(table.location)
-    elif how.do == "delete":
-        delta.delete(same)
-    else:
-        assert isinstance(how.do, dict)
-        delta.update(same, {name: F.expr(sql) for name, sql in how.do.items()})
+def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
+    """The rows of a table with each of some broken."""
+    sound = rows
+    for row, how in picked:
+        names = [name for name in IDENTITY if name in row]
+        same = reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in names))
+        if how.do == "twice":
+            rows = rows.unionByName(sound.where(same))
+        elif how.do == "delete":
+            rows = rows.where(~same)
+        else:
+            assert isinstance(how.do, dict)
+            changed = {name: F.when(same, F.expr(sql)) for name, sql in how.do.items()}
+            rows = rows.withColumns(
+                {name: change.otherwise(F.col(name)) for name, change in changed.items()}
+            )
+    return rows
 
 
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
@@ -129,19 +136,21 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
 def test_each_check_finds_its_broken_row(full_run: Project, spark: SparkSession, step: str) -> None:
     tables = {**vars(full_run.source), **vars(full_run.windows)}
     breaks = [how for how in BREAKS if how.step == step]
-    broken = {how.table: tables[how.table] for how in breaks}
-    versions = {name: version_of(spark, table) for name, table in broken.items()}
+    tables_of = {how.table: tables[how.table] for how in breaks}
+    versions = {name: version_of(spark, table) for name, table in tables_of.items()}
     rows: dict[int, Row] = {}
-    for name, table in broken.items():
+    for name, table in tables_of.items():
         of_table = [how for how in breaks if how.table == name]
         rows |= dict(zip(map(id, of_table), rows_to_break(spark, table, of_table), strict=True))
     try:
-        for how in breaks:
-            break_row(spark, broken[how.table], rows[id(how)], how)
+        for name, table in tables_of.items():
+            picked = [(rows[id(how)], how) for how in breaks if how.table == name]
+            written = broken(table.read(spark), picked).write
+            written.format("delta").mode("overwrite").save(table.location)
         results = check_published(job_of(full_run, step), spark, ALL_DAYS)
     finally:
         for name, version in versions.items():
-            DeltaTable.forPath(spark, broken[name].location).restoreToVersion(version)
+            DeltaTable.forPath(spark, tables_of[name].location).restoreToVersion(version)
     found = {result.check.name: result for result in results}
     for how in breaks:
         result = found[how.fails]
