@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis.strategies import SearchStrategy
+from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -296,6 +298,66 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(ValueError, match=r"cast|alias|takes") as refused:
         aggregate(TEN_MS, by=by, event_time=event_time, of=of)(events)  # type: ignore[arg-type]
     assert named in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"by": "kee"}, "by: there is no column 'kee'; use one of ["),
+        ({"event_time": "m"}, "event_time: there is no column 'm'"),
+        ({"of": [sum_("n")]}, "of: sum_n: there is no column 'n'"),
+        ({"of": ["count"]}, "of: 'count' is no aggregate of windows_pipeline"),
+        ({"of": count()}, "of: this is one aggregate; put it in a list"),
+        ({"arrival": "at"}, "arrival: 'at' is none; pass Arrival('at')"),
+        ({"arrival": Arrival("name")}, "arrival: offset 'name' is of type string"),
+        ({"arrival": Arrival("n")}, "arrival: offset: there is no column 'n'"),
+        ({"arrival": Arrival("ms", "p")}, "arrival: source_partition: there is no column 'p'"),
+    ],
+)
+def test_what_is_no_argument_is_named(
+    worked_example: DataFrame, changed: dict[str, Any], named: str
+) -> None:
+    asked = {"by": "key", "event_time": "ms", "of": [count()]} | changed
+    with pytest.raises(ValueError, match=re.escape(named)):
+        aggregate(TEN_MS, **asked)(worked_example)
+
+
+def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
+    worked_example: DataFrame,
+) -> None:
+    wrong: Any = F.sum("ms")
+    with pytest.raises(ValueError, match="is no aggregate of windows_pipeline"):
+        aggregate(TEN_MS, by="key", event_time="ms", of=[wrong])(worked_example)
+    with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
+        aggregate(TEN_MS, by=wrong, event_time="ms", of=[])(worked_example)
+    with pytest.raises(ValueError, match=r"event_time: .* is no name of a column"):
+        aggregate(TEN_MS, by="key", event_time=wrong, of=[])(worked_example)
+    text: Any = "10 ms"
+    with pytest.raises(ValueError, match="windows: '10 ms' are none; take SlidingWindows"):
+        aggregate(text, by="key", event_time="ms", of=[])(worked_example)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "said"),
+    [
+        ([1, 2, 2, 3], "in source partition q offset 2 comes twice"),
+        ([1, None, 2, 3], "in source partition q a record has no offset"),
+    ],
+)
+def test_an_order_of_arrival_that_is_not_known_is_refused(
+    spark: SparkSession, offsets: list[int | None], said: str
+) -> None:
+    """Rule A1: of one source partition; another one has its own offsets."""
+    rows = [("a", ms, offset, "q") for ms, offset in enumerate(offsets)]
+    rows += [("a", ms, ms, "p") for ms in (1, 2)]
+    events = spark.createDataFrame(rows, "key string, ms bigint, at bigint, source string")
+    arrival = Arrival("at", "source")
+    windows = aggregate(TEN_MS, by="key", event_time="ms", of=[], arrival=arrival)
+    with pytest.raises(SparkRuntimeException, match=said):
+        windows(events).collect()
+    late = late_records(TEN_MS, by="key", event_time="ms", arrival=arrival)
+    with pytest.raises(SparkRuntimeException, match=said):
+        late(events).collect()
 
 
 def test_a_record_without_event_time_is_refused(worked_example: DataFrame) -> None:

@@ -79,9 +79,12 @@ def aggregate(
         (boolean), whether it is final: `until_window_closes` keeps these.
 
     Raises:
-        ValueError: A column of no fitting type, or two results of one name. When Spark runs
-            it: an event time is null (rule A6).
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ValueError: No such column, one of no fitting type, or two results of one name. When
+            Spark runs it, as its PythonException: an event time is null (rule A6).
+        ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
+            type (rule G2).
+        SparkRuntimeException: When Spark runs it: an offset of `arrival` is null, or comes
+            twice in a source partition.
     """
 
     def transform(events: DataFrame) -> DataFrame:
@@ -111,6 +114,10 @@ def cogroup(
     Raises:
         ValueError: See `aggregate`; or streams that don't fit together.
     """
+    if not isinstance(windows, WindowSpec):
+        raise ValueError(
+            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
+        )
     inputs = [
         Input(each.events, names_of(each.by), each.event_time, each.of, each.arrival, source)
         for source, each in enumerate(streams)
@@ -184,6 +191,8 @@ def late_records(
 
 def names_of(by: str | Sequence[str]) -> list[str]:
     """The key's columns as a list."""
+    if isinstance(by, Column):
+        raise ValueError(f"by: {by!r} is no name of a column; pass its name as text")
     return [by] if isinstance(by, str) else list(by)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -16,6 +17,7 @@ from windows_pipeline.windows.arguments import require_positive
 
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 _NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
+_NO_OFFSETS = (*_NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Arrival:
     """How records came: what stream time, and so lateness, follows from (rules A1 to A4).
 
     Attributes:
-        offset: The column that orders arrival within a source partition, each value once.
+        offset: The column that orders arrival within a source partition, each value once: of
+            numbers, dates, timestamps, or structs of these.
         source_partition: The column of the source partition; None for a single one.
         idle_after: How far a source partition's stream time may lie behind the furthest one
             and still hold windows open; None for any distance (rule A4).
@@ -69,8 +72,9 @@ class Input:
     source: int = 0
 
     def __post_init__(self) -> None:
-        """Checks that it ends, and the key's and the event time's types."""
+        """Checks that it ends, what is asked, and the key's and the event time's types."""
         require_bounded(self.events)
+        self._require_arguments()
         for name, key_type in zip(self.by, self.key_types, strict=True):
             _require_orderable(name, key_type)
         kind = self.time_type
@@ -79,6 +83,53 @@ class Input:
                 f"event_time: {self.event_time!r} is of type {kind.simpleString()}; cast it to "
                 "timestamp, or to bigint milliseconds"
             )
+
+    def _require_arguments(self) -> None:
+        """Refuses what is no column, no aggregate or no arrival."""
+        for name in self.by:
+            self._require_column("by", name)
+        if self.event_time is not None:
+            self._require_column("event_time", self.event_time)
+        if isinstance(self.of, Aggregation):
+            raise ValueError("of: this is one aggregate; put it in a list")
+        for one in self.of:
+            if not isinstance(one, Aggregation):
+                raise ValueError(
+                    f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
+                    "and the like from there"
+                )
+            if isinstance(one.column, str) and one.column.isidentifier():
+                self._require_column(f"of: {one.result_name}", one.column)
+        if self.arrival is not None:
+            self._require_arrival(self.arrival)
+
+    def _require_arrival(self, arrival: Arrival) -> None:
+        if not isinstance(arrival, Arrival):
+            raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({arrival!r})")
+        if arrival.source_partition is not None:
+            self._require_column("arrival: source_partition", arrival.source_partition)
+        kind = self._require_column("arrival: offset", arrival.offset)
+        # Where there are no times any order will do; group windows judge it themselves.
+        if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
+            raise ValueError(
+                f"arrival: offset {arrival.offset!r} is of type {kind.simpleString()}, whose "
+                "order is not that of numbers or times; cast it, as to bigint"
+            )
+
+    def _require_column(self, argument: str, name: str) -> T.DataType:
+        """The type of a column.
+
+        Raises:
+            ValueError: There is none of this name.
+        """
+        if not isinstance(name, str):
+            raise ValueError(f"{argument}: {name!r} is no name of a column; pass its name as text")
+        try:
+            return self.events.select(name).schema[0].dataType
+        except AnalysisException:
+            raise ValueError(
+                f"{argument}: there is no column {name!r}; use one of {self.events.columns}"
+            ) from None
 
     @property
     def idle_after(self) -> Duration | None:
@@ -231,7 +282,18 @@ def _stream_time_ms() -> Column:
     """The largest event time of a source partition up to each record (rule A2)."""
     in_order = Window.partitionBy("source", "source_partition").orderBy("offset")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return F.max("event_time_ms").over(so_far)
+    offset = F.col("offset")
+    partition = F.coalesce("source_partition", F.lit("of all records"))
+    unknown = F.concat(F.lit("arrival: in source partition "), partition, F.lit(" "))
+    missing = F.concat(unknown, F.lit("a record has no offset, so its place is not known"))
+    twice = F.concat(
+        unknown, F.lit("offset "), offset.cast("string"),
+        F.lit(" comes twice, so the order of arrival is not known; each value must be there once"),
+    )  # fmt: skip
+    refused = F.when(offset.isNull(), F.raise_error(missing).cast("bigint")).when(
+        offset == F.lag("offset").over(in_order), F.raise_error(twice).cast("bigint")
+    )
+    return refused.otherwise(F.max("event_time_ms").over(so_far))
 
 
 def _slowest_active(idle_after_ms: int | None) -> Column:
