@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import types as T
 
@@ -66,19 +67,27 @@ class FiringTables:
         )
 
 
+def _table(
+    pipeline: Pipeline,
+    windows_name: str | None,
+    warehouse: str,
+    name: str,
+    row: str,
+    schema: T.StructType,
+    *sorted_by: str,
+    change_feed: bool = False,
+) -> Table:
+    """A table of a window definition, or of the source where none is named."""
+    of_windows = "" if windows_name is None else f"{windows_name}/"
+    full_name = f"{pipeline.name}/{of_windows}{name}"
+    definition = table_definition(pipeline, windows_name, name)
+    place = f"{warehouse}/{full_name}"
+    return Table(full_name, row, place, schema, sorted_by, definition, change_feed)
+
+
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
     """The tables of a pipeline's source."""
-
-    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
-        return Table(
-            f"{pipeline.name}/{name}",
-            row,
-            f"{warehouse}/{pipeline.name}/{name}",
-            schema,
-            sorted_by,
-            table_definition(pipeline, None, name),
-        )
-
+    table = partial(_table, pipeline, None, warehouse)
     return SourceTables(
         table(
             "raw_events",
@@ -105,19 +114,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     """The tables of a named window definition of a pipeline."""
     windows = pipeline.windows[windows_name]
 
-    def table(
-        name: str, row: str, schema: T.StructType, *sorted_by: str, change_feed: bool = False
-    ) -> Table:
-        return Table(
-            f"{pipeline.name}/{windows_name}/{name}",
-            row,
-            f"{warehouse}/{pipeline.name}/{windows_name}/{name}",
-            schema,
-            sorted_by,
-            table_definition(pipeline, windows_name, name),
-            change_feed,
-        )
-
+    table = partial(_table, pipeline, windows_name, warehouse)
     source = pipeline.source
     return WindowTables(
         table(
@@ -167,16 +164,7 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     if windows.trigger is None:
         return None
 
-    def table(name: str, row: str, schema: T.StructType, *sorted_by: str) -> Table:
-        return Table(
-            f"{pipeline.name}/{windows_name}/{name}",
-            row,
-            f"{warehouse}/{pipeline.name}/{windows_name}/{name}",
-            schema,
-            sorted_by,
-            table_definition(pipeline, windows_name, name),
-        )
-
+    table = partial(_table, pipeline, windows_name, warehouse)
     firings = table(
         "firings",
         "A firing of a window: early, on time or late.",
