@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 from typing import Protocol
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
@@ -144,7 +146,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
-        rows = {staged.table.name: rows_by_unit(staged.rows) for staged in stage.tables}
+        rows = _row_counts(stage.tables)
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
         facts = job.facts(spark, days, log, rows) if passed else {}
@@ -165,6 +167,15 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
 def rows_by_unit(rows: DataFrame) -> dict[date, int]:
     """How many rows each unit has; units without any are left out."""
     return {row["unit"]: row["count"] for row in rows.groupBy("unit").count().collect()}
+
+
+def _row_counts(staged: Sequence[StagedTable]) -> RowCounts:
+    places = enumerate(staged)
+    units = [one.rows.select("unit", F.lit(place).alias("place")) for place, one in places]
+    counts: RowCounts = {one.table.name: {} for one in staged}
+    for row in reduce(DataFrame.union, units).groupBy("place", "unit").count().collect():
+        counts[staged[row["place"]].table.name][row["unit"]] = row["count"]
+    return counts
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
