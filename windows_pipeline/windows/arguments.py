@@ -14,14 +14,18 @@ def require_positive(name: str, ms: object) -> None:
     """Refuses what is no whole number of milliseconds above zero (rule B1)."""
     length_ms = _length(name, ms)
     if length_ms <= 0:
-        raise ValueError(f"{name}: {duration_text(length_ms)!r} must be above zero")
+        raise ValueError(
+            f"{name}: {duration_text(length_ms)!r} must be above zero; take '1 ms' or more"
+        )
 
 
 def require_not_negative(name: str, ms: object) -> None:
     """Refuses what is no whole number of milliseconds from zero on (rule B1)."""
     length_ms = _length(name, ms)
     if length_ms < 0:
-        raise ValueError(f"{name}: {duration_text(length_ms)!r} must not be negative")
+        raise ValueError(
+            f"{name}: {duration_text(length_ms)!r} must not be negative; take '0 ms' or more"
+        )
 
 
 def require_positive_count(name: str, count: object) -> None:
