@@ -335,7 +335,7 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "alias twice": (
         lambda events: group_windows(events, TUMBLE).group_by("w", "w"),
-        "'w' would be the name of two columns",
+        "group_by: 'w' comes twice; name it once",
     ),
     "missing key": (
         lambda events: group_windows(events, TUMBLE).group_by("w", "usr"),
@@ -351,7 +351,7 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
             .group_by("w", "user")
             .select("user", count().alias("user"))
         ),
-        "'user' would be the name of two columns",
+        "select: 'user' comes twice; rename one, as with count().alias(",
     ),
     "nothing selected": (
         lambda events: group_windows(events, COUNTED).group_by("w").select(),

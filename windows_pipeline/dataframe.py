@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,6 +16,7 @@ from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
 from windows_pipeline.engine.panes import in_panes, merges
 from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
+from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -79,12 +79,11 @@ def aggregate(
         (boolean), whether it is final: `until_window_closes` keeps these.
 
     Raises:
-        ValueError: No such column, one of no fitting type, or two results of one name. When
-            Spark runs it, as its PythonException: an event time is null (rule A6).
+        ValueError: No such column, one of no fitting type, or two results of one name.
         ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
             type (rule G2).
-        SparkRuntimeException: When Spark runs it: an offset of `arrival` is null, or comes
-            twice in a source partition.
+        SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an offset
+            of `arrival` is null or comes twice in a source partition (rule A1).
     """
 
     def transform(events: DataFrame) -> DataFrame:
@@ -125,7 +124,7 @@ def cogroup(
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
+    require_results(first.by, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
@@ -171,7 +170,8 @@ def late_records(
     def transform(events: DataFrame) -> DataFrame:
         own = Input(events, names_of(by), event_time, (), arrival)
         added = ("reason", "stream_time", "close_time", "late_by_ms")
-        require_distinct([*events.columns, *added])
+        require_once("events", events.columns, "rename or drop one")
+        require_apart("events", events.columns, added)
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
         found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
@@ -268,15 +268,3 @@ def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.
         raise ValueError(
             f"{what} is of type {texts[0]}, the first stream's of {texts[1]}; cast one"
         )
-
-
-def require_distinct(names: Sequence[str]) -> None:
-    """Refuses two columns of one name.
-
-    Raises:
-        ValueError: Names it.
-    """
-    # Spark does not tell names apart by case.
-    twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
-    if twice:
-        raise ValueError(f"{twice[0]!r} would be the name of two columns; rename one with alias")

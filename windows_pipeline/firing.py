@@ -12,7 +12,6 @@ from windows_pipeline.dataframe import (
     Transform,
     evaluate_sliced,
     names_of,
-    require_distinct,
     session_timeout,
 )
 from windows_pipeline.engine.closing import at_closing
@@ -27,6 +26,7 @@ from windows_pipeline.engine.inputs import (
     with_stream_times,
 )
 from windows_pipeline.engine.rises import collect_rises
+from windows_pipeline.result_names import require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import WindowFunction
@@ -82,9 +82,7 @@ def firings(
         own = Input(events, names_of(by), event_time, of, arrival)
         partition = ["fired_after_partition"] if arrival.source_partition is not None else []
         timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
-        require_distinct(
-            [*own.by, *_COLUMNS, *timeout, *partition, *(one.name for one in own.aggregates)]
-        )
+        require_results(own.by, [*_COLUMNS, *timeout, *partition], own.aggregates)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
         after_partition = F.col(f"{AFTER}source_partition")
         return fired.select(
@@ -163,8 +161,8 @@ def process_firings(
             record = F.struct(*(F.col(f"`{name}`") for name in function.records))
             wanted = [collect_list(record).alias(RECORDS)]
         own = Input(events, names_of(by), event_time, wanted, arrival)
+        require_results((), ["record_count"], own.aggregates)
         names = ["record_count", *(one.name for one in own.aggregates)]
-        require_distinct(names)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
         kernel = FunctionKernel(function, own.keys, names)
         return fired.mapInArrow(kernel, function.schema)
