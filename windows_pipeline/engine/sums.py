@@ -53,7 +53,7 @@ def integer_sum(
         ArithmeticError: One does not fit; names aggregate and window.
     """
     fits = (high >= -(2**31)) & (high < 2**31)
-    cure = "declare the column as decimal or double, or sum a smaller unit"
+    cure = "make the column a decimal or a double"
     _refuse_overflow(aggregate, "bigint", fits, records, cure)
     return pa.array((high << 32) | low, mask=count == 0)
 
@@ -107,8 +107,9 @@ def decimal_result(
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
-    cure = "declare the column as double, or with fewer digits after the point"
-    _refuse_overflow(aggregate, str(result), sums.fits(result.precision), records, cure)
+    written = f"decimal({result.precision},{result.scale})"
+    cure = "make the column a double, or a decimal with fewer digits after the point"
+    _refuse_overflow(aggregate, written, sums.fits(result.precision), records, cure)
     return sums.decimals(result, count == 0)
 
 
@@ -150,4 +151,7 @@ def _refuse_overflow(
     overflows = np.flatnonzero(~fits)
     if len(overflows):
         window = records.describe(int(overflows[0]))
-        raise ArithmeticError(f"{aggregate} overflows {kind} in {window}; {cure}")
+        raise ArithmeticError(
+            f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
+            f"(rule G2): {cure}"
+        )
