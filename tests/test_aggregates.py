@@ -103,9 +103,14 @@ def test_an_expression_needs_an_alias() -> None:
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
         (lambda: percentile("a", float("nan")), "percentage: nan is not from 0 to 1"),
         (lambda: percentile("a", "0.5"), "percentage: '0.5' is no number"),  # type: ignore[arg-type]
+        (
+            lambda: percentile("a", [0.5, 0.9]),  # type: ignore[arg-type]
+            r"percentage: \[0.5, 0.9\] are several, .*; write an aggregate for each",
+        ),
         (lambda: percentile("a", True), "percentage: True is no number"),
         (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none"),
         (lambda: sum_("a").alias(""), "name: '' is no name"),
+        (lambda: sum_("a").where(True), "condition: True is none; pass SQL as text, or a Column"),  # type: ignore[arg-type]
         (lambda: sum_("a").where("b").where("c"), "condition: there is one already"),
         (
             lambda: user_aggregate("a", replace(TOTAL, skip_nulls=False)).where("b"),

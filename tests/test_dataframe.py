@@ -306,6 +306,13 @@ def test_what_does_not_fit_is_refused(
         ({"by": "kee"}, "by: there is no column 'kee'; use one of ["),
         ({"event_time": "m"}, "event_time: there is no column 'm'"),
         ({"of": [sum_("n")]}, "of: sum_n: there is no column 'n'"),
+        ({"of": [count().where("ms")]}, "of: count: where: 'ms' is of type bigint, no condition"),
+        (
+            {"of": [sum_("ms").where("n > 0")]},
+            "of: sum_ms: where: 'n > 0' is no expression over ['at', 'key', 'ms', 'name']: [UNRES",
+        ),
+        ({"of": [sum_("ms +").alias("x")]}, "of: x: 'ms +' is no expression over ["),
+        ({"by": ["key", "Key"]}, "by: 'Key' comes twice; name each column of the key once"),
         ({"of": ["count"]}, "of: 'count' is no aggregate of windows_pipeline"),
         ({"of": count()}, "of: this is one aggregate; put it in a list"),
         ({"arrival": "at"}, "arrival: 'at' is none; pass Arrival('at')"),
@@ -330,6 +337,9 @@ def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
         aggregate(TEN_MS, by="key", event_time="ms", of=[wrong])(worked_example)
     with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
         aggregate(TEN_MS, by=wrong, event_time="ms", of=[])(worked_example)
+    text_is_true = sum_("ms").where(F.col("name"))
+    with pytest.raises(ValueError, match="of: sum_ms: where: Column<'name'> is of type string"):
+        aggregate(TEN_MS, by="key", event_time="ms", of=[text_is_true])(worked_example)
     with pytest.raises(ValueError, match=r"event_time: .* is no name of a column"):
         aggregate(TEN_MS, by="key", event_time=wrong, of=[])(worked_example)
     text: Any = "10 ms"
@@ -360,9 +370,17 @@ def test_an_order_of_arrival_that_is_not_known_is_refused(
         late(events).collect()
 
 
+def test_records_are_no_windows_to_close(worked_example: DataFrame) -> None:
+    """Rule E1: nor is what `aggregate` returns before it has records."""
+    for no_windows in (worked_example, aggregate(TEN_MS, by="key", event_time="ms", of=[])):
+        with pytest.raises(ValueError, match=r"^keyed_windows: .*; pass what events.transform\("):
+            until_window_closes(no_windows)  # type: ignore[arg-type]
+
+
 def test_a_record_without_event_time_is_refused(worked_example: DataFrame) -> None:
-    """Rule A6: the library says so; it does not drop it."""
-    events = worked_example.withColumn("ms", F.expr("nullif(ms, 7)"))
-    windows = aggregate(TEN_MS, by="key", event_time="ms", of=[count()])(events)
-    with pytest.raises(Exception, match="1 records have no event time"):
+    """Rule A6: the library says so, by the user's own name; it does not drop it."""
+    events = worked_example.withColumn("seen", F.expr("timestamp_millis(nullif(ms, 7))"))
+    windows = aggregate(TEN_MS, by="key", event_time="seen", of=[count()])(events)
+    told = r"event_time: 'seen' is null in a record.*events\.where\('seen IS NOT NULL'\)"
+    with pytest.raises(SparkRuntimeException, match=told):
         windows.collect()

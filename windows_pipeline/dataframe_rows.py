@@ -49,7 +49,8 @@ def row_windows(
 
     Raises:
         ValueError: A window that the columns do not serve, a name that is there already, or a
-            streaming DataFrame (rule F3). When Spark runs it: a time is null or out of range.
+            streaming DataFrame (rule F3). When Spark runs it: a time is out of range.
+        SparkRuntimeException: When Spark runs it: a time is null (rule A6).
         ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
     """
     wanted = _wanted(windows, of)

@@ -62,8 +62,10 @@ class Aggregation:
             condition: SQL over the records' columns, such as 'amount > 0', or a Column.
 
         Raises:
-            ValueError: There is a condition already, or a user's aggregate takes nulls.
+            ValueError: No condition, there is one already, or a user's aggregate takes nulls.
         """
+        if not _is_expression(condition):
+            raise ValueError(f"condition: {condition!r} is none; pass SQL as text, or a Column")
         if self.condition is not None:
             raise ValueError("condition: there is one already; join them with AND in one")
         if isinstance(self.function, UserAggregate) and not self.function.skip_nulls:
@@ -191,9 +193,14 @@ def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregatio
 def _of(
     function: Function | UserAggregate, column: ColumnOrName, percentage: float | None = None
 ) -> Aggregation:
-    # A Column says so by having an alias; Spark itself is not needed here.
-    if isinstance(column, Aggregation) or not (isinstance(column, str) or hasattr(column, "alias")):
+    if not _is_expression(column):
         raise ValueError(f"column: {column!r} is none; pass a column's name or a Column")
     named = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
     name = f"{function_name(function)}_{column}" if named else None
     return Aggregation(function, column, percentage, name)
+
+
+def _is_expression(value: object) -> bool:
+    # A Column says so by having an alias; Spark itself is not needed here.
+    is_column = hasattr(value, "alias") and not isinstance(value, Aggregation)
+    return isinstance(value, str) or is_column

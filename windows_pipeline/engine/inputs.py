@@ -16,6 +16,8 @@ from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import require_positive
 
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
+_NULLABLE_TIME_MS = "nullable_time_ms"
+"""For what is broadcast: an error would come out of there as one of Java's threads."""
 _NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
 _NO_OFFSETS = (*_NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
@@ -98,10 +100,38 @@ class Input:
                     f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
                     "and the like from there"
                 )
-            if isinstance(one.column, str) and one.column.isidentifier():
-                self._require_column(f"of: {one.result_name}", one.column)
+            self._require_aggregation(one)
         if self.arrival is not None:
             self._require_arrival(self.arrival)
+
+    def _require_aggregation(self, one: Aggregation) -> None:
+        argument = f"of: {one.result_name}"
+        if isinstance(one.column, str) and one.column.isidentifier():
+            self._require_column(argument, one.column)
+        elif one.column is not None:
+            self._require_expression(argument, one.column)
+        if one.condition is not None:
+            where = f"{argument}: where"
+            kind = self._require_expression(where, one.condition)
+            if not isinstance(kind, T.BooleanType):
+                raise ValueError(
+                    f"{where}: {one.condition!r} is of type {kind.simpleString()}, no condition; "
+                    "compare it with something, as in where('n > 0')"
+                )
+
+    def _require_expression(self, argument: str, expression: Column | str) -> T.DataType:
+        """The type of an expression.
+
+        Raises:
+            ValueError: Spark cannot make a column of it.
+        """
+        try:
+            return self.events.select(_column(expression)).schema[0].dataType
+        except AnalysisException as error:
+            reason = str(error).split("\n", 1)[0]
+            raise ValueError(
+                f"{argument}: {expression!r} is no expression over {self.events.columns}: {reason}"
+            ) from None
 
     def _require_arrival(self, arrival: Arrival) -> None:
         if not isinstance(arrival, Arrival):
@@ -172,8 +202,9 @@ class Input:
             extra: Columns to keep.
 
         Returns:
-            `target` (0), `key_0` and so on, `event_time_ms`, the values, `source` (int),
-            `source_partition` and `offset` (null without `arrival`), and the extra columns.
+            `target` (0), `key_0` and so on, `event_time_ms` (an error where there is none) and
+            `nullable_time_ms`, the values, `source` (int), `source_partition` and `offset` (null
+            without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
         partition = offset = F.lit(None).cast("bigint")
@@ -184,7 +215,8 @@ class Input:
         return self.events.select(
             F.lit(0).alias("target"),
             *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
-            self._time_ms().alias("event_time_ms"),
+            self._known_time_ms().alias("event_time_ms"),
+            self._time_ms().alias(_NULLABLE_TIME_MS),
             *(_value(one).alias(name) for one, name in zip(self.of, self._values, strict=True)),
             F.lit(self.source).alias("source"),
             partition.cast("string").alias("source_partition"),
@@ -198,6 +230,16 @@ class Input:
         time = F.col(self.event_time)
         is_timestamp = isinstance(self.time_type, T.TimestampType)
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")
+
+    def _known_time_ms(self) -> Column:
+        """The event time, an error where it is null (rule A6)."""
+        if self.event_time is None:
+            return self._time_ms()
+        missing = (
+            f"event_time: {self.event_time!r} is null in a record, which so has no place in time; "
+            f"leave such records out, as with events.where('{self.event_time} IS NOT NULL')"
+        )
+        return F.coalesce(self._time_ms(), F.raise_error(F.lit(missing)).cast("bigint"))
 
     def instant(self, name: str, plus_ms: int = 0) -> Column:
         """A column of milliseconds, and some more, as the event time's type."""
@@ -241,7 +283,7 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
         records = records.withColumn("close_time_ms", _stream_time_ms() - F.lit(delay_ms))
     else:
         partition = []
-    stream_times = records.groupBy(*partition).agg(F.max("event_time_ms").alias("max_ms"))
+    stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("max_ms"))
     idle_after_ms = None if arrival is None else arrival.idle_after_ms
     slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
     closed = slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
@@ -267,7 +309,7 @@ def with_stream_times(
     timed = records.withColumn("stream_time_ms", _stream_time_ms())
     if arrival.source_partition is None or input_ends:
         return timed
-    ends = records.groupBy("source", "source_partition").agg(F.max("event_time_ms").alias("ms"))
+    ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("ms"))
     every = F.collect_list(F.struct("ms", "source", "source_partition"))
     if arrival.idle_after_ms is not None:
         idle_after_ms, all_ends = F.lit(arrival.idle_after_ms), every
