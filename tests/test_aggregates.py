@@ -233,12 +233,21 @@ def test_text_is_read(text: str, aggregate: Aggregate) -> None:
     assert parse_aggregate("x", str(aggregate)) == aggregate
 
 
+def test_a_query_may_have_a_list() -> None:
+    """Not so a pipeline's tables."""
+    listed = parse_aggregate("x", "collect_list(a)", takes_lists=True)
+    assert listed == Aggregate("x", Function.COLLECT_LIST, "a")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a", "is no aggregate; write one as 'avg.column.', with one of count, count_distinct"),
         ("mean(a)", "unknown aggregate 'mean'; use one of count, count_distinct, sum, min"),
-        ("collect_list(a)", "unknown aggregate 'collect_list'"),
+        (
+            "collect_list(a)",
+            "'collect_list.a.' is a list, which no rule could compare; take one of",
+        ),
         ("count(*)", "record_count is there without asking"),
         ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),
