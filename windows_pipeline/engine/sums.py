@@ -35,7 +35,8 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
+        by = divisors(aggregate, count)
+        return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_sum(aggregate, high, low, count, records)
 
@@ -71,16 +72,15 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
+        by = divisors(aggregate, count)
+        return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_mean(high, low, count)
 
 
-def double_result(aggregate: Aggregate, sums: np.ndarray, count: np.ndarray) -> pa.Array:
-    """Sums of `count` doubles, or the means of these, as `aggregate` asks."""
-    if aggregate.function is Function.AVG:
-        sums = sums / np.maximum(count, 1)
-    return pa.array(sums, mask=count == 0)
+def divisors(aggregate: Aggregate, count: np.ndarray) -> np.ndarray:
+    """What sums of `count` doubles are divided by: for means the count, for sums 1."""
+    return np.maximum(count, 1) if aggregate.function is Function.AVG else np.ones_like(count)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
