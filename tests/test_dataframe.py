@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -161,6 +161,17 @@ def test_late_records_say_what_they_met(spark: SparkSession) -> None:
     }
 
 
+@pytest.fixture
+def in_berlin(spark: SparkSession) -> Iterator[None]:
+    """A session of another zone, whose clocks change on the day of the records."""
+    setting = "spark.sql.session.timeZone"
+    zone = str(spark.conf.get(setting))
+    spark.conf.set(setting, "Europe/Berlin")
+    yield
+    spark.conf.set(setting, zone)
+
+
+@pytest.mark.usefixtures("in_berlin")
 def test_every_type_of_column(spark: SparkSession) -> None:
     """Rules A6, G1, G2: timestamps with zones, decimals, dates, composite keys, nulls, NaN."""
     noon = datetime(2026, 3, 29, 12, tzinfo=UTC)
@@ -168,8 +179,8 @@ def test_every_type_of_column(spark: SparkSession) -> None:
     rows = [
         ("u", None, float("nan"), noon, Decimal("0.10"), noon.date(), True, -0.0),
         ("u", None, float("nan"), zoned + timedelta(minutes=5), Decimal("0.20"), None, None, None),
-        ("u", 1, 0.0, noon, Decimal("99999999.99"), noon.date(), False, 1.5),
-        ("u", 1, -0.0, noon + timedelta(minutes=20), None, None, None, float("inf")),
+        (None, 1, 0.0, noon, Decimal("99999999.99"), noon.date(), False, 1.5),
+        (None, 1, -0.0, noon + timedelta(minutes=20), None, None, None, float("inf")),
     ]
     events = spark.createDataFrame(
         rows,
@@ -182,7 +193,7 @@ def test_every_type_of_column(spark: SparkSession) -> None:
         min_("day"),
         count_distinct("flag"),
         max_("v"),
-        count("price").where("price > 0.15").alias("dear"),
+        count("at").where("price > 0.15").alias("dear"),
         sum_(F.col("price") * 2).alias("double_price"),
         first("at"),
         median("v"),
@@ -208,6 +219,7 @@ def test_every_type_of_column(spark: SparkSession) -> None:
         ],
         key=repr,
     )
+    assert {part: row.user for (part, _), row in rows_by_end.items()} == {None: "u", 1: None}
     both = rows_by_end[None, noon_ms + 5 * minutes]
     assert (both.record_count, both.sum_price, both.avg_price) == (
         2,
@@ -222,6 +234,7 @@ def test_every_type_of_column(spark: SparkSession) -> None:
     )
     assert both.double_price == Decimal("0.60")
     last_one = rows_by_end[1, noon_ms + 20 * minutes]
+    assert last_one.dear == 0  # where the condition is null
     assert (last_one.sum_price, last_one.max_v, last_one.median_v) == (
         None,
         float("inf"),
@@ -327,6 +340,16 @@ def test_what_is_no_argument_is_named(
     asked = {"by": "key", "event_time": "ms", "of": [count()]} | changed
     with pytest.raises(ValueError, match=re.escape(named)):
         aggregate(TEN_MS, **asked)(worked_example)
+
+
+@pytest.mark.parametrize("kind", ["timestamp_ntz", "date", "double"])
+def test_times_without_an_instant_are_refused(worked_example: DataFrame, kind: str) -> None:
+    """What zone, or what part of a millisecond, is meant is the user's to say."""
+    seconds = worked_example.withColumn("t", F.expr("timestamp_seconds(ms)"))
+    events = seconds.withColumn("t", F.col("ms" if kind == "double" else "t").cast(kind))
+    told = f"event_time: 't' is of type {kind}; cast it to timestamp, or to bigint milliseconds"
+    with pytest.raises(ValueError, match=told):
+        aggregate(TEN_MS, by="key", event_time="t", of=[count()])(events)
 
 
 def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(

@@ -1,4 +1,4 @@
-"""What the README says is so."""
+"""What the README, and the library's page, say is so."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.settings import Settings
 
 README = Path(__file__).parent.parent / "README.md"
+LIBRARY = README.parent / "docs" / "library.md"
 
 
 def test_its_pipeline_is_valid(tmp_path: Path) -> None:
@@ -30,15 +31,23 @@ def test_its_pipeline_is_valid(tmp_path: Path) -> None:
     assert list(load_pipeline(file).windows) == ["hourly"]
 
 
-def test_its_worked_example_prints_what_it_says(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 2)], ids=["README", "library"])
+def test_its_examples_print_what_it_says(
+    page: Path, number: int, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """KIP-450's example: 7 windows (rule B4)."""
-    code, printed = re.findall(
-        r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL
-    )[0]
-    exec(code, {"spark": spark})  # noqa: S102  the README's own code
-    assert capsys.readouterr().out.strip() == printed.strip()
+    """KIP-450's 7 windows (rule B4); a user's aggregate (G1), silences (C1), cogrouped streams."""
+    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(examples) == number
+    for code, printed in examples:
+        exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
+        assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_the_librarys_page_names_tests_that_are_there() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", LIBRARY.read_text())
+    assert named
+    assert [name for name in named if f"def {name}(" not in tests] == []
 
 
 def test_it_names_every_check(settings: Settings) -> None:
