@@ -43,6 +43,7 @@ TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "big
     ("aggregation", "function", "name"),
     [
         (count(), Function.COUNT, "count"),
+        (count("*"), Function.COUNT, "count"),
         (count("amount"), Function.COUNT, "count_amount"),
         (count_distinct("amount"), Function.COUNT_DISTINCT, "count_distinct_amount"),
         (sum_("amount"), Function.SUM, "sum_amount"),
@@ -110,6 +111,9 @@ def test_an_expression_needs_an_alias() -> None:
         (lambda: percentile("a", True), "percentage: True is no number"),
         (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none"),
         (lambda: sum_("a").alias(""), "name: '' is no name"),
+        (lambda: sum_("a").alias("a`b"), "name: 'a`b' is no name; pass some text without backtick"),
+        (lambda: user_aggregate("a", len), "aggregate: <built-in function len> is none; pass User"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, result_type=None), "result_type: None is no column type"),  # type: ignore[arg-type]
         (lambda: sum_("a").where(True), "condition: True is none; pass SQL as text, or a Column"),  # type: ignore[arg-type]
         (lambda: sum_("a").where("b").where("c"), "condition: there is one already"),
         (

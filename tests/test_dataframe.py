@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis.strategies import SearchStrategy
-from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -292,118 +290,3 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
         20: (1, 0, 1, 1, False),  # the orders have come to 21 only
         40: (1, 1, None, 0, False),
     }
-
-
-@pytest.mark.parametrize(
-    ("by", "event_time", "of", "named"),
-    [
-        ("key", "name", [count()], "'name' is of type string"),
-        ("tags", "ms", [count()], "'tags' is of type array<string>"),
-        ("key", "ms", [sum_("name")], "sum(name): column 'name' is of type string"),
-        ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
-        ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    worked_example: DataFrame, by: str, event_time: str, of: list[object], named: str
-) -> None:
-    events = worked_example.withColumn("tags", F.array("name"))
-    with pytest.raises(ValueError, match=r"cast|alias|takes") as refused:
-        aggregate(TEN_MS, by=by, event_time=event_time, of=of)(events)  # type: ignore[arg-type]
-    assert named in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"by": "kee"}, "by: there is no column 'kee'; use one of ["),
-        ({"event_time": "m"}, "event_time: there is no column 'm'"),
-        ({"of": [sum_("n")]}, "of: sum_n: there is no column 'n'"),
-        ({"of": [count().where("ms")]}, "of: count: where: 'ms' is of type bigint, no condition"),
-        (
-            {"of": [sum_("ms").where("n > 0")]},
-            "of: sum_ms: where: 'n > 0' is no expression over ['at', 'key', 'ms', 'name']: [UNRES",
-        ),
-        ({"of": [sum_("ms +").alias("x")]}, "of: x: 'ms +' is no expression over ["),
-        ({"by": ["key", "Key"]}, "by: 'Key' comes twice; name each column of the key once"),
-        ({"of": ["count"]}, "of: 'count' is no aggregate of windows_pipeline"),
-        ({"of": count()}, "of: this is one aggregate; put it in a list"),
-        ({"arrival": "at"}, "arrival: 'at' is none; pass Arrival('at')"),
-        ({"arrival": Arrival("name")}, "arrival: offset 'name' is of type string"),
-        ({"arrival": Arrival("n")}, "arrival: offset: there is no column 'n'"),
-        ({"arrival": Arrival("ms", "p")}, "arrival: source_partition: there is no column 'p'"),
-    ],
-)
-def test_what_is_no_argument_is_named(
-    worked_example: DataFrame, changed: dict[str, Any], named: str
-) -> None:
-    asked = {"by": "key", "event_time": "ms", "of": [count()]} | changed
-    with pytest.raises(ValueError, match=re.escape(named)):
-        aggregate(TEN_MS, **asked)(worked_example)
-
-
-@pytest.mark.parametrize("kind", ["timestamp_ntz", "date", "double"])
-def test_times_without_an_instant_are_refused(worked_example: DataFrame, kind: str) -> None:
-    """What zone, or what part of a millisecond, is meant is the user's to say."""
-    seconds = worked_example.withColumn("t", F.expr("timestamp_seconds(ms)"))
-    events = seconds.withColumn("t", F.col("ms" if kind == "double" else "t").cast(kind))
-    told = f"event_time: 't' is of type {kind}; cast it to timestamp, or to bigint milliseconds"
-    with pytest.raises(ValueError, match=told):
-        aggregate(TEN_MS, by="key", event_time="t", of=[count()])(events)
-
-
-def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
-    worked_example: DataFrame,
-) -> None:
-    wrong: Any = F.sum("ms")
-    with pytest.raises(ValueError, match="is no aggregate of windows_pipeline"):
-        aggregate(TEN_MS, by="key", event_time="ms", of=[wrong])(worked_example)
-    with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
-        aggregate(TEN_MS, by=wrong, event_time="ms", of=[])(worked_example)
-    text_is_true = sum_("ms").where(F.col("name"))
-    with pytest.raises(ValueError, match="of: sum_ms: where: Column<'name'> is of type string"):
-        aggregate(TEN_MS, by="key", event_time="ms", of=[text_is_true])(worked_example)
-    with pytest.raises(ValueError, match=r"event_time: .* is no name of a column"):
-        aggregate(TEN_MS, by="key", event_time=wrong, of=[])(worked_example)
-    text: Any = "10 ms"
-    with pytest.raises(ValueError, match="windows: '10 ms' are none; take SlidingWindows"):
-        aggregate(text, by="key", event_time="ms", of=[])(worked_example)
-
-
-@pytest.mark.parametrize(
-    ("offsets", "said"),
-    [
-        ([1, 2, 2, 3], "in source partition q offset 2 comes twice"),
-        ([1, None, 2, 3], "in source partition q a record has no offset"),
-    ],
-)
-def test_an_order_of_arrival_that_is_not_known_is_refused(
-    spark: SparkSession, offsets: list[int | None], said: str
-) -> None:
-    """Rule A1: of one source partition; another one has its own offsets."""
-    rows = [("a", ms, offset, "q") for ms, offset in enumerate(offsets)]
-    rows += [("a", ms, ms, "p") for ms in (1, 2)]
-    events = spark.createDataFrame(rows, "key string, ms bigint, at bigint, source string")
-    arrival = Arrival("at", "source")
-    windows = aggregate(TEN_MS, by="key", event_time="ms", of=[], arrival=arrival)
-    with pytest.raises(SparkRuntimeException, match=said):
-        windows(events).collect()
-    late = late_records(TEN_MS, by="key", event_time="ms", arrival=arrival)
-    with pytest.raises(SparkRuntimeException, match=said):
-        late(events).collect()
-
-
-def test_records_are_no_windows_to_close(worked_example: DataFrame) -> None:
-    """Rule E1: nor is what `aggregate` returns before it has records."""
-    for no_windows in (worked_example, aggregate(TEN_MS, by="key", event_time="ms", of=[])):
-        with pytest.raises(ValueError, match=r"^keyed_windows: .*; pass what events.transform\("):
-            until_window_closes(no_windows)  # type: ignore[arg-type]
-
-
-def test_a_record_without_event_time_is_refused(worked_example: DataFrame) -> None:
-    """Rule A6: the library says so, by the user's own name; it does not drop it."""
-    events = worked_example.withColumn("seen", F.expr("timestamp_millis(nullif(ms, 7))"))
-    windows = aggregate(TEN_MS, by="key", event_time="seen", of=[count()])(events)
-    told = r"event_time: 'seen' is null in a record.*events\.where\('seen IS NOT NULL'\)"
-    with pytest.raises(SparkRuntimeException, match=told):
-        windows.collect()

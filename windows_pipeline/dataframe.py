@@ -13,11 +13,19 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
-from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
+from windows_pipeline.engine.input_checks import names_of, require_bounded, require_column
+from windows_pipeline.engine.inputs import (
+    ARRIVAL_COLUMNS,
+    Arrival,
+    Input,
+    require_arrival,
+    with_close_times,
+)
 from windows_pipeline.engine.panes import in_panes, merges
 from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
 from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows.arguments import require_flag
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -113,14 +121,10 @@ def cogroup(
     Raises:
         ValueError: See `aggregate`; or streams that don't fit together.
     """
-    if not isinstance(windows, WindowSpec):
-        raise ValueError(
-            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
-        )
-    inputs = [
-        Input(each.events, names_of(each.by), each.event_time, each.of, each.arrival, source)
-        for source, each in enumerate(streams)
-    ]
+    require_windows(windows)
+    require_flag("pre_aggregate", pre_aggregate)
+    _require_streams(streams)
+    inputs = [input_of(each, source) for source, each in enumerate(streams)]
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
@@ -168,7 +172,9 @@ def late_records(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        own = Input(events, names_of(by), event_time, (), arrival)
+        require_windows(windows)
+        require_arrival(arrival)
+        own = input_of(Stream(events, by, event_time, (), arrival))
         added = ("reason", "stream_time", "close_time", "late_by_ms")
         require_once("events", events.columns, "rename or drop one")
         require_apart("events", events.columns, added)
@@ -189,11 +195,29 @@ def late_records(
     return transform
 
 
-def names_of(by: str | Sequence[str]) -> list[str]:
-    """The key's columns as a list."""
-    if isinstance(by, Column):
-        raise ValueError(f"by: {by!r} is no name of a column; pass its name as text")
-    return [by] if isinstance(by, str) else list(by)
+def require_windows(windows: WindowSpec) -> None:
+    """Refuses what are no windows.
+
+    Raises:
+        ValueError: Names it.
+    """
+    if not isinstance(windows, WindowSpec):
+        raise ValueError(
+            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
+        )
+
+
+def input_of(stream: Stream, source: int = 0) -> Input:
+    """A stream's records, for windows by time.
+
+    Raises:
+        ValueError: See `aggregate`.
+    """
+    if not isinstance(stream.event_time, str):
+        require_bounded(stream.events)
+        require_column(stream.events, "event_time", stream.event_time)
+    by = names_of(stream.by)
+    return Input(stream.events, by, stream.event_time, stream.of, stream.arrival, source)
 
 
 def evaluate_sliced(
@@ -237,10 +261,19 @@ def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
     return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
 
 
+def _require_streams(streams: Sequence[Stream]) -> None:
+    """Refuses what is no list of streams."""
+    if not isinstance(streams, (list, tuple)) or not streams:
+        raise ValueError(f"streams: {streams!r} is no list of streams; pass [Stream(...), ...]")
+    for number, each in enumerate(streams):
+        if not isinstance(each, Stream):
+            raise ValueError(
+                f"streams[{number}]: {each!r} is none; pass Stream(events, by, event_time, of)"
+            )
+
+
 def _require_alike(inputs: Sequence[Input]) -> None:
     """Refuses streams whose keys or times differ, or of which only some say how they came."""
-    if not inputs:
-        raise ValueError("streams: there is none; pass at least one")
     first = inputs[0]
     for number, other in enumerate(inputs):
         name = f"streams[{number}]"

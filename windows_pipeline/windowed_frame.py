@@ -12,17 +12,16 @@ from difflib import get_close_matches
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe import Stream, cogroup
 from windows_pipeline.engine.count_evaluation import evaluate_counts
-from windows_pipeline.engine.inputs import Arrival, Input, require_bounded
+from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
+from windows_pipeline.engine.inputs import Arrival, Input
 from windows_pipeline.result_names import require_once
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
 _NAMED = re.compile(r"\s*(?P<item>.*?\S)(\s+as\s+(?P<name>\w+))?\s*", re.IGNORECASE)
-_UNSORTED = (T.ArrayType, T.MapType, T.VariantType)
 
 
 def group_windows(events: DataFrame, window: GroupWindow) -> WindowedFrame:
@@ -183,7 +182,7 @@ class WindowGroups:
         arrival = Arrival(self.of.column)
         own = Input(self.of.events, self.keys, None, aggregates, arrival)
         kind = self.of.events.select(self.of.column).schema[0].dataType
-        if isinstance(kind, _UNSORTED):
+        if isinstance(kind, NO_KEYS):
             raise ValueError(
                 f"on: {self.of.column!r} is of type {kind.simpleString()}, which has no order; "
                 "name a column of numbers, text, times or a struct of these"

@@ -49,10 +49,10 @@ class Aggregation:
         """The same under another name.
 
         Raises:
-            ValueError: No name.
+            ValueError: No name, or one with a backtick, which Spark quotes names with.
         """
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"name: {name!r} is no name; pass some text")
+        if not isinstance(name, str) or not name or "`" in name:
+            raise ValueError(f"name: {name!r} is no name; pass some text without backticks")
         return replace(self, name=name)
 
     def where(self, condition: ColumnOrName) -> Self:
@@ -101,8 +101,11 @@ class Aggregation:
 
 
 def count(column: ColumnOrName | None = None) -> Aggregation:
-    """How many records there are, or how many values of a column that are not null: bigint."""
-    if column is None:
+    """How many records there are, or how many values of a column that are not null: bigint.
+
+    `count("*")` is `count()`.
+    """
+    if column is None or (isinstance(column, str) and column == "*"):
         return Aggregation(Function.COUNT, name="count")
     return _of(Function.COUNT, column)
 
@@ -186,7 +189,13 @@ def median(column: ColumnOrName) -> Aggregation:
 
 
 def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregation:
-    """A user's own aggregate, of any type that has an order."""
+    """A user's own aggregate, of any type that has an order.
+
+    Raises:
+        ValueError: No column, or no aggregate.
+    """
+    if not isinstance(aggregate, UserAggregate):
+        raise ValueError(f"aggregate: {aggregate!r} is none; pass UserAggregate(create, ...)")
     return _of(aggregate, column)
 
 

@@ -6,20 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
 from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.engine.input_checks import (
+    NO_KEYS,
+    require_aggregates,
+    require_bounded,
+    require_column,
+    require_computable,
+    require_orderable,
+)
 from windows_pipeline.windows.arguments import require_positive
 
-_SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 _NULLABLE_TIME_MS = "nullable_time_ms"
 """For what is broadcast: an error would come out of there as one of Java's threads."""
-_NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
-_NO_OFFSETS = (*_NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
+_NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,17 @@ class Arrival:
         return ms
 
 
+def require_arrival(arrival: Arrival | None) -> None:
+    """Refuses what does not say how records came.
+
+    Raises:
+        ValueError: Names it.
+    """
+    if not isinstance(arrival, Arrival):
+        column = arrival if isinstance(arrival, str) else "offset"
+        raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({column!r})")
+
+
 @dataclass(frozen=True)
 class Input:
     """One input: its records, and what is asked of them.
@@ -78,7 +94,7 @@ class Input:
         require_bounded(self.events)
         self._require_arguments()
         for name, key_type in zip(self.by, self.key_types, strict=True):
-            _require_orderable(name, key_type)
+            require_orderable(name, key_type)
         kind = self.time_type
         if not isinstance(kind, (T.TimestampType, T.LongType, T.IntegerType)):
             raise ValueError(
@@ -89,77 +105,26 @@ class Input:
     def _require_arguments(self) -> None:
         """Refuses what is no column, no aggregate or no arrival."""
         for name in self.by:
-            self._require_column("by", name)
+            require_column(self.events, "by", name)
         if self.event_time is not None:
-            self._require_column("event_time", self.event_time)
-        if isinstance(self.of, Aggregation):
-            raise ValueError("of: this is one aggregate; put it in a list")
+            require_column(self.events, "event_time", self.event_time)
+        require_aggregates(self.of)
         for one in self.of:
-            if not isinstance(one, Aggregation):
-                raise ValueError(
-                    f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
-                    "and the like from there"
-                )
-            self._require_aggregation(one)
+            require_computable(self.events, one)
         if self.arrival is not None:
             self._require_arrival(self.arrival)
 
-    def _require_aggregation(self, one: Aggregation) -> None:
-        argument = f"of: {one.result_name}"
-        if isinstance(one.column, str) and one.column.isidentifier():
-            self._require_column(argument, one.column)
-        elif one.column is not None:
-            self._require_expression(argument, one.column)
-        if one.condition is not None:
-            where = f"{argument}: where"
-            kind = self._require_expression(where, one.condition)
-            if not isinstance(kind, T.BooleanType):
-                raise ValueError(
-                    f"{where}: {one.condition!r} is of type {kind.simpleString()}, no condition; "
-                    "compare it with something, as in where('n > 0')"
-                )
-
-    def _require_expression(self, argument: str, expression: Column | str) -> T.DataType:
-        """The type of an expression.
-
-        Raises:
-            ValueError: Spark cannot make a column of it.
-        """
-        try:
-            return self.events.select(_column(expression)).schema[0].dataType
-        except AnalysisException as error:
-            reason = str(error).split("\n", 1)[0]
-            raise ValueError(
-                f"{argument}: {expression!r} is no expression over {self.events.columns}: {reason}"
-            ) from None
-
     def _require_arrival(self, arrival: Arrival) -> None:
-        if not isinstance(arrival, Arrival):
-            raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({arrival!r})")
+        require_arrival(arrival)
         if arrival.source_partition is not None:
-            self._require_column("arrival: source_partition", arrival.source_partition)
-        kind = self._require_column("arrival: offset", arrival.offset)
+            require_column(self.events, "arrival: source_partition", arrival.source_partition)
+        kind = require_column(self.events, "arrival: offset", arrival.offset)
         # Where there are no times any order will do; group windows judge it themselves.
         if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
             raise ValueError(
                 f"arrival: offset {arrival.offset!r} is of type {kind.simpleString()}, whose "
                 "order is not that of numbers or times; cast it, as to bigint"
             )
-
-    def _require_column(self, argument: str, name: str) -> T.DataType:
-        """The type of a column.
-
-        Raises:
-            ValueError: There is none of this name.
-        """
-        if not isinstance(name, str):
-            raise ValueError(f"{argument}: {name!r} is no name of a column; pass its name as text")
-        try:
-            return self.events.select(name).schema[0].dataType
-        except AnalysisException:
-            raise ValueError(
-                f"{argument}: there is no column {name!r}; use one of {self.events.columns}"
-            ) from None
 
     @property
     def idle_after(self) -> Duration | None:
@@ -247,20 +212,6 @@ class Input:
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
         return milliseconds.cast(self.time_type)
-
-
-def require_bounded(events: DataFrame) -> None:
-    """Refuses a streaming DataFrame, which never ends (rule F3).
-
-    Raises:
-        ValueError: It is one; says what to do instead.
-    """
-    if events.isStreaming:
-        raise ValueError(
-            "events: this is a stream, and windows are computed of records that are all there; "
-            "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
-            "DataFrame of that table, compute the windows"
-        )
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
@@ -365,14 +316,3 @@ def _normal(key: Column, kind: T.DataType) -> Column:
     if not isinstance(kind, (T.DoubleType, T.FloatType)):
         return key
     return F.when(F.isnan(key), F.lit(float("nan")).cast(kind)).otherwise(key + F.lit(0).cast(kind))
-
-
-def _require_orderable(name: str, kind: T.DataType) -> None:
-    if isinstance(kind, T.StructType):
-        for part in kind:
-            _require_orderable(f"{name}.{part.name}", part.dataType)
-    elif isinstance(kind, _NO_KEYS):
-        raise ValueError(
-            f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "
-            "cast it, as with to_json"
-        )

@@ -40,7 +40,13 @@ def require_positive_count(name: str, count: object) -> None:
 
 def require_instant_or_none(name: str, ms: object) -> None:
     """Refuses what is neither None nor a whole number of milliseconds that can be a time."""
-    if ms is not None and abs(_whole(name, ms)) > MAX_INSTANT_MS:
+    if ms is not None:
+        require_instant(name, ms)
+
+
+def require_instant(name: str, ms: object) -> None:
+    """Refuses what is no whole number of milliseconds that can be a time."""
+    if abs(_whole(name, ms)) > MAX_INSTANT_MS:
         raise ValueError(f"{name}: {ms!r} ms is out of range; at most {MAX_INSTANT_MS} ms")
 
 
