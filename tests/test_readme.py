@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from golden_cases import KINDS, Case, read_cases
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.quality.invariants import (
@@ -41,6 +42,31 @@ def test_its_examples_print_what_it_says(
     for code, printed in examples:
         exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
         assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_its_scores_are_of_all_golden_cases() -> None:
+    """That they pass is for test_conformance to say: here, that none is left out."""
+
+    def cases(engine: str, *names: str) -> list[Case]:
+        return [case for name in names for case in read_cases(engine, name).values()]
+
+    contract = cases("contract", *KINDS)
+    kafka = {case["id"] for case in cases("kafka", *KINDS)}
+    agreeing = {case["id"] for case in contract if case["agrees_with"] is not None}
+    numbers = {
+        "contract": len(contract),
+        "Kafka Streams": len(kafka & agreeing),
+        "Flink, batch": len(cases("flink", "group_time")),
+        "Flink, count windows": len(cases("flink", "group_count")),
+        "Flink and DuckDB, row windows": len(
+            cases("flink", "over_rows", "following_rows", "grouped_rows")
+        ),
+        "Flink, firings": len(cases("flink", "firings")),
+    }
+    text = README.read_text()
+    for what, number in numbers.items():
+        assert f"| {what} | {number} of {number} |" in text
+    assert f"Of all {len(kafka)} Kafka cases" in text
 
 
 def test_the_librarys_page_names_tests_that_are_there() -> None:
