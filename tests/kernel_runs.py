@@ -66,7 +66,7 @@ STRUCT = Keys(
     {"flight": pa.struct([("carrier", pa.string()), ("number", pa.int32())])},
     {
         None: (None,),
-        "a": ({"carrier": None, "number": 1},),
+        "a": ({"carrier": None, "number": None},),
         "b": ({"carrier": "UA", "number": None},),
     },
 )

@@ -83,7 +83,12 @@ def _average(values: Sequence[Any]) -> Any:
     if isinstance(values[0], Decimal):
         exact = sum(map(Fraction, values), Fraction(0)) / len(values)
         return _decimal(exact, min(LARGEST_DECIMAL_SCALE, _scale(values) + 4))
-    return _sum(values) / len(values)
+    total = _sum(values)
+    if all(map(math.isfinite, values)) and math.isinf(total):
+        # The sum is beyond the largest double, its mean is not: a power of two less, and again.
+        smaller = _double(sum(map(Fraction, values), Fraction(0)) / 2**64)
+        return smaller / len(values) * 2.0**64
+    return total / len(values)
 
 
 def _variance(values: Sequence[Any], fewer: int) -> float | None:

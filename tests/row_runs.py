@@ -43,7 +43,7 @@ def window_of_definition(definition: RowDefinition) -> RowWindow:
 
 
 def _frames() -> st.SearchStrategy[RowsAround]:
-    # Every argument is given: what is left out, Hypothesis may draw by its type.
+    # All fields: builds would draw one that is left out, and ranges have no order by arrival.
     frames = st.builds(RowsAround, st.booleans(), _BOUNDS, _BOUNDS, st.just(False))
     by_arrival = st.builds(RowsAround, st.just(False), _BOUNDS, _BOUNDS, st.just(True))
     return (frames | by_arrival).filter(

@@ -43,6 +43,7 @@ TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "big
     ("aggregation", "function", "name"),
     [
         (count(), Function.COUNT, "count"),
+        (count("*"), Function.COUNT, "count"),
         (count("amount"), Function.COUNT, "count_amount"),
         (count_distinct("amount"), Function.COUNT_DISTINCT, "count_distinct_amount"),
         (sum_("amount"), Function.SUM, "sum_amount"),
@@ -103,9 +104,17 @@ def test_an_expression_needs_an_alias() -> None:
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
         (lambda: percentile("a", float("nan")), "percentage: nan is not from 0 to 1"),
         (lambda: percentile("a", "0.5"), "percentage: '0.5' is no number"),  # type: ignore[arg-type]
+        (
+            lambda: percentile("a", [0.5, 0.9]),  # type: ignore[arg-type]
+            r"percentage: \[0.5, 0.9\] are several, .*; write an aggregate for each",
+        ),
         (lambda: percentile("a", True), "percentage: True is no number"),
         (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none"),
         (lambda: sum_("a").alias(""), "name: '' is no name"),
+        (lambda: sum_("a").alias("a`b"), "name: 'a`b' is no name; pass some text without backtick"),
+        (lambda: user_aggregate("a", len), "aggregate: <built-in function len> is none; pass User"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, result_type=None), "result_type: None is no column type"),  # type: ignore[arg-type]
+        (lambda: sum_("a").where(True), "condition: True is none; pass SQL as text, or a Column"),  # type: ignore[arg-type]
         (lambda: sum_("a").where("b").where("c"), "condition: there is one already"),
         (
             lambda: user_aggregate("a", replace(TOTAL, skip_nulls=False)).where("b"),
@@ -228,12 +237,21 @@ def test_text_is_read(text: str, aggregate: Aggregate) -> None:
     assert parse_aggregate("x", str(aggregate)) == aggregate
 
 
+def test_a_query_may_have_a_list() -> None:
+    """Not so a pipeline's tables."""
+    listed = parse_aggregate("x", "collect_list(a)", takes_lists=True)
+    assert listed == Aggregate("x", Function.COLLECT_LIST, "a")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a", "is no aggregate; write one as 'avg.column.', with one of count, count_distinct"),
         ("mean(a)", "unknown aggregate 'mean'; use one of count, count_distinct, sum, min"),
-        ("collect_list(a)", "unknown aggregate 'collect_list'"),
+        (
+            "collect_list(a)",
+            "'collect_list.a.' is a list, which no rule could compare; take one of",
+        ),
         ("count(*)", "record_count is there without asking"),
         ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),

@@ -140,7 +140,7 @@ BROKEN = [
     ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "write a unit"),
     ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "write a unit"),
     ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),
-    ("grace: 6 hours", "grace: 6 mins", "windows.hourly.grace", "6 mins", "use milliseconds"),
+    ("grace: 6 hours", "grace: 6 months", "windows.hourly.grace", "6 months", "use ms, s, min, h"),
     (
         "time_difference: 60 minutes",
         "time_difference: 0 minutes",

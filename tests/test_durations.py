@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,13 @@ from windows_pipeline.durations import duration_ms, duration_text
         ("0 seconds", 0),
         (" 7 SECONDS ", 7_000),
         ("10minutes", 600_000),
+        ("5 s", 5_000),
+        ("2min", 120_000),
+        ("1h 30min", 5_400_000),
+        ("1D", 86_400_000),
+        ("2 w", 1_209_600_000),
+        ("3 sec 4 msec", 3_004),
+        ("2 hrs 1 min", 7_260_000),
         (timedelta(minutes=10), 600_000),
         (timedelta(milliseconds=-1), -1),
     ],
@@ -48,7 +56,7 @@ def test_a_sign_goes_for_the_whole_duration() -> None:
         "1 hour and 30 minutes",
         "5 mss",
         "5 months",
-        "5 s",
+        "5 m",  # minutes, or months
         "--5 minutes",
         "٣ hours",
         "9999999999999 weeks",
@@ -60,6 +68,33 @@ def test_refuses_anything_else_with_the_argument_and_the_value(value: str | time
     with pytest.raises(ValueError, match=r"^grace: ") as refused:
         duration_ms(value, "grace")
     assert repr(value) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault", "cure"),
+    [
+        (10, "has no unit", "'10 ms' or '10 minutes'"),
+        (1.5, "has no unit", "'10 ms' or '10 minutes'"),
+        ("-10", "has no unit", "'10 ms' or '10 minutes'"),
+        ("1.5 seconds", "is not whole", "use a smaller unit, as in '1 second 500 ms'"),
+        ("1 hour 1,5 s", "is not whole", "use a smaller unit, as in '1 second 500 ms'"),
+        ("10 us", "a unit smaller than a millisecond, 'us'", "use whole milliseconds"),
+        ("10µs", "a unit smaller than a millisecond, 'µs'", "use whole milliseconds"),
+        ("10 nanoseconds", "a unit smaller than a millisecond", "use whole milliseconds"),
+        ("5 months", "an unknown unit 'months'", "use ms, s, min, h, d, w"),
+        ("9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
+        ("-9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
+        ("9" * 5_000 + " s", "is too long", "at most 9007199254740992 ms, 285,000 years"),
+        (None, "is no duration", "such as '10 minutes'"),
+        (True, "is no duration", "such as '10 minutes'"),
+    ],
+)
+def test_says_what_is_wrong_and_what_to_write(value: Any, fault: str, cure: str) -> None:
+    with pytest.raises(ValueError, match=r"^grace: ") as refused:
+        duration_ms(value, "grace")
+    assert str(refused.value).startswith(f"grace: {value!r} ")
+    assert fault in str(refused.value)
+    assert cure in str(refused.value)
 
 
 @given(st.integers(min_value=-(2**53), max_value=2**53))

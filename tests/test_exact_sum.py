@@ -38,8 +38,8 @@ class Accumulator:
         first, last = exact_sum.add(self._digits, value, sign)
         self._first, self._last = min(self._first, first), max(self._last, last)
 
-    def sum(self) -> float:
-        return exact_sum.rounded(self._digits, self._first, self._last, self._scratch)
+    def sum(self, by: int = 1) -> float:
+        return exact_sum.rounded(self._digits, self._first, self._last, self._scratch, by)
 
 
 def summed(values: Sequence[float]) -> float:
@@ -66,6 +66,25 @@ def test_a_sum_is_the_exact_one_rounded(values: list[float]) -> None:
     assert repr(summed(values)) == repr(rounded_once(values))
     with contextlib.suppress(OverflowError):  # fsum gives up where a step is too large
         assert summed(values) == math.fsum(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([LARGEST] * 2, LARGEST),
+        ([LARGEST] * 3, LARGEST),
+        ([-LARGEST] * 7, -LARGEST),
+        ([LARGEST, 2.0**1023, 0.0], (LARGEST / 4 + 2.0**1021) / 3 * 4),
+        ([1e308, 1e308, -1e308], 1e308 / 3),
+        ([LARGEST], LARGEST),
+    ],
+)
+def test_a_mean_is_finite_where_its_sum_is_too_large(values: list[float], mean: float) -> None:
+    """Rule G2: by the count before the powers of two that make it too large."""
+    accumulator = Accumulator()
+    for value in values:
+        accumulator.add(value)
+    assert accumulator.sum(by=len(values)) == mean
 
 
 @PROPERTY

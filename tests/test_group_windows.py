@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -335,7 +336,7 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "alias twice": (
         lambda events: group_windows(events, TUMBLE).group_by("w", "w"),
-        "'w' would be the name of two columns",
+        "group_by: 'w' comes twice; name it once",
     ),
     "missing key": (
         lambda events: group_windows(events, TUMBLE).group_by("w", "usr"),
@@ -351,7 +352,7 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
             .group_by("w", "user")
             .select("user", count().alias("user"))
         ),
-        "'user' would be the name of two columns",
+        "select: 'user' comes twice; rename one, as with count().alias(",
     ),
     "nothing selected": (
         lambda events: group_windows(events, COUNTED).group_by("w").select(),
@@ -386,3 +387,29 @@ def test_a_stream_is_refused(spark: SparkSession, window: GroupWindow) -> None:
     tumbling = TimeWindows.of_size_with_no_grace("1 minute")
     with pytest.raises(ValueError, match="events: this is a stream"):
         stream.transform(aggregate(tumbling, by=[], event_time="timestamp", of=[count()]))
+
+
+def test_a_streams_table_gives_what_its_records_at_once_give(
+    spark: SparkSession, events: DataFrame, tmp_path: Path
+) -> None:
+    """Rule F4: a query of windows by rows and one by time, over a stream's micro-batches."""
+    landed, table = str(tmp_path / "landed"), str(tmp_path / "table")
+    plain = events.drop("by_time")
+    plain.repartition(3, "at").write.parquet(landed)
+    stream = spark.readStream.schema(plain.schema).option("maxFilesPerTrigger", 1).parquet(landed)
+    writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(table, format="parquet")
+    query.awaitTermination()
+    batches = [progress["numInputRows"] for progress in query.recentProgress]
+    assert sum(rows > 0 for rows in batches) == 3
+
+    def answers(frame: DataFrame) -> list[str]:
+        asked = [group_windows(frame, window) for window in (COUNTED, TUMBLE)]
+        items = ("user", "w.start", count(), sum_("amount"))
+        return sorted(
+            repr(row)
+            for each in asked
+            for row in each.group_by("w", "user").select(*items).collect()
+        )
+
+    assert answers(spark.read.parquet(table)) == answers(plain)

@@ -57,7 +57,8 @@ def sums_of(case: Case) -> list[float]:
     present = [value or (0, (0, 0, 0)) for value in case.values]
     powers = np.array([power for power, _ in present], np.int64)
     limbs = np.array([limbs for _, limbs in present], np.int64).reshape(-1, 3).T.copy()
-    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS)
+    by = np.ones(len(case.inside), np.int64)
+    sums = running_sum_of_multiples(case.records.windows, powers, limbs, LIMB_BITS, by)
     return [float(total) for total in sums]
 
 

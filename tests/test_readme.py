@@ -1,4 +1,4 @@
-"""What the README says is so."""
+"""What the README, and the library's page, say is so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from golden_cases import KINDS, Case, read_cases
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.quality.invariants import (
@@ -21,6 +22,7 @@ from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.settings import Settings
 
 README = Path(__file__).parent.parent / "README.md"
+LIBRARY = README.parent / "docs" / "library.md"
 
 
 def test_its_pipeline_is_valid(tmp_path: Path) -> None:
@@ -30,15 +32,48 @@ def test_its_pipeline_is_valid(tmp_path: Path) -> None:
     assert list(load_pipeline(file).windows) == ["hourly"]
 
 
-def test_its_worked_example_prints_what_it_says(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 2)], ids=["README", "library"])
+def test_its_examples_print_what_it_says(
+    page: Path, number: int, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """KIP-450's example: 7 windows (rule B4)."""
-    code, printed = re.findall(
-        r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL
-    )[0]
-    exec(code, {"spark": spark})  # noqa: S102  the README's own code
-    assert capsys.readouterr().out.strip() == printed.strip()
+    """KIP-450's 7 windows (rule B4); a user's aggregate (G1), silences (C1), cogrouped streams."""
+    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(examples) == number
+    for code, printed in examples:
+        exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
+        assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_its_scores_are_of_all_golden_cases() -> None:
+    """That they pass is for test_conformance to say: here, that none is left out."""
+
+    def cases(engine: str, *names: str) -> list[Case]:
+        return [case for name in names for case in read_cases(engine, name).values()]
+
+    contract = cases("contract", *KINDS)
+    kafka = {case["id"] for case in cases("kafka", *KINDS)}
+    agreeing = {case["id"] for case in contract if case["agrees_with"] is not None}
+    numbers = {
+        "contract": len(contract),
+        "Kafka Streams": len(kafka & agreeing),
+        "Flink, batch": len(cases("flink", "group_time")),
+        "Flink, count windows": len(cases("flink", "group_count")),
+        "Flink and DuckDB, row windows": len(
+            cases("flink", "over_rows", "following_rows", "grouped_rows")
+        ),
+        "Flink, firings": len(cases("flink", "firings")),
+    }
+    text = README.read_text()
+    for what, number in numbers.items():
+        assert f"| {what} | {number} of {number} |" in text
+    assert f"Of all {len(kafka)} Kafka cases" in text
+
+
+def test_the_librarys_page_names_tests_that_are_there() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", LIBRARY.read_text())
+    assert named
+    assert [name for name in named if f"def {name}(" not in tests] == []
 
 
 def test_it_names_every_check(settings: Settings) -> None:

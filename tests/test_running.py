@@ -54,9 +54,11 @@ def test_counts_and_integer_sums_are_exact(case: Case) -> None:
 def test_double_sums_are_those_of_the_windows_own_values(case: Case) -> None:
     """Rule G2: correctly rounded; NaN and infinities of one window are not in the next."""
     numbers, valid = numbers_of(case, np.float64)
-    sums = running_sum_of_doubles(case.records.windows, numbers, valid).tolist()
-    wanted = [0.0 if total is None else total for total in each(case, "sum")]
-    assert list(map(repr, sums)) == list(map(repr, wanted))
+    counts = running_count(case.records.windows, valid)
+    for function, by in (("sum", np.ones_like(counts)), ("avg", np.maximum(counts, 1))):
+        found = running_sum_of_doubles(case.records.windows, numbers, valid, by).tolist()
+        wanted = [0.0 if result is None else result for result in each(case, function)]
+        assert list(map(repr, found)) == list(map(repr, wanted))
 
 
 def largest_values(

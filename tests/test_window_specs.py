@@ -268,6 +268,16 @@ def test_a_time_in_a_gap_has_no_window() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "spec", [SlidingWindows(5, 0), ForwardSlidingWindows(5), TUMBLING, SessionWindows(5, 0)]
+)
+@pytest.mark.parametrize("time", ["3", 1.5, None, True, 2**61 + 1])
+def test_a_time_is_whole_milliseconds(spec: WindowSpec, time: Any) -> None:
+    with pytest.raises(ValueError, match=r"^timestamp_ms: ") as refused:
+        spec.windows_for(time)
+    assert repr(time) in str(refused.value)
+
+
 @given(TIMES_MS, LENGTHS_MS)
 def test_a_forward_window_starts_at_the_record(time_ms: int, size_ms: int) -> None:
     # B7: [t, t + size].

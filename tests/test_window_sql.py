@@ -82,13 +82,16 @@ def test_sql_gives_what_the_dataframe_gives(spark: SparkSession, events: DataFra
     found = windows_sql(
         spark,
         f"WITH w AS (SELECT *, '{{x}}' AS braces FROM {SLIDING}) "  # noqa: S608
-        "SELECT w.*, total FROM w JOIN "
+        "SELECT w.*, total, collect_list_amount FROM w JOIN "
         "count_windows(TABLE(SELECT * FROM events WHERE amount < 100), order_col => 'at', "
-        "size => 10, aggregates => 'sum(amount) AS total, percentile(amount, 0.5), count(*)') "
+        "size => 10, aggregates => 'sum(amount) AS total, percentile(amount, 0.5), count(*), "
+        "collect_list(amount)') "
         "WHERE w.count > 0",
     )
-    assert found.columns == [*expected.columns, "braces", "total"]
-    wanted = expected.withColumns({"braces": F.lit("{x}"), "total": F.lit(285).cast("bigint")})
+    assert found.columns == [*expected.columns, "braces", "total", "collect_list_amount"]
+    others = {"braces": F.lit("{x}"), "total": F.lit(285).cast("bigint")}
+    others["collect_list_amount"] = F.array(*(F.lit(i * i).cast("bigint") for i in range(10)))
+    wanted = expected.withColumns(others)
     assert sorted(map(repr, found.collect())) == sorted(map(repr, wanted.collect()))
     assert spark.sql("SHOW TABLES LIKE '_pyspark_*'").isEmpty()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,10 +13,19 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
-from windows_pipeline.engine.inputs import ARRIVAL_COLUMNS, Arrival, Input, with_close_times
+from windows_pipeline.engine.input_checks import names_of, require_bounded, require_column
+from windows_pipeline.engine.inputs import (
+    ARRIVAL_COLUMNS,
+    Arrival,
+    Input,
+    require_arrival,
+    with_close_times,
+)
 from windows_pipeline.engine.panes import in_panes, merges
 from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
+from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows.arguments import require_flag
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -79,12 +87,11 @@ def aggregate(
         (boolean), whether it is final: `until_window_closes` keeps these.
 
     Raises:
-        ValueError: No such column, one of no fitting type, or two results of one name. When
-            Spark runs it, as its PythonException: an event time is null (rule A6).
+        ValueError: No such column, one of no fitting type, or two results of one name.
         ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
             type (rule G2).
-        SparkRuntimeException: When Spark runs it: an offset of `arrival` is null, or comes
-            twice in a source partition.
+        SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an offset
+            of `arrival` is null or comes twice in a source partition (rule A1).
     """
 
     def transform(events: DataFrame) -> DataFrame:
@@ -114,18 +121,14 @@ def cogroup(
     Raises:
         ValueError: See `aggregate`; or streams that don't fit together.
     """
-    if not isinstance(windows, WindowSpec):
-        raise ValueError(
-            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
-        )
-    inputs = [
-        Input(each.events, names_of(each.by), each.event_time, each.of, each.arrival, source)
-        for source, each in enumerate(streams)
-    ]
+    require_windows(windows)
+    require_flag("pre_aggregate", pre_aggregate)
+    _require_streams(streams)
+    inputs = [input_of(each, source) for source, each in enumerate(streams)]
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    require_distinct([*first.by, *_result_names(windows), *(one.name for one in aggregates)])
+    require_results(first.by, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
@@ -169,9 +172,12 @@ def late_records(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        own = Input(events, names_of(by), event_time, (), arrival)
+        require_windows(windows)
+        require_arrival(arrival)
+        own = input_of(Stream(events, by, event_time, (), arrival))
         added = ("reason", "stream_time", "close_time", "late_by_ms")
-        require_distinct([*events.columns, *added])
+        require_once("events", events.columns, "rename or drop one")
+        require_apart("events", events.columns, added)
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
         found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
@@ -189,11 +195,29 @@ def late_records(
     return transform
 
 
-def names_of(by: str | Sequence[str]) -> list[str]:
-    """The key's columns as a list."""
-    if isinstance(by, Column):
-        raise ValueError(f"by: {by!r} is no name of a column; pass its name as text")
-    return [by] if isinstance(by, str) else list(by)
+def require_windows(windows: WindowSpec) -> None:
+    """Refuses what are no windows.
+
+    Raises:
+        ValueError: Names it.
+    """
+    if not isinstance(windows, WindowSpec):
+        raise ValueError(
+            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
+        )
+
+
+def input_of(stream: Stream, source: int = 0) -> Input:
+    """A stream's records, for windows by time.
+
+    Raises:
+        ValueError: See `aggregate`.
+    """
+    if not isinstance(stream.event_time, str):
+        require_bounded(stream.events)
+        require_column(stream.events, "event_time", stream.event_time)
+    by = names_of(stream.by)
+    return Input(stream.events, by, stream.event_time, stream.of, stream.arrival, source)
 
 
 def evaluate_sliced(
@@ -237,10 +261,19 @@ def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
     return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
 
 
+def _require_streams(streams: Sequence[Stream]) -> None:
+    """Refuses what is no list of streams."""
+    if not isinstance(streams, (list, tuple)) or not streams:
+        raise ValueError(f"streams: {streams!r} is no list of streams; pass [Stream(...), ...]")
+    for number, each in enumerate(streams):
+        if not isinstance(each, Stream):
+            raise ValueError(
+                f"streams[{number}]: {each!r} is none; pass Stream(events, by, event_time, of)"
+            )
+
+
 def _require_alike(inputs: Sequence[Input]) -> None:
     """Refuses streams whose keys or times differ, or of which only some say how they came."""
-    if not inputs:
-        raise ValueError("streams: there is none; pass at least one")
     first = inputs[0]
     for number, other in enumerate(inputs):
         name = f"streams[{number}]"
@@ -268,15 +301,3 @@ def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.
         raise ValueError(
             f"{what} is of type {texts[0]}, the first stream's of {texts[1]}; cast one"
         )
-
-
-def require_distinct(names: Sequence[str]) -> None:
-    """Refuses two columns of one name.
-
-    Raises:
-        ValueError: Names it.
-    """
-    # Spark does not tell names apart by case.
-    twice = [name for name, times in Counter(name.lower() for name in names).items() if times > 1]
-    if twice:
-        raise ValueError(f"{twice[0]!r} would be the name of two columns; rename one with alias")

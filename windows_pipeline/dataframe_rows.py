@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
+from windows_pipeline.engine.input_checks import names_of, require_aggregates, require_bounded
 from windows_pipeline.engine.inputs import Input
 from windows_pipeline.engine.row_evaluation import evaluate_rows
 from windows_pipeline.engine.row_kernel import result_column
@@ -49,15 +50,17 @@ def row_windows(
 
     Raises:
         ValueError: A window that the columns do not serve, a name that is there already, or a
-            streaming DataFrame (rule F3). When Spark runs it: a time is null or out of range.
+            streaming DataFrame (rule F3). When Spark runs it: a time is out of range.
+        SparkRuntimeException: When Spark runs it: a time is null (rule A6).
         ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
     """
     wanted = _wanted(windows, of)
+    keys, order = names_of(by, "by"), names_of(arrival, "arrival")
 
     def transform(events: DataFrame) -> DataFrame:
         for window in wanted:
             _refuse_stream(events, window)
-        steps = (partial(_beside, *each, _names(by), _names(arrival)) for each in wanted.items())
+        steps = (partial(_beside, *each, keys, order) for each in wanted.items())
         return reduce(lambda rows, step: step(rows), steps, events)
 
     return transform
@@ -69,7 +72,14 @@ def _wanted(
 ) -> dict[RowWindow, Sequence[Aggregation]]:
     """What is computed of each window."""
     several = list(windows) if isinstance(windows, Sequence) else [windows]
+    for window in several:
+        if not isinstance(window, RowWindow):
+            raise ValueError(
+                f"windows: {window!r} is none; take SlideRows, TumbleRows, SessionRows"
+            )
     require_apart(several)
+    for each in of.values() if isinstance(of, Mapping) else [of]:
+        require_aggregates(each)
     if not isinstance(of, Mapping):
         if len(several) > 1:
             raise ValueError("of: there are several windows; pass a dict, by their aliases")
@@ -124,12 +134,10 @@ def _bounds(window: RowWindow, own: Input) -> list[Column]:
             return []
 
 
-def _names(columns: str | Sequence[str]) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
 def _refuse_stream(events: DataFrame, window: RowWindow) -> None:
     """Refuses a streaming DataFrame (rule F3)."""
+    if not isinstance(events, DataFrame):
+        require_bounded(events)
     if not events.isStreaming:
         return
     if isinstance(window, SlideRows) and window.ahead is None:

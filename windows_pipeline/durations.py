@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-_MS_PER_UNIT = {
-    "millisecond": 1,
-    "ms": 1,
-    "second": 1_000,
-    "minute": 60_000,
-    "hour": 3_600_000,
-    "day": 86_400_000,
-    "week": 604_800_000,
+_UNITS_MS = {
+    "ms msec millisecond milliseconds": 1,
+    "s sec secs second seconds": 1_000,
+    "min mins minute minutes": 60_000,
+    "h hr hrs hour hours": 3_600_000,
+    "d day days": 86_400_000,
+    "w week weeks": 604_800_000,
 }
-_PART = re.compile(r"([0-9]{1,18})\s*([a-z]+)\s*", re.IGNORECASE | re.ASCII)
+_MS_PER_UNIT = {name: ms for names, ms in _UNITS_MS.items() for name in names.split()}
+_UNITS = "ms, s, min, h, d, w, or milliseconds, seconds, minutes, hours, days, weeks"
+_FINER = re.compile(r"us|[µμ]s|usec|microseconds?|ns|nsec|nanoseconds?")
+_NUMBER = re.compile(r"[0-9]*[.,]?[0-9]+")
+_FRACTION = re.compile(r"[0-9]*[.,][0-9]")
+_PART = re.compile(r"([0-9]+)\s*([a-zµμ]+)\s*", re.IGNORECASE | re.ASCII)
+_MOST_DIGITS = 18
 MAX_DURATION_MS = 2**53
 """Above this a duration plus any real event time could overflow; 285,000 years."""
 
@@ -25,24 +30,25 @@ def duration_ms(value: Duration, name: str) -> int:
     """Reads a duration as whole milliseconds.
 
     Args:
-        value: A timedelta, or text such as ``'10 minutes'`` or ``'1 hour 30 minutes'``
-            (milliseconds/ms, seconds, minutes, hours, days, weeks); a sign in front goes
-            for the whole of it.
+        value: A timedelta, or text: whole numbers, each with a unit, such as '10 minutes',
+            '10min' or '1 hour 30 minutes'; a sign in front goes for the whole of it. Units,
+            in any case: ms (msec, millisecond), s (sec, second), min (minute), h (hr, hour),
+            d (day), w (week), and their plurals.
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: The text is no duration, or has a part smaller than a millisecond
-            (rule B1); the message names the argument and the value.
+        ValueError: The text is no duration, it is above 2**53 ms, or it has a part smaller
+            than a millisecond (rule B1); the message names the argument, the value and the
+            cure.
     """
     ms = _timedelta_ms(value, name) if isinstance(value, timedelta) else _text_ms(value, name)
     if abs(ms) > MAX_DURATION_MS:
-        raise ValueError(f"{name}: {value!r} is too long; at most {MAX_DURATION_MS} ms")
+        raise _too_long(value, name)
     return ms
 
 
 def _timedelta_ms(value: timedelta, name: str) -> int:
-    microseconds = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-    ms, rest = divmod(microseconds, 1_000)
+    ms, rest = divmod(value, timedelta(milliseconds=1))
     if rest:
         raise ValueError(f"{name}: {value!r} has a part smaller than a millisecond; use whole ones")
     return ms
@@ -53,18 +59,39 @@ def _text_ms(value: object, name: str) -> int:
     sign = -1 if text.startswith("-") else 1
     text = text.removeprefix("-" if sign < 0 else "+").lstrip()
     if not text or _PART.sub("", text):
-        cure = "write a number and a unit, such as '10 minutes' or '1 hour 30 minutes'"
-        raise ValueError(f"{name}: {value!r} is no duration; {cure}")
+        raise ValueError(f"{name}: {value!r} is no duration{_fault(value)}")
     parts = _PART.findall(text)
-    return sign * sum(int(number) * _unit_ms(unit, value, name) for number, unit in parts)
+    return sign * sum(_part_ms(number, unit, value, name) for number, unit in parts)
 
 
-def _unit_ms(unit: str, value: object, name: str) -> int:
-    singular = unit.lower().removesuffix("s") if len(unit) > 3 else unit.lower()
-    if singular not in _MS_PER_UNIT:
-        units = "milliseconds, seconds, minutes, hours, days, weeks"
-        raise ValueError(f"{name}: {value!r} has an unknown unit {unit!r}; use {units}")
-    return _MS_PER_UNIT[singular]
+def _fault(value: object) -> str:
+    """What is wrong with what cannot be read, and the cure."""
+    text = str(value).strip().lstrip("+-")
+    if _NUMBER.fullmatch(text):
+        return f": it has no unit; write one, as in '10 ms' or '10 minutes' ({_UNITS})"
+    if _FRACTION.search(text):
+        return ": its number is not whole; use a smaller unit, as in '1 second 500 ms'"
+    return "; write a number and a unit, such as '10 minutes' or '1 hour 30 minutes'"
+
+
+def _part_ms(number: str, unit: str, value: object, name: str) -> int:
+    if _FINER.fullmatch(unit.lower()):
+        raise ValueError(
+            f"{name}: {value!r} has a unit smaller than a millisecond, {unit!r}; use whole "
+            "milliseconds, such as '1 ms'"
+        )
+    ms = _MS_PER_UNIT.get(unit.lower())
+    if ms is None:
+        raise ValueError(f"{name}: {value!r} has an unknown unit {unit!r}; use {_UNITS}")
+    if len(number) > _MOST_DIGITS:  # Python itself refuses to read some thousands
+        raise _too_long(value, name)
+    return int(number) * ms
+
+
+def _too_long(value: object, name: str) -> ValueError:
+    return ValueError(
+        f"{name}: {value!r} is too long; take at most {MAX_DURATION_MS} ms, 285,000 years"
+    )
 
 
 def duration_text(ms: int) -> str:

@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation, collect_list
 from windows_pipeline.dataframe import (
+    Stream,
     Transform,
     evaluate_sliced,
-    names_of,
-    require_distinct,
+    input_of,
+    require_windows,
     session_timeout,
 )
 from windows_pipeline.engine.closing import at_closing
@@ -23,10 +24,12 @@ from windows_pipeline.engine.inputs import (
     ARRIVAL_COLUMNS,
     Arrival,
     Input,
+    require_arrival,
     with_close_times,
     with_stream_times,
 )
 from windows_pipeline.engine.rises import collect_rises
+from windows_pipeline.result_names import require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import WindowFunction
@@ -79,12 +82,11 @@ def firings(
     """
 
     def transform(events: DataFrame) -> DataFrame:
-        own = Input(events, names_of(by), event_time, of, arrival)
+        _require(windows, trigger, arrival)
+        own = input_of(Stream(events, by, event_time, of, arrival))
         partition = ["fired_after_partition"] if arrival.source_partition is not None else []
         timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
-        require_distinct(
-            [*own.by, *_COLUMNS, *timeout, *partition, *(one.name for one in own.aggregates)]
-        )
+        require_results(own.by, [*_COLUMNS, *timeout, *partition], own.aggregates)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
         after_partition = F.col(f"{AFTER}source_partition")
         return fired.select(
@@ -156,20 +158,33 @@ def process_firings(
     """
 
     def transform(events: DataFrame) -> DataFrame:
+        _require(windows, trigger, arrival)
+        if not isinstance(function, WindowFunction):
+            raise ValueError(
+                f"function: {function!r} is none; pass WindowFunction(process, schema)"
+            )
         wanted = of
         if function.records is not None:
             if of:
                 raise ValueError("of: the window function takes records; leave out the aggregates")
             record = F.struct(*(F.col(f"`{name}`") for name in function.records))
             wanted = [collect_list(record).alias(RECORDS)]
-        own = Input(events, names_of(by), event_time, wanted, arrival)
+        own = input_of(Stream(events, by, event_time, wanted, arrival))
+        require_results((), ["record_count"], own.aggregates)
         names = ["record_count", *(one.name for one in own.aggregates)]
-        require_distinct(names)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
         kernel = FunctionKernel(function, own.keys, names)
         return fired.mapInArrow(kernel, function.schema)
 
     return transform
+
+
+def _require(windows: WindowSpec, trigger: Trigger, arrival: Arrival) -> None:
+    """Refuses what is none of these."""
+    require_windows(windows)
+    require_arrival(arrival)
+    if not isinstance(trigger, Trigger):
+        raise ValueError(f"trigger: {trigger!r} is none; take Trigger.at_window_end(), say")
 
 
 def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: bool) -> DataFrame:

@@ -49,6 +49,8 @@ def tokens_of(text: str) -> list[Token]:
     Raises:
         ValueError: It is none.
     """
+    if not isinstance(text, str):
+        raise ValueError(f"query: {text!r} is no text; pass SQL")
     try:
         return list(_SPARK.tokenize(text))
     except SqlglotError:

@@ -102,7 +102,8 @@ def windows_sql(spark: SparkSession, query: str) -> DataFrame:
     | `session_windows`  | `time_col`, `gap`                     |
     | `count_windows`    | `order_col`, `size`                   |
 
-    and `aggregates`, calls such as 'count(*), sum(amount) AS total'; they may have `grace`,
+    and `aggregates`, calls such as 'count(*), sum(amount) AS total' of the library's functions,
+    `collect_list` among them; they may have `grace`,
     `offset_col` and `source_partition_col` (see `Arrival`), count windows `advance` and
     `short_first` (see `CountWindows`).
 
@@ -235,7 +236,7 @@ def _aggregate(text: str) -> Aggregation:
     call, name = (found["call"], found["name"]) if found else (text, None)
     if _COUNT_ALL.fullmatch(call):
         return count().alias(name or "count")
-    parsed = parse_aggregate(name or "", call)
+    parsed = parse_aggregate(name or "", call, takes_lists=True)
     suffix = "" if parsed.percentage is None else f"_{parsed.percentage}".replace(".", "_")
     default = f"{parsed.function}_{parsed.column}{suffix}"
     return Aggregation(parsed.function, parsed.column, parsed.percentage, name or default)

@@ -12,16 +12,16 @@ from difflib import get_close_matches
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.dataframe import Stream, cogroup, require_distinct
+from windows_pipeline.dataframe import Stream, cogroup
 from windows_pipeline.engine.count_evaluation import evaluate_counts
-from windows_pipeline.engine.inputs import Arrival, Input, require_bounded
+from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
+from windows_pipeline.engine.inputs import Arrival, Input
+from windows_pipeline.result_names import require_once
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
 _NAMED = re.compile(r"\s*(?P<item>.*?\S)(\s+as\s+(?P<name>\w+))?\s*", re.IGNORECASE)
-_UNSORTED = (T.ArrayType, T.MapType, T.VariantType)
 
 
 def group_windows(events: DataFrame, window: GroupWindow) -> WindowedFrame:
@@ -87,7 +87,7 @@ class WindowedFrame:
         Raises:
             ValueError: The alias is not among them, a name comes twice, or no such column.
         """
-        require_distinct(names)
+        require_once("group_by", names, "name it once")
         keys = [name for name in names if name != self.name]
         if len(keys) == len(names):
             raise ValueError(
@@ -138,7 +138,8 @@ class WindowGroups:
                 chosen.append((item.result_name, F.col(own_name)))
             else:
                 chosen.append(self._column(item))
-        require_distinct([name for name, _ in chosen])
+        cure = "rename one, as with count().alias('...') or 'w.start as ...'"
+        require_once("select", [name for name, _ in chosen], cure)
         match self.of.window.windows:
             case CountWindows() as windows:
                 found = self._count_windows(windows, aggregates)
@@ -181,7 +182,7 @@ class WindowGroups:
         arrival = Arrival(self.of.column)
         own = Input(self.of.events, self.keys, None, aggregates, arrival)
         kind = self.of.events.select(self.of.column).schema[0].dataType
-        if isinstance(kind, _UNSORTED):
+        if isinstance(kind, NO_KEYS):
             raise ValueError(
                 f"on: {self.of.column!r} is of type {kind.simpleString()}, which has no order; "
                 "name a column of numbers, text, times or a struct of these"

@@ -141,6 +141,11 @@ def check_percentage(function: Function | UserAggregate, percentage: float | Non
     if function is not Function.PERCENTILE:
         if percentage is not None:
             raise ValueError(f"percentage: {function_name(function)} takes none")
+    elif isinstance(percentage, (list, tuple)):
+        raise ValueError(
+            f"percentage: {percentage!r} are several, and a percentile has one; write an aggregate "
+            "for each, as in of=[percentile('x', 0.5), percentile('x', 0.95)]"
+        )
     elif isinstance(percentage, bool) or not isinstance(percentage, (int, float)):
         raise ValueError(f"percentage: {percentage!r} is no number; write one from 0 to 1")
     elif not 0 <= percentage <= 1:

@@ -55,7 +55,7 @@ def parse_type(text: str) -> ColumnType:
     Raises:
         ValueError: Not such a type; names the text and what there is.
     """
-    tokens = deque(_TOKEN.findall(text))
+    tokens = deque(_TOKEN.findall(str(text)))  # what is no text is no type either
     try:
         kind = _read_type(tokens)
         if tokens:

@@ -49,10 +49,10 @@ class Aggregation:
         """The same under another name.
 
         Raises:
-            ValueError: No name.
+            ValueError: No name, or one with a backtick, which Spark quotes names with.
         """
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"name: {name!r} is no name; pass some text")
+        if not isinstance(name, str) or not name or "`" in name:
+            raise ValueError(f"name: {name!r} is no name; pass some text without backticks")
         return replace(self, name=name)
 
     def where(self, condition: ColumnOrName) -> Self:
@@ -62,8 +62,10 @@ class Aggregation:
             condition: SQL over the records' columns, such as 'amount > 0', or a Column.
 
         Raises:
-            ValueError: There is a condition already, or a user's aggregate takes nulls.
+            ValueError: No condition, there is one already, or a user's aggregate takes nulls.
         """
+        if not _is_expression(condition):
+            raise ValueError(f"condition: {condition!r} is none; pass SQL as text, or a Column")
         if self.condition is not None:
             raise ValueError("condition: there is one already; join them with AND in one")
         if isinstance(self.function, UserAggregate) and not self.function.skip_nulls:
@@ -99,8 +101,11 @@ class Aggregation:
 
 
 def count(column: ColumnOrName | None = None) -> Aggregation:
-    """How many records there are, or how many values of a column that are not null: bigint."""
-    if column is None:
+    """How many records there are, or how many values of a column that are not null: bigint.
+
+    `count("*")` is `count()`.
+    """
+    if column is None or (isinstance(column, str) and column == "*"):
         return Aggregation(Function.COUNT, name="count")
     return _of(Function.COUNT, column)
 
@@ -184,16 +189,27 @@ def median(column: ColumnOrName) -> Aggregation:
 
 
 def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregation:
-    """A user's own aggregate, of any type that has an order."""
+    """A user's own aggregate, of any type that has an order.
+
+    Raises:
+        ValueError: No column, or no aggregate.
+    """
+    if not isinstance(aggregate, UserAggregate):
+        raise ValueError(f"aggregate: {aggregate!r} is none; pass UserAggregate(create, ...)")
     return _of(aggregate, column)
 
 
 def _of(
     function: Function | UserAggregate, column: ColumnOrName, percentage: float | None = None
 ) -> Aggregation:
-    # A Column says so by having an alias; Spark itself is not needed here.
-    if isinstance(column, Aggregation) or not (isinstance(column, str) or hasattr(column, "alias")):
+    if not _is_expression(column):
         raise ValueError(f"column: {column!r} is none; pass a column's name or a Column")
     named = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
     name = f"{function_name(function)}_{column}" if named else None
     return Aggregation(function, column, percentage, name)
+
+
+def _is_expression(value: object) -> bool:
+    # A Column says so by having an alias; Spark itself is not needed here.
+    is_column = hasattr(value, "alias") and not isinstance(value, Aggregation)
+    return isinstance(value, str) or is_column

@@ -10,17 +10,22 @@ _CALL = re.compile(
     r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*(,\s*(?P<percentage>[^\s,()]+)\s*)?\)\s*"
 )
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
-# A list is no column that a table of results or a rule over them could take.
-_FUNCTIONS = [function for function in Function if function is not Function.COLLECT_LIST]
 
 
-def parse_aggregate(name: str, text: str) -> Aggregate:
+def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggregate:
     """Reads an aggregate from text such as 'avg(dep_delay)' or 'percentile(dep_delay, 0.95)'.
+
+    Args:
+        name: The result's column.
+        text: The aggregate.
+        takes_lists: Whether a result may be a list: a query's can, but no column of a pipeline's
+            tables, nor what a rule compares.
 
     Raises:
         ValueError: No call of a function, or an unknown one; names the value and the cure.
     """
-    known = ", ".join(_FUNCTIONS)
+    functions = [each for each in Function if takes_lists or each is not Function.COLLECT_LIST]
+    known = ", ".join(functions)
     call = _CALL.fullmatch(text)
     if call is None:
         raise ValueError(
@@ -28,7 +33,12 @@ def parse_aggregate(name: str, text: str) -> Aggregate:
         )
     called = call["function"].lower()
     function = _SYNONYMS.get(called, called)
-    if function not in _FUNCTIONS:
+    if function == Function.COLLECT_LIST and not takes_lists:
+        raise ValueError(
+            f"{text!r} is a list, which no rule could compare; take one of {known} (lists are for "
+            "DataFrames: aggregate, windows_sql)"
+        )
+    if function not in functions:
         raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
     if call["column"] == "*":
         raise ValueError(f"{text!r}: record_count is there without asking; name a column")

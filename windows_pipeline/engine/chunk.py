@@ -134,10 +134,7 @@ def event_times(table: pa.Table) -> np.ndarray:
     """
     column = table.column("event_time_ms")
     if column.null_count:
-        raise ValueError(
-            f"{column.null_count} records have no event time; reject them first, "
-            "as in where(event_time IS NOT NULL)"
-        )
+        raise ValueError(f"{column.null_count} records have no event time; reject them first")
     bounds = pc.min_max(column).as_py()
     for time_ms in bounds.values():
         if abs(time_ms) > MAX_INSTANT_MS:

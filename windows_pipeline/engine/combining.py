@@ -43,7 +43,7 @@ from windows_pipeline.engine.running import (
 from windows_pipeline.engine.sums import (
     VARIANCES,
     decimal_result,
-    double_result,
+    divisors,
     integer_mean,
     integer_sum,
     variance_result,
@@ -117,7 +117,8 @@ def combine_panes(
     if aggregate.function in VARIANCES:
         return _variance(aggregate.function, states, count, records)
     if states.type.get_field_index(POWER) >= 0:
-        return double_result(aggregate, _sum_of_doubles(states, records), count)
+        doubles = _sum_of_doubles(states, records, divisors(aggregate, count))
+        return pa.array(doubles, mask=count == 0)
     if states.type.get_field_index(TOTAL) >= 0:
         kind = states.type.field(KIND).type
         above = None
@@ -133,7 +134,7 @@ def combine_panes(
     return integer_mean(high, low, count)
 
 
-def _sum_of_doubles(states: pa.Array, records: WindowedRecords) -> np.ndarray:
+def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) -> np.ndarray:
     power, values = (numbers_of(_field(states, name)) for name in (POWER, VALUES))
     nans, above, below = (
         running_total(records.windows, np.where(power == special, values, 0))
@@ -141,7 +142,7 @@ def _sum_of_doubles(states: pa.Array, records: WindowedRecords) -> np.ndarray:
     )
     power[power >= NAN] = 0
     limbs = np.stack([numbers_of(_field(states, name)) for name in LIMBS])
-    sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS)
+    sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS, by)
     return with_infinities(sums, nans, above, below)
 
 

@@ -55,8 +55,13 @@ def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> 
 
 
 @numba.njit(cache=True)
-def rounded(digits: np.ndarray, first: int, last: int, scratch: np.ndarray) -> float:
-    """The sum held in digits[first..last], rounded to the nearest double, ties to even."""
+def rounded(
+    digits: np.ndarray, first: int, last: int, scratch: np.ndarray, count: int = 1
+) -> float:
+    """The sum held in digits[first..last], rounded to the nearest double, by a count.
+
+    Ties go to even. A mean is finite also where the sum lies beyond the largest double.
+    """
     top = last + 2  # two digits more for the carries
     carry = np.int64(0)
     for i in range(first, top + 1):
@@ -74,12 +79,12 @@ def rounded(digits: np.ndarray, first: int, last: int, scratch: np.ndarray) -> f
         top -= 1
     if top < first:
         return 0.0
-    magnitude = _round_digits(scratch, first, top)
+    magnitude = _round_digits(scratch, first, top, count)
     return -magnitude if negative else magnitude
 
 
 @numba.njit(cache=True)
-def _round_digits(scratch: np.ndarray, first: int, top: int) -> float:
+def _round_digits(scratch: np.ndarray, first: int, top: int, count: int) -> float:
     """Rounds the positive number in scratch[first..top], whose top digit is not zero."""
     top_bits = 0
     while scratch[top] >> top_bits:
@@ -99,8 +104,9 @@ def _round_digits(scratch: np.ndarray, first: int, top: int) -> float:
         mantissa >>= 1
         exponent += 1
     if exponent > 1023 - _MANTISSA_BITS + 1:
-        return math.inf
-    return math.ldexp(float(mantissa), exponent)
+        # No mean of doubles is beyond the largest, nor is it where the sum was rounded.
+        return math.inf if count == 1 else math.ldexp(float(mantissa) / count, exponent)
+    return math.ldexp(float(mantissa), exponent) / count
 
 
 @numba.njit(cache=True)

@@ -6,18 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
 from windows_pipeline.durations import Duration, duration_ms
+from windows_pipeline.engine.input_checks import (
+    NO_KEYS,
+    require_aggregates,
+    require_bounded,
+    require_column,
+    require_computable,
+    require_orderable,
+)
 from windows_pipeline.windows.arguments import require_positive
 
-_SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
-_NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
-_NO_OFFSETS = (*_NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
+_NULLABLE_TIME_MS = "nullable_time_ms"
+"""For what is broadcast: an error would come out of there as one of Java's threads."""
+_NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,17 @@ class Arrival:
         return ms
 
 
+def require_arrival(arrival: Arrival | None) -> None:
+    """Refuses what does not say how records came.
+
+    Raises:
+        ValueError: Names it.
+    """
+    if not isinstance(arrival, Arrival):
+        column = arrival if isinstance(arrival, str) else "offset"
+        raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({column!r})")
+
+
 @dataclass(frozen=True)
 class Input:
     """One input: its records, and what is asked of them.
@@ -76,7 +94,7 @@ class Input:
         require_bounded(self.events)
         self._require_arguments()
         for name, key_type in zip(self.by, self.key_types, strict=True):
-            _require_orderable(name, key_type)
+            require_orderable(name, key_type)
         kind = self.time_type
         if not isinstance(kind, (T.TimestampType, T.LongType, T.IntegerType)):
             raise ValueError(
@@ -87,49 +105,26 @@ class Input:
     def _require_arguments(self) -> None:
         """Refuses what is no column, no aggregate or no arrival."""
         for name in self.by:
-            self._require_column("by", name)
+            require_column(self.events, "by", name)
         if self.event_time is not None:
-            self._require_column("event_time", self.event_time)
-        if isinstance(self.of, Aggregation):
-            raise ValueError("of: this is one aggregate; put it in a list")
+            require_column(self.events, "event_time", self.event_time)
+        require_aggregates(self.of)
         for one in self.of:
-            if not isinstance(one, Aggregation):
-                raise ValueError(
-                    f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
-                    "and the like from there"
-                )
-            if isinstance(one.column, str) and one.column.isidentifier():
-                self._require_column(f"of: {one.result_name}", one.column)
+            require_computable(self.events, one)
         if self.arrival is not None:
             self._require_arrival(self.arrival)
 
     def _require_arrival(self, arrival: Arrival) -> None:
-        if not isinstance(arrival, Arrival):
-            raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({arrival!r})")
+        require_arrival(arrival)
         if arrival.source_partition is not None:
-            self._require_column("arrival: source_partition", arrival.source_partition)
-        kind = self._require_column("arrival: offset", arrival.offset)
+            require_column(self.events, "arrival: source_partition", arrival.source_partition)
+        kind = require_column(self.events, "arrival: offset", arrival.offset)
         # Where there are no times any order will do; group windows judge it themselves.
         if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
             raise ValueError(
                 f"arrival: offset {arrival.offset!r} is of type {kind.simpleString()}, whose "
                 "order is not that of numbers or times; cast it, as to bigint"
             )
-
-    def _require_column(self, argument: str, name: str) -> T.DataType:
-        """The type of a column.
-
-        Raises:
-            ValueError: There is none of this name.
-        """
-        if not isinstance(name, str):
-            raise ValueError(f"{argument}: {name!r} is no name of a column; pass its name as text")
-        try:
-            return self.events.select(name).schema[0].dataType
-        except AnalysisException:
-            raise ValueError(
-                f"{argument}: there is no column {name!r}; use one of {self.events.columns}"
-            ) from None
 
     @property
     def idle_after(self) -> Duration | None:
@@ -172,8 +167,9 @@ class Input:
             extra: Columns to keep.
 
         Returns:
-            `target` (0), `key_0` and so on, `event_time_ms`, the values, `source` (int),
-            `source_partition` and `offset` (null without `arrival`), and the extra columns.
+            `target` (0), `key_0` and so on, `event_time_ms` (an error where there is none) and
+            `nullable_time_ms`, the values, `source` (int), `source_partition` and `offset` (null
+            without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
         partition = offset = F.lit(None).cast("bigint")
@@ -184,7 +180,8 @@ class Input:
         return self.events.select(
             F.lit(0).alias("target"),
             *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
-            self._time_ms().alias("event_time_ms"),
+            self._known_time_ms().alias("event_time_ms"),
+            self._time_ms().alias(_NULLABLE_TIME_MS),
             *(_value(one).alias(name) for one, name in zip(self.of, self._values, strict=True)),
             F.lit(self.source).alias("source"),
             partition.cast("string").alias("source_partition"),
@@ -199,26 +196,22 @@ class Input:
         is_timestamp = isinstance(self.time_type, T.TimestampType)
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")
 
+    def _known_time_ms(self) -> Column:
+        """The event time, an error where it is null (rule A6)."""
+        if self.event_time is None:
+            return self._time_ms()
+        missing = (
+            f"event_time: {self.event_time!r} is null in a record, which so has no place in time; "
+            f"leave such records out, as with events.where('{self.event_time} IS NOT NULL')"
+        )
+        return F.coalesce(self._time_ms(), F.raise_error(F.lit(missing)).cast("bigint"))
+
     def instant(self, name: str, plus_ms: int = 0) -> Column:
         """A column of milliseconds, and some more, as the event time's type."""
         milliseconds = F.col(name) + F.lit(plus_ms) if plus_ms else F.col(name)
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
         return milliseconds.cast(self.time_type)
-
-
-def require_bounded(events: DataFrame) -> None:
-    """Refuses a streaming DataFrame, which never ends (rule F3).
-
-    Raises:
-        ValueError: It is one; says what to do instead.
-    """
-    if events.isStreaming:
-        raise ValueError(
-            "events: this is a stream, and windows are computed of records that are all there; "
-            "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
-            "DataFrame of that table, compute the windows"
-        )
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
@@ -241,7 +234,7 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
         records = records.withColumn("close_time_ms", _stream_time_ms() - F.lit(delay_ms))
     else:
         partition = []
-    stream_times = records.groupBy(*partition).agg(F.max("event_time_ms").alias("max_ms"))
+    stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("max_ms"))
     idle_after_ms = None if arrival is None else arrival.idle_after_ms
     slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
     closed = slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
@@ -267,7 +260,7 @@ def with_stream_times(
     timed = records.withColumn("stream_time_ms", _stream_time_ms())
     if arrival.source_partition is None or input_ends:
         return timed
-    ends = records.groupBy("source", "source_partition").agg(F.max("event_time_ms").alias("ms"))
+    ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("ms"))
     every = F.collect_list(F.struct("ms", "source", "source_partition"))
     if arrival.idle_after_ms is not None:
         idle_after_ms, all_ends = F.lit(arrival.idle_after_ms), every
@@ -323,14 +316,3 @@ def _normal(key: Column, kind: T.DataType) -> Column:
     if not isinstance(kind, (T.DoubleType, T.FloatType)):
         return key
     return F.when(F.isnan(key), F.lit(float("nan")).cast(kind)).otherwise(key + F.lit(0).cast(kind))
-
-
-def _require_orderable(name: str, kind: T.DataType) -> None:
-    if isinstance(kind, T.StructType):
-        for part in kind:
-            _require_orderable(f"{name}.{part.name}", part.dataType)
-    elif isinstance(kind, _NO_KEYS):
-        raise ValueError(
-            f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "
-            "cast it, as with to_json"
-        )

@@ -42,15 +42,22 @@ def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
     return inside
 
 
-def running_sum_of_doubles(windows: Windows, values: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Correctly rounded sums (rule G2), NaN and infinities as IEEE 754 adds them."""
+def running_sum_of_doubles(
+    windows: Windows, values: np.ndarray, valid: np.ndarray, by: np.ndarray
+) -> np.ndarray:
+    """Correctly rounded sums (rule G2), NaN and infinities as IEEE 754 adds them.
+
+    Args:
+        windows: The windows.
+        values: Doubles.
+        valid: Which are not null.
+        by: What each sum is divided by: 1, or for a mean the count of its values.
+    """
     finite = valid & np.isfinite(values)
     nans = running_count(windows, valid & np.isnan(values))
     above = running_count(windows, valid & (values == np.inf))
     below = running_count(windows, valid & (values == -np.inf))
-    sums = _finite_sums(
-        windows.group, windows.entered, windows.left, windows.enter_order, values, finite
-    )
+    sums = _finite_sums(windows.entered, windows.left, windows.enter_order, values, finite, by)
     return with_infinities(sums, nans, above, below)
 
 
@@ -66,19 +73,19 @@ def with_infinities(
 
 @numba.njit(cache=True)
 def _finite_sums(
-    group: np.ndarray,
     entered: np.ndarray,
     left: np.ndarray,
     enter_order: np.ndarray,
     values: np.ndarray,
     finite: np.ndarray,
+    by: np.ndarray,
 ) -> np.ndarray:
-    sums = np.empty(len(group), np.float64)
+    sums = np.empty(len(entered), np.float64)
     digits = np.zeros(exact_sum.DIGITS, np.int64)
     scratch = np.zeros(exact_sum.DIGITS, np.int64)
     first, last = exact_sum.DIGITS, -1
     p = q = 0
-    for w in range(len(group)):
+    for w in range(len(entered)):
         while p < entered[w]:
             r = enter_order[p]
             if finite[r]:
@@ -89,12 +96,12 @@ def _finite_sums(
             if finite[q]:
                 exact_sum.add(digits, values[q], -1)
             q += 1
-        sums[w] = exact_sum.rounded(digits, first, last, scratch)
+        sums[w] = exact_sum.rounded(digits, first, last, scratch, by[w])
     return sums
 
 
 def running_sum_of_multiples(
-    windows: Windows, powers: np.ndarray, limbs: np.ndarray, limb_bits: int
+    windows: Windows, powers: np.ndarray, limbs: np.ndarray, limb_bits: int, by: np.ndarray
 ) -> np.ndarray:
     """Correctly rounded sums of whole multiples of powers of two (rule G2).
 
@@ -103,9 +110,10 @@ def running_sum_of_multiples(
         powers: Of each record the power, from -1074 on.
         limbs: A row a limb, the lowest first, each of up to 63 bits and a sign.
         limb_bits: How many bits each limb lies above the one before.
+        by: What each sum is divided by, see `running_sum_of_doubles`.
     """
     order = windows.enter_order
-    return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits)
+    return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits, by)
 
 
 @numba.njit(cache=True)
@@ -116,6 +124,7 @@ def _sums_of_multiples(
     powers: np.ndarray,
     limbs: np.ndarray,
     limb_bits: int,
+    by: np.ndarray,
 ) -> np.ndarray:
     sums = np.empty(len(entered), np.float64)
     digits = np.zeros(exact_sum.DIGITS, np.int64)
@@ -135,7 +144,7 @@ def _sums_of_multiples(
                 position = powers[q] - exact_sum.LOWEST_EXPONENT + limb * limb_bits
                 exact_sum.add_whole(digits, limbs[limb, q], position, -1)
             q += 1
-        sums[w] = exact_sum.rounded(digits, first, last, scratch)
+        sums[w] = exact_sum.rounded(digits, first, last, scratch, by[w])
     return sums
 
 

@@ -76,6 +76,6 @@ def _time_ms(window: SlideRows) -> Column:
     if window.by_arrival:
         return F.lit(0)
     time_ms = F.col("event_time_ms")
-    told = F.coalesce(time_ms.cast("string"), F.lit("null"))
-    refusal = F.raise_error(F.concat(F.lit("event time out of range: "), told, F.lit(" ms")))
+    told = F.concat(F.lit("event time "), time_ms.cast("string"), F.lit(" ms is out of range"))
+    refusal = F.raise_error(told)
     return F.when(time_ms.between(-MAX_INSTANT_MS, MAX_INSTANT_MS), time_ms).otherwise(refusal)

@@ -35,7 +35,8 @@ def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> 
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
+        by = divisors(aggregate, count)
+        return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_sum(aggregate, high, low, count, records)
 
@@ -53,7 +54,7 @@ def integer_sum(
         ArithmeticError: One does not fit; names aggregate and window.
     """
     fits = (high >= -(2**31)) & (high < 2**31)
-    cure = "declare the column as decimal or double, or sum a smaller unit"
+    cure = "make the column a decimal or a double"
     _refuse_overflow(aggregate, "bigint", fits, records, cure)
     return pa.array((high << 32) | low, mask=count == 0)
 
@@ -71,16 +72,15 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
         return decimal_result(aggregate, column.type, sums, count, records)
     numbers = numbers_of(column)
     if numbers.dtype == np.float64:
-        return double_result(aggregate, running_sum_of_doubles(windows, numbers, valid), count)
+        by = divisors(aggregate, count)
+        return pa.array(running_sum_of_doubles(windows, numbers, valid, by), mask=count == 0)
     high, low = running_sum_of_integers(windows, numbers, valid)
     return integer_mean(high, low, count)
 
 
-def double_result(aggregate: Aggregate, sums: np.ndarray, count: np.ndarray) -> pa.Array:
-    """Sums of `count` doubles, or the means of these, as `aggregate` asks."""
-    if aggregate.function is Function.AVG:
-        sums = sums / np.maximum(count, 1)
-    return pa.array(sums, mask=count == 0)
+def divisors(aggregate: Aggregate, count: np.ndarray) -> np.ndarray:
+    """What sums of `count` doubles are divided by: for means the count, for sums 1."""
+    return np.maximum(count, 1) if aggregate.function is Function.AVG else np.ones_like(count)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
@@ -107,8 +107,9 @@ def decimal_result(
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
-    cure = "declare the column as double, or with fewer digits after the point"
-    _refuse_overflow(aggregate, str(result), sums.fits(result.precision), records, cure)
+    written = f"decimal({result.precision},{result.scale})"
+    cure = "make the column a double, or a decimal with fewer digits after the point"
+    _refuse_overflow(aggregate, written, sums.fits(result.precision), records, cure)
     return sums.decimals(result, count == 0)
 
 
@@ -150,4 +151,7 @@ def _refuse_overflow(
     overflows = np.flatnonzero(~fits)
     if len(overflows):
         window = records.describe(int(overflows[0]))
-        raise ArithmeticError(f"{aggregate} overflows {kind} in {window}; {cure}")
+        raise ArithmeticError(
+            f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
+            f"(rule G2): {cure}"
+        )

@@ -14,14 +14,18 @@ def require_positive(name: str, ms: object) -> None:
     """Refuses what is no whole number of milliseconds above zero (rule B1)."""
     length_ms = _length(name, ms)
     if length_ms <= 0:
-        raise ValueError(f"{name}: {duration_text(length_ms)!r} must be above zero")
+        raise ValueError(
+            f"{name}: {duration_text(length_ms)!r} must be above zero; take '1 ms' or more"
+        )
 
 
 def require_not_negative(name: str, ms: object) -> None:
     """Refuses what is no whole number of milliseconds from zero on (rule B1)."""
     length_ms = _length(name, ms)
     if length_ms < 0:
-        raise ValueError(f"{name}: {duration_text(length_ms)!r} must not be negative")
+        raise ValueError(
+            f"{name}: {duration_text(length_ms)!r} must not be negative; take '0 ms' or more"
+        )
 
 
 def require_positive_count(name: str, count: object) -> None:
@@ -36,7 +40,13 @@ def require_positive_count(name: str, count: object) -> None:
 
 def require_instant_or_none(name: str, ms: object) -> None:
     """Refuses what is neither None nor a whole number of milliseconds that can be a time."""
-    if ms is not None and abs(_whole(name, ms)) > MAX_INSTANT_MS:
+    if ms is not None:
+        require_instant(name, ms)
+
+
+def require_instant(name: str, ms: object) -> None:
+    """Refuses what is no whole number of milliseconds that can be a time."""
+    if abs(_whole(name, ms)) > MAX_INSTANT_MS:
         raise ValueError(f"{name}: {ms!r} ms is out of range; at most {MAX_INSTANT_MS} ms")
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms
-from windows_pipeline.windows.arguments import require_not_negative, require_positive
+from windows_pipeline.windows.arguments import (
+    require_instant,
+    require_not_negative,
+    require_positive,
+)
 from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
@@ -47,5 +51,10 @@ class ForwardSlidingWindows(Graced):
         return replace(self, grace_ms=duration_ms(after, "grace"))
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
-        """The window that a record at this time makes."""
+        """The window that a record at this time makes.
+
+        Raises:
+            ValueError: No time in whole milliseconds.
+        """
+        require_instant("timestamp_ms", timestamp_ms)
         return (TimeWindow(timestamp_ms, timestamp_ms + self.size_ms),)

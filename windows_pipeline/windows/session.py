@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windows_pipeline.durations import Duration, duration_ms
-from windows_pipeline.windows.arguments import require_not_negative, require_positive
+from windows_pipeline.windows.arguments import (
+    require_instant,
+    require_not_negative,
+    require_positive,
+)
 from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 
@@ -51,5 +55,10 @@ class SessionWindows(Graced):
         return self.grace_ms + self.gap_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
-        """The session of a record alone, before it joins others."""
+        """The session of a record alone, before it joins others.
+
+        Raises:
+            ValueError: No time in whole milliseconds.
+        """
+        require_instant("timestamp_ms", timestamp_ms)
         return (TimeWindow(timestamp_ms, timestamp_ms),)

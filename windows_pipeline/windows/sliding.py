@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import (
     require_flag,
+    require_instant,
     require_instant_or_none,
     require_not_negative,
     require_positive,
@@ -87,8 +88,10 @@ class SlidingWindows(Graced):
         """The left and the right window of a record at this time (rule B3).
 
         Raises:
-            ValueError: The time lies before `first_window_start_ms`: no window covers it.
+            ValueError: No time in whole milliseconds, or one before `first_window_start_ms`: no
+                window covers it.
         """
+        require_instant("timestamp_ms", timestamp_ms)
         first = self.first_window_start_ms
         left = timestamp_ms - self.time_difference_ms
         if first is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import (
     require_flag,
+    require_instant,
     require_instant_or_none,
     require_not_negative,
     require_positive,
@@ -86,7 +87,12 @@ class TimeWindows(Graced):
         return replace(self, advance_ms=duration_ms(advance, "advance"))
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, ...]:
-        """The windows that hold a record at this time, by start; none for one in a gap."""
+        """The windows that hold a record at this time, by start; none for one in a gap.
+
+        Raises:
+            ValueError: No time in whole milliseconds.
+        """
+        require_instant("timestamp_ms", timestamp_ms)
         last_start = timestamp_ms // self.advance_ms * self.advance_ms
         # The last start that lies a size or more before the record is just out.
         first_start = (timestamp_ms - self.size_ms) // self.advance_ms * self.advance_ms

@@ -1,0 +1,148 @@
+"""What a user may pass to be computed: each refusal names the argument, the value and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windows_pipeline.aggregates import Aggregation
+
+NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
+"""Types that nothing is grouped by: they have no order."""
+_SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
+
+
+def require_bounded(events: DataFrame) -> None:
+    """Refuses what is no DataFrame, and a streaming one, which never ends (rule F3).
+
+    Raises:
+        ValueError: It is one; says what to do instead.
+    """
+    if not isinstance(events, DataFrame):
+        raise ValueError(f"events: {events!r} is no DataFrame; pass one, as spark.table(...) gives")
+    if events.isStreaming:
+        raise ValueError(
+            "events: this is a stream, and windows are computed of records that are all there; "
+            "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
+            "DataFrame of that table, compute the windows"
+        )
+
+
+def names_of(columns: str | Sequence[str], argument: str = "by") -> list[str]:
+    """The names of columns, of one or several, as a list.
+
+    Raises:
+        ValueError: Something else.
+    """
+    if isinstance(columns, str):
+        return [columns]
+    if not isinstance(columns, (list, tuple)):
+        raise ValueError(
+            f"{argument}: {columns!r} is no name of a column; pass its name as text, or a list of "
+            "names"
+        )
+    return list(columns)
+
+
+def require_column(events: DataFrame, argument: str, name: str) -> T.DataType:
+    """The type of a column.
+
+    Raises:
+        ValueError: There is none of this name, or more than one.
+    """
+    if not isinstance(name, str):
+        raise ValueError(f"{argument}: {name!r} is no name of a column; pass its name as text")
+    try:
+        found = list(events.select(name).schema)
+    except AnalysisException:
+        found = []
+    if len(found) != 1:
+        raise ValueError(f"{argument}: {_unknown(events, name)}")
+    return found[0].dataType
+
+
+def _unknown(events: DataFrame, name: str) -> str:
+    times = sum(name.lower() == each.lower() for each in events.columns)
+    if times > 1:
+        return f"column {name!r} is there {times} times; rename or drop one"
+    if times == 1:
+        return f"column {name!r} has a point in its name; write it in backticks, '`{name}`'"
+    return f"there is no column {name!r}; use one of {events.columns}"
+
+
+def require_aggregates(of: Sequence[Aggregation]) -> None:
+    """Refuses what is no list of aggregates.
+
+    Raises:
+        ValueError: Names it.
+    """
+    if isinstance(of, Aggregation):
+        raise ValueError("of: this is one aggregate; put it in a list")
+    if not isinstance(of, (list, tuple)):
+        raise ValueError(f"of: {of!r} is no list of aggregates; write of=[count()], say")
+    for one in of:
+        if not isinstance(one, Aggregation):
+            raise ValueError(
+                f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
+                "and the like from there"
+            )
+
+
+def require_computable(events: DataFrame, one: Aggregation) -> None:
+    """Refuses an aggregate whose column or condition these records do not have.
+
+    Raises:
+        ValueError: Names the result, and the column or the condition.
+    """
+    argument = f"of: {one.result_name}"
+    if isinstance(one.column, str) and one.column.isidentifier():
+        require_column(events, argument, one.column)
+    elif one.column is not None:
+        _require_expression(events, argument, one.column)
+    if one.condition is None:
+        return
+    where = f"{argument}: where"
+    kind = _require_expression(events, where, one.condition)
+    if not isinstance(kind, T.BooleanType):
+        raise ValueError(
+            f"{where}: {one.condition!r} is of type {kind.simpleString()}, no condition; "
+            "compare it with something, as in where('n > 0')"
+        )
+
+
+def _require_expression(events: DataFrame, argument: str, expression: Column | str) -> T.DataType:
+    """The type of an expression over one record.
+
+    Raises:
+        ValueError: Spark cannot make a column of it.
+    """
+    column = F.expr(expression) if isinstance(expression, str) else expression
+    try:
+        # Beside other columns, so that it is none over all records.
+        return events.select("*", column).schema[-1].dataType
+    except AnalysisException as error:
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(
+            f"{argument}: {expression!r} is no expression over a record of {events.columns}: "
+            f"{reason}"
+        ) from None
+
+
+def require_orderable(name: str, kind: T.DataType) -> None:
+    """Refuses a key of a type that has no order, also in a struct's field.
+
+    Raises:
+        ValueError: Names the column.
+    """
+    if isinstance(kind, T.StructType):
+        for part in kind:
+            require_orderable(f"{name}.{part.name}", part.dataType)
+    elif isinstance(kind, NO_KEYS):
+        raise ValueError(
+            f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "
+            "cast it, as with to_json"
+        )

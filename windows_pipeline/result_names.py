@@ -1,0 +1,64 @@
+"""No two columns of a result have one name: each refusal names the argument and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windows_pipeline.aggregates import Aggregate
+
+
+def require_once(argument: str, names: Sequence[str], cure: str) -> None:
+    """Refuses a name that comes twice.
+
+    Args:
+        argument: Where they stand.
+        names: The names.
+        cure: What to do about it, the end of a sentence.
+
+    Raises:
+        ValueError: Names it.
+    """
+    seen: set[str] = set()
+    for name in names:
+        # Spark does not tell names apart by case.
+        if name.lower() in seen:
+            raise ValueError(f"{argument}: {name!r} comes twice; {cure}")
+        seen.add(name.lower())
+
+
+def require_results(by: Sequence[str], own: Sequence[str], of: Sequence[Aggregate]) -> None:
+    """Refuses a key or an aggregate that has another column's name in the result.
+
+    Args:
+        by: The key's columns.
+        own: The columns that the result has anyway.
+        of: The aggregates.
+
+    Raises:
+        ValueError: Names it.
+    """
+    require_once("by", by, "name each column of the key once")
+    require_apart("by", by, own)
+    taken = {name.lower() for name in (*by, *own)}
+    for one in of:
+        if one.name.lower() in taken:
+            raise ValueError(
+                f"of: {one.name!r} would be the name of two columns of the result; give {one} "
+                "another with .alias('...')"
+            )
+        taken.add(one.name.lower())
+
+
+def require_apart(argument: str, columns: Sequence[str], own: Sequence[str]) -> None:
+    """Refuses a column of the user's that has the name of one that the result has anyway.
+
+    Raises:
+        ValueError: Names it.
+    """
+    taken = {name.lower() for name in own}
+    for name in columns:
+        if name.lower() in taken:
+            raise ValueError(
+                f"{argument}: {name!r} is a column that the result has of its own; rename yours "
+                f"before, as with events.withColumnRenamed({name!r}, 'own_{name}')"
+            )
