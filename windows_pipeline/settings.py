@@ -66,6 +66,8 @@ class Settings(BaseModel):
             "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
             "spark.app.name": "windows-pipeline",
+            # Spark's default, which it writes as a URI: a blank would become %20 in a new folder.
+            "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
         return {**delta, **self.spark, **needed}
 
