@@ -42,7 +42,7 @@ conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
-bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (15 minutes); ARGS: --full, --help
+bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (an hour or more); ARGS: --help
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
 check: $(STAMP) ## Lint, format and types, changing nothing

@@ -1,0 +1,200 @@
+"""How much a stream of landed files takes in, and how soon: `python -m benchmarks.live`."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.session import start_session
+from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.streaming.micro_batch import BatchResult
+from windows_pipeline.streaming.query import run_stream
+
+_DAY = "2026-01-01"
+_START_MS = 1_767_225_600_000  # that day
+_KEYS = 1_000
+_RECORDS_A_WINDOW = 100
+_WINDOW_MS = 10_000
+_STEP_US = _WINDOW_MS * 1_000 // (_KEYS * _RECORDS_A_WINDOW)
+"""Event time between two records of any key, in microseconds."""
+_OUT_OF_ORDER_MS = 2_000
+_PIPELINE = f"""
+name: {{name}}
+source:
+  path: {{name}}
+  format: parquet
+  columns: {{{{key: string, at: bigint, value: bigint}}}}
+  key: key
+  event_time: at
+  max_per_batch: {{files}}
+partitions: {{{{start: {_DAY}}}}}
+windows:
+  sliding:
+    kind: sliding
+    time_difference: {_WINDOW_MS} ms
+    grace: {_OUT_OF_ORDER_MS} ms
+    aggregates: {{{{total: sum(value), most: max(value)}}}}
+    alerts:
+      busy: {{{{when: record_count >= 150, severity: record_count}}}}
+"""
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+_console = Console()
+
+
+@dataclass
+class Taken:
+    """What a stream has taken in: when each micro-batch was in all tables."""
+
+    records: list[int] = field(default_factory=list)
+    done_at: list[float] = field(default_factory=list)
+
+    def take(self, result: BatchResult) -> None:
+        """Notes a micro-batch."""
+        self.records.append(result.accepted)
+        self.done_at.append(time.time())
+        seconds = self.done_at[-1] - (self.done_at[-2] if len(self.done_at) > 1 else self._began)
+        _console.print(f"  {result.accepted:,} records in {seconds:.1f} s")
+
+    def __post_init__(self) -> None:
+        self._began = time.time()
+
+
+@app.command()
+def throughput(
+    batches: Annotated[int, typer.Option(help="How many micro-batches.", min=2)] = 4,
+    files: Annotated[int, typer.Option(help="Files of each.", min=1)] = 4,
+    records: Annotated[int, typer.Option(help="Records of a file.", min=1)] = 250_000,
+) -> None:
+    """Records a second of what has landed; the first micro-batch, which warms up, aside."""
+
+    def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
+        for number in range(batches * files):
+            _land(landing, number, records)
+        taken = Taken()
+        run_stream(spark, pipeline, settings, on_batch=taken.take)
+        seconds = taken.done_at[-1] - taken.done_at[0]
+        _console.print(f"{sum(taken.records[1:]) / seconds:,.0f} records/s")
+
+    _with_stream("throughput", files, measure)
+
+
+@app.command()
+def delay(
+    seconds: Annotated[int, typer.Option(help="How long records come.", min=10)] = 120,
+    rate: Annotated[int, typer.Option(help="Records a second, a file each.", min=1)] = 10_000,
+    warm_up: Annotated[int, typer.Option(help="The first seconds, not counted.", min=1)] = 60,
+) -> None:
+    """How long after its landing a record's results are in all tables."""
+
+    def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
+        taken, landed_at = Taken(), list[float]()
+        land = threading.Thread(
+            target=_land_each_second, args=(spark, landing, rate, seconds, landed_at, taken)
+        )
+        land.start()
+        run_stream(spark, pipeline, settings, every="0 seconds", on_batch=taken.take)
+        land.join()
+        of_batch = np.repeat(taken.done_at, np.array(taken.records) // rate)
+        delays = (of_batch - np.array(landed_at))[warm_up:]
+        middle, most = np.percentile(delays, (50, 95))
+        _console.print(f"delay at {rate:,} records/s: median {middle:.1f} s, 95th {most:.1f} s")
+
+    _with_stream("delay", 1_000_000, measure)
+
+
+@app.command()
+def history(
+    records: Annotated[int, typer.Option(help="Records of the history.", min=1)] = 1_000_000,
+    batch: Annotated[int, typer.Option(help="Records of a micro-batch.", min=1)] = 10_000,
+    runs: Annotated[int, typer.Option(help="Micro-batches measured.", min=1)] = 5,
+) -> None:
+    """What a micro-batch takes after a history; run it for several lengths."""
+
+    def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
+        most = 1_000_000
+        for number, first in enumerate(range(0, records, most)):
+            _land(landing, number, min(most, records - first), first)
+        for number in range(runs + 1):
+            _land(landing, 1_000 + number, batch, records + number * batch)
+        taken = Taken()
+        run_stream(spark, pipeline, settings, on_batch=taken.take)
+        spent = np.diff(taken.done_at)[-runs:]
+        _console.print(f"after {records:,} records: median {np.median(spent):.1f} s a micro-batch")
+
+    _with_stream("history", 1, measure)
+
+
+Measure = Callable[[SparkSession, Pipeline, Settings, Path], None]
+
+
+def _with_stream(name: str, files: int, measure: Measure) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        places = {"warehouse": f"{folder}/warehouse", "landing": folder, "pipelines": root}
+        base = load_settings(Path(__file__).parent.parent)
+        # A stream runs for long, so the JVM may take its time to compile.
+        spark_conf = {**base.spark, "spark.driver.extraJavaOptions": "-XX:+UseSerialGC"}
+        settings = base.model_copy(update={**places, "spark": spark_conf})
+        declared = root / f"{name}.yaml"
+        declared.write_text(_PIPELINE.format(name=name, files=files))
+        landing = root / name / _DAY
+        landing.mkdir(parents=True)
+        spark = start_session(settings)
+        spark.sparkContext.setLogLevel("ERROR")
+        measure(spark, load_pipeline(declared), settings, landing)
+        spark.stop()
+
+
+def _land(landing: Path, number: int, records: int, first: int | None = None) -> None:
+    """Writes the next records, up to two seconds out of order, and lands them at once."""
+    draw = np.random.default_rng((450, number))
+    places = np.arange(records) + (number * records if first is None else first)
+    behind = draw.integers(0, _OUT_OF_ORDER_MS, records)
+    table = pa.table(
+        {
+            "key": np.char.add("k", draw.integers(0, _KEYS, records).astype(str)),
+            "at": _START_MS + places * _STEP_US // 1_000 - behind,
+            "value": draw.integers(0, 1_000, records),
+        }
+    )
+    hidden = landing / f".{number:06}"
+    pq.write_table(table, hidden)
+    hidden.rename(landing / f"{number:06}.parquet")
+
+
+def _land_each_second(
+    spark: SparkSession,
+    landing: Path,
+    rate: int,
+    seconds: int,
+    landed_at: list[float],
+    taken: Taken,
+) -> None:
+    """Lands a file a second, then ends the stream when all of them are in."""
+    began = time.time()
+    for number in range(seconds):
+        time.sleep(max(0.0, began + number - time.time()))
+        _land(landing, number, rate)
+        landed_at.append(time.time())
+    while sum(taken.records) < rate * seconds:
+        time.sleep(0.5)
+    for query in spark.streams.active:
+        query.stop()
+
+
+if __name__ == "__main__":
+    app()
