@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 from engine_runs import PROPERTY, texts
+from firing_runs import merged_in
 from oracle import Record, RecordId, SlidingDefinition, final_windows, late_records
 from strategies import sliding_definitions
 from stream_model import AGGREGATES, TABLES, KilledError, Results, Stored, StreamModel
@@ -89,6 +90,7 @@ class StreamSteps(RuleBasedStateMachine):
         streamed, again = self.stream.results(), self.stream.backfill()
         assert texts(again.final_windows) == texts(streamed.final_windows)
         assert sorted(again.late_records) == sorted(streamed.late_records)
+        assert again.merged == streamed.merged
 
     @invariant()
     def the_log_says_where_the_stream_stands(self) -> None:
@@ -104,7 +106,7 @@ class StreamSteps(RuleBasedStateMachine):
             self.backfill()
             assert _outcome(self.stream.results()) == self._of_the_oracle()
 
-    def _of_the_oracle(self) -> tuple[list[str], list[tuple[RecordId, str]]]:
+    def _of_the_oracle(self) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
         """Rules A, B: a micro-batch's part of a day is a unit; of one partition all is one."""
         units = sorted({(one.batch, one.record.unit) for one in self.taken})
         if self.partitions == 1:
@@ -120,13 +122,14 @@ class StreamSteps(RuleBasedStateMachine):
         names = {new.id: one.record.id for new, one in zip(records, self.taken, strict=True)}
         asked = (records, max(len(units), 1), self.stream.definition)
         late = [row._replace(record=names[row.record]) for row in late_records(*asked)]
-        return _outcome(Results(final_windows(*asked, AGGREGATES), late))
+        merged = [names[record.id] for _, record in merged_in(*asked)]
+        return _outcome(Results(final_windows(*asked, AGGREGATES), late, merged))
 
 
-def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]]]:
+def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
     """Without the columns that name the unit."""
     late = sorted((row.record, row.reason) for row in results.late_records)
-    return texts(row[1:] for row in results.final_windows), late
+    return texts(row[1:] for row in results.final_windows), late, results.merged
 
 
 def test_any_steps_end_in_the_oracles_results() -> None:
