@@ -51,10 +51,11 @@ class StreamSteps(RuleBasedStateMachine):
         self.taken: list[Stored] = []
 
     @rule(events=st.lists(EVENT, min_size=1, max_size=9))
-    def arrive(self, events: list[Event]) -> None:
+    def arrive(self, events: list[Event], alone: int | None = None) -> None:
         for partition, key, later, behind, values in events:
             self.now += later
-            place = (self.day, partition % self.partitions, 0)
+            own = partition if alone is None else alone
+            place = (self.day, own % self.partitions, 0)
             self.waiting.append(Record(*place, key, self.now - behind, values))
 
     @rule(days=st.integers(1, 2))
@@ -63,12 +64,13 @@ class StreamSteps(RuleBasedStateMachine):
 
     @rule(
         events=st.lists(EVENT, max_size=9),
+        alone=st.none() | st.integers(0, 2),
         rejected=st.integers(0, 1),
         kills=st.lists(st.sampled_from(TABLES), max_size=2),
     )
-    def cut(self, events: list[Event], rejected: int, kills: list[str]) -> None:
+    def cut(self, events: list[Event], alone: int | None, rejected: int, kills: list[str]) -> None:
         """A micro-batch of all that waits and some more, again after each kill."""
-        self.arrive(events)
+        self.arrive(events, alone)
         for table in kills:
             try:
                 self.stream.run(self.batch, self.waiting, rejected, killed_after=table)
