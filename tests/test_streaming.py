@@ -338,7 +338,8 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 ) -> None:
     window = {"time_difference": "10 ms", "grace": "0 ms"}
     source = {"format": "delta", "path": "table"}
-    pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=HOPS)
+    quiet = {**HOPS, "alerts": {}}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=quiet)
     first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
     add_rows(spark, tmp_path / "table", first)
     run_stream(spark, pipeline, own)
