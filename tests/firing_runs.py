@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from oracle_arrival import Position, Record, frontier_after
+from oracle_definitions import Definition
 from oracle_firings import Firing, Key, Policy
 from windows_pipeline.engine.firing_life import FiringReason
 from windows_pipeline.engine.found_firings import Arrived, find_firings
@@ -87,6 +89,38 @@ def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
                 )
             )
     return sorted(found, key=lambda f: (f.key is not None, f.key or "", *f[1:4]))
+
+
+def stream_times(records: Sequence[Record]) -> list[int]:
+    """Rule A2: of each record's own source partition."""
+    so_far: dict[int, int] = {}
+    found = []
+    for record in records:
+        known = so_far.get(record.source_partition, record.event_time)
+        so_far[record.source_partition] = max(known, record.event_time)
+        found.append(so_far[record.source_partition])
+    return found
+
+
+def merged_in(
+    records: Sequence[Record], units: int, definition: Definition
+) -> list[tuple[int, Record]]:
+    """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
+
+    One of a source partition that wakes meets at least the stream time in force, and comes no
+    earlier than what is merged.
+    """
+    after = [frontier_after(records, unit, definition) for unit in range(-1, units)]
+    placed = []
+    for record, stream_time in zip(records, stream_times(records), strict=True):
+        before = after[record.unit]
+        own = Position(max(stream_time, before.stream_time), record.source_partition)
+        place = max(own, before)
+        held = (unit for unit in range(record.unit, units) if place <= after[unit + 1])
+        unit = next(held, None)
+        if unit is not None:
+            placed.append((place, record.id, unit, record))
+    return [(unit, record) for *_, unit, record in sorted(placed, key=lambda row: row[:2])]
 
 
 @st.composite

@@ -17,16 +17,18 @@ from engine_runs import (
     spec_of,
     texts,
 )
-from oracle import Aggregates, LateRow, Record, SlidingDefinition, WindowRow
+from oracle import Aggregates, LateRow, Record, RecordId, SlidingDefinition, WindowRow
+from windows_pipeline.engine.merge import BEFORE_ALL, Merge, Place
 from windows_pipeline.engine.stream_time import target_of
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline
 from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.jobs.log import arrivals_in
 from windows_pipeline.streaming.scope import BatchScope, scope_of
-from windows_pipeline.streaming.standing import Part, Standing, arrivals, log_rows, standing_of
+from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
 
 AGGREGATES: Aggregates = {"total": ("sum", "real"), "largest": ("max", "whole")}
-TABLES = ("raw_events", "arrival_log", "late_records", "final_windows")
-"""In the order in which a micro-batch fills them."""
+TABLES = ("raw_events", "arrival_log", "late_records", "final_windows", "merged")
+"""In the order in which a micro-batch fills them; `merged` stands for what follows from order."""
 
 
 class KilledError(Exception):
@@ -42,10 +44,11 @@ class Stored(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Final windows and late records, each in the day that closed or settled it."""
+    """Final windows and late records, each in the day that closed or settled it; the merge."""
 
     final_windows: list[WindowRow]
     late_records: list[LateRow]
+    merged: list[RecordId]
 
 
 class StreamModel:
@@ -83,25 +86,26 @@ class StreamModel:
         self._append("raw_events", batch, fresh, killed_after)
         self._append("arrival_log", batch, rows, killed_after)
         after = before.after(rows)
-        results = self._results(batch, fresh, before, after) if fresh else Results([], [])
+        results = self._results(batch, fresh, before, after) if fresh else Results([], [], [])
         self._append("late_records", batch, results.late_records, killed_after)
         self._append("final_windows", batch, results.final_windows, killed_after)
+        self._append("merged", batch, results.merged, killed_after)
         self.standing = after
         return fresh
 
     def read_back(self, before_batch: int) -> Standing:
         """What a process that begins anew makes of the log."""
         log = [row for row in self._rows("arrival_log") if row.batch < before_batch]
-        return standing_of(log, FIRST_DAY, self._idle_after)
+        return standing_of(log, FIRST_DAY, self._idle_after, merges=True)
 
     def results(self) -> Results:
         """What the micro-batches published."""
-        return Results(self._rows("final_windows"), self._rows("late_records"))
+        return Results(*map(self._rows, ("final_windows", "late_records", "merged")))
 
     def backfill(self) -> Results:
         """What a run over whole days makes of the log and the raw records."""
         log = self._rows("arrival_log")
-        timeline = build_timeline(arrivals(log), FIRST_DAY, self._idle_after)
+        timeline = build_timeline(arrivals_in(log), FIRST_DAY, self._idle_after)
         days = [unit.day for unit in timeline.units]
         grace_ms = self.definition.grace
         reads = look_back(timeline, days, reach_ms(spec_of(self.definition)), grace_ms)
@@ -112,7 +116,9 @@ class StreamModel:
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
         closings = closings_of(timeline.units, grace_ms)
         answer = kernel_answer(self.definition, closings, AGGREGATES, met)
-        return Results([row for row in answer.windows if row.closed], answer.late)
+        merge = Merge(self._idle_after).after(arrivals_in(log))
+        merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.reached)
+        return Results([row for row in answer.windows if row.closed], answer.late, merged)
 
     @property
     def _idle_after(self) -> int | None:
@@ -164,7 +170,17 @@ class StreamModel:
         return Results(
             [row._replace(unit=_day_that_closed(row.end, scope)) for row in closed],
             [*at_once, *settled],
+            self._merged_by([*earlier, *fresh], scope, before, after),
         )
+
+    def _merged_by(
+        self, raw: Sequence[Stored], scope: BatchScope, before: Standing, after: Standing
+    ) -> list[RecordId]:
+        assert before.merge is not None
+        assert after.merge is not None
+        reached = (before.merge.reached, after.merge.reached)
+        batch = max(one.batch for one in raw)
+        return _merged(raw, scope.timeline, after.merge, *reached, batch)
 
     def _closing_day(self, event_time_ms: int, scope: BatchScope) -> int:
         return _day_that_closed(event_time_ms + self.definition.time_difference, scope)
@@ -193,6 +209,30 @@ class StreamModel:
                 close_time_ms = stream_time_ms - self.definition.grace
                 met.append(Met(target_of(read.target), new, one.record, close_time_ms))
         return met
+
+
+def _merged(
+    raw: Iterable[Stored],
+    timeline: Timeline,
+    merge: Merge,
+    before: Place,
+    after: Place,
+    batch: int | None = None,
+) -> list[RecordId]:
+    """What is merged between two places, with what of a micro-batch is; as `unit_firings`."""
+    woke = {(*one[:3], one.place.stream_time_ms): one.place for one in merge.wakings}
+    placed = []
+    for one in raw:
+        partition, day = _partition(one.record), day_of(one.record.unit)
+        unit = timeline.unit(day)
+        assert unit is not None
+        before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
+        stream_time_ms = max(one.running_max_ms, before_ms, unit.in_force_before_ms)
+        own = Place(stream_time_ms, partition)
+        place = woke.get((day, one.batch, partition, stream_time_ms), own)
+        if place <= after and (place > before or one.batch == batch):
+            placed.append((place, one.record.unit, one.batch, one.record.id))
+    return [name for *_, name in sorted(placed)]
 
 
 def _numbered(arrived: Iterable[Record], before: Standing, batch: int) -> list[Stored]:

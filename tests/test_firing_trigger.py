@@ -9,6 +9,7 @@ import pytest
 
 from pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
+from windows_pipeline.tables.schemas import firings
 from windows_pipeline.windows.triggers import Trigger
 
 TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
@@ -75,18 +76,6 @@ def test_a_mistake_in_a_trigger_is_told(
     [
         (FLIGHTS, "trigger", "'sliding' windows are made by their records, so they fire when"),
         (
-            TUMBLING.replace("  arrival:", "  source_partition: carrier\n  arrival:"),
-            "trigger",
-            "'carrier' makes several source partitions, and firings need records that come in one",
-        ),
-        (
-            TUMBLING.replace("format: jsonl", "format: delta").replace(
-                "  arrival: landed_at\n", ""
-            ),
-            "trigger",
-            "'delta' is read as a stream, which tells no firings; leave trigger out",
-        ),
-        (
             TUMBLING.replace("max_dep_delay:", "reason:"),
             "aggregates.reason",
             "'reason' is a column that every firing has",
@@ -116,3 +105,21 @@ def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
         )
         field = "windows.hourly.trigger.early_every"
         assert changes == [f"{field}: was '1 minute', is '1 hour'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (TUMBLING, set()),
+        (TUMBLING.replace("format: jsonl", "format: delta"), set()),
+        (
+            TUMBLING.replace("  arrival:", "  source_partition: carrier\n  arrival:"),
+            {"fired_after_unit", "fired_after_partition"},
+        ),
+    ],
+)
+def test_a_firing_names_its_record(tmp_path: Path, text: str, place: set[str]) -> None:
+    """Rules A1, E2: where there is one source partition, an offset of the unit alone does."""
+    pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
+    columns = firings(pipeline.source, pipeline.windows["hourly"]).names
+    assert {name for name in columns if name.startswith("fired_after_")} == place

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY
-from firing_runs import Records, policies, record_lists, spec_of, trigger_of
+from firing_runs import (
+    Records,
+    merged_in,
+    policies,
+    record_lists,
+    spec_of,
+    stream_times,
+    trigger_of,
+)
+from oracle_arrival import Record
+from oracle_definitions import TimeDefinition
 from oracle_firings import Policy, firings
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.firing_kernel import FiringKernel, FiringTarget
+from windows_pipeline.engine.merge import BEFORE_ALL, Merge, Place
 from windows_pipeline.engine.rises import Rises
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
     Arrival,
     Read,
+    Timeline,
     build_timeline,
     close_ms,
     reads_from,
@@ -30,34 +43,67 @@ from windows_pipeline.windows import TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
 LISTED = Aggregate("listed", Function.COLLECT_LIST, "number")
-ARRIVAL = ["unit", "number"]
+ARRIVAL = ["merged_as", "unit", "number"]
 
 
-def units_of(records: Records, cuts: list[int]) -> list[int]:
-    """The unit of each record; cuts at one place make an empty unit."""
-    return [sum(cut <= number for cut in cuts) for number in range(len(records))]
+def arrived(records: Records, partitions: Sequence[int], cuts: list[int]) -> list[Record]:
+    """Records by their numbers as offsets; cuts at one place make an empty unit."""
+    return [
+        Record(sum(cut <= number for cut in cuts), partition, number, key, time, {})
+        for number, ((key, time), partition) in enumerate(
+            zip(records, cycle(partitions), strict=False)
+        )
+    ]
+
+
+def definition_of(policy: Policy, idle_after: int | None) -> TimeDefinition:
+    grace = policy.lateness + policy.out_of_orderness
+    return TimeDefinition(policy.size, policy.advance, grace, idle_after=idle_after)
+
+
+def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
+    log = [Arrival(FIRST_DAY + timedelta(days=unit), None, None) for unit in range(units)]
+    return log + [
+        Arrival(FIRST_DAY + timedelta(days=one.unit), str(one.source_partition), one.event_time)
+        for one in records
+    ]
 
 
 def read(
-    records: Records, units: list[int], reads: list[Read], target: int
+    records: Sequence[Record], timeline: Timeline, merge: Merge, reads: list[Read], target: int
 ) -> list[dict[str, Any]]:
-    """What the pipeline reads for a unit, with the stream time that each record met."""
+    """What the pipeline reads for a unit of what is merged, as `unit_firings` does."""
     from_ms = {(one.unit - FIRST_DAY).days: one.from_ms for one in reads}
+    before, after = reached(merge, target - 1), reached(merge, target)
+    woke = {(one.unit, one.source_partition, one.place.stream_time_ms): one.place.source_partition
+            for one in merge.wakings}  # fmt: skip
     rows = []
-    stream_time = NEVER_MS
-    for number, (key, time) in enumerate(records):
-        stream_time = max(stream_time, time)
-        unit = units[number]
-        if unit in from_ms and (unit == target or time >= from_ms[unit]):
-            row = {"target": target, "key": key, "event_time_ms": time, "unit": unit}
-            row |= {"stream_time_ms": stream_time, "number": number, "is_new": unit == target}
+    for record, own_ms in zip(records, stream_times(records), strict=True):
+        is_new = record.unit == target
+        if record.unit not in from_ms:
+            continue
+        if not is_new and record.event_time < from_ms[record.unit]:
+            continue
+        unit = timeline.units[record.unit]
+        stream_time_ms = max(own_ms, unit.in_force_before_ms)
+        partition = str(record.source_partition)
+        merged_as = woke.get((unit.day, partition, stream_time_ms), partition)
+        place = Place(stream_time_ms, merged_as)
+        if place <= after:
+            row = {"target": target, "key": record.key, "event_time_ms": record.event_time}
+            row |= {"stream_time_ms": stream_time_ms, "merged_as": merged_as, "unit": record.unit}
+            row |= {"number": record.offset, "is_new": is_new or place > before}
             rows.append(row)
     return rows
 
 
+def reached(merge: Merge, unit: int) -> Place:
+    return merge.reached_after.get(FIRST_DAY + timedelta(days=unit), BEFORE_ALL)
+
+
 def fired(spec: TimeWindows, policy: Policy, rows: list[dict[str, Any]]) -> Iterator[Any]:
     """The kernel's firings of one target."""
-    by_arrival = sorted(rows, key=lambda row: (row["stream_time_ms"], row["unit"], row["number"]))
+    by_arrival = sorted(rows, key=lambda row: tuple(row[of] for of in ("stream_time_ms", *ARRIVAL)))
     first: dict[int, dict[str, Any]] = {}
     for row in by_arrival:
         first.setdefault(row["stream_time_ms"], row)
@@ -74,51 +120,91 @@ def fired(spec: TimeWindows, policy: Policy, rows: list[dict[str, Any]]) -> Iter
     kernel = FiringKernel({number: target}, {number: rises}, ["key"], ARRIVAL, [LISTED])
     types = dict.fromkeys(by_key[0], pa.int64())
     types |= {"target": pa.int32(), "key": pa.string(), "is_new": pa.bool_()}
+    types["merged_as"] = pa.string()
     schema = pa.schema([(name, types[name]) for name in by_key[0]])
     for batch in kernel(iter([pa.RecordBatch.from_pylist(by_key, schema)])):
         for row in batch.to_pylist():
             ids = (row["window_start_ms"], row["window_end_ms"], row["firing_id"], row["reason"])
-            held = (tuple(sorted(row["listed"])), row["is_final"])
-            yield row["after_unit"], row["after_number"], row["key"], *ids, row["cause"], *held
+            held = (row["stream_time_ms"], tuple(sorted(row["listed"])), row["is_final"])
+            yield row["after_number"], row["key"], *ids, row["cause"], *held
 
 
 @given(
     record_lists(),
     policies().filter(lambda policy: not policy.gap and not policy.as_in_flink),
-    st.lists(st.integers(0, 40), max_size=4).map(sorted),
+    st.lists(st.integers(0, 12) | st.integers(0, 40), max_size=4).map(sorted),
+    st.just([0]) | st.lists(st.integers(0, 2), min_size=2, max_size=7),
+    st.none() | st.integers(1, 20),
+)
+# Source partition 0 is new, behind what is merged of 1.
+@example(
+    [("a", 5), ("a", 3), ("a", 9)], Policy(10, 10, lateness=5, every_n=1), [1, 2], [1, 0, 0], None
 )
 @PROPERTY
-def test_each_unit_tells_its_own(records: Records, policy: Policy, cuts: list[int]) -> None:
-    """Numbers go on; asked for the earlier ones too, those of windows that were open are there."""
+def test_each_unit_tells_its_own(
+    records: Records,
+    policy: Policy,
+    cuts: list[int],
+    partitions: list[int],
+    idle_after: int | None,
+) -> None:
+    """Numbers go on; asked for the earlier ones too, those of windows that were open are there.
+
+    Rules A1, A4: of several source partitions, each unit tells what it merged.
+    """
     policy = policy._replace(input_ends=False)
     spec = spec_of(policy)
     assert isinstance(spec, TimeWindows)
-    units = units_of(records, cuts)
+    units = len(cuts) + 1
+    came = arrived(records, partitions, cuts)
+    merged = merged_in(came, units, definition_of(policy, idle_after))
+    in_order = [(record.key, record.event_time) for _, record in merged]
+    numbers = [record.offset for _, record in merged]
     expected = [
-        (units[f.after], f.after, f.key, f.start, f.end, f.id, f.reason,
-         "RECORD" if f.cause == "record" else "STREAM_TIME", f.records, f.is_final)
-        for f in firings(records, policy)
+        (merged[f.after][0], (numbers[f.after], f.key, f.start, f.end, f.id, f.reason,
+         "RECORD" if f.cause == "record" else "STREAM_TIME", f.stream_time,
+         tuple(sorted(numbers[record] for record in f.records)), f.is_final))
+        for f in firings(in_order, policy)
         if f.after is not None
     ]  # fmt: skip
-    log = [
-        Arrival(
-            FIRST_DAY + timedelta(days=unit),
-            "0" if unit in units else None,
-            max((t for (_, t), of in zip(records, units, strict=True) if of == unit), default=None),
-        )
-        for unit in range(len(cuts) + 1)
-    ]
-    timeline = build_timeline(log, FIRST_DAY)
+    log = log_of(came, units)
+    timeline = build_timeline(log, FIRST_DAY, idle_after)
+    merge = Merge(idle_after).after(log)
     for unit in timeline.units:
         target = (unit.day - FIRST_DAY).days
+        assert reached(merge, target).stream_time_ms == unit.in_force_after_ms
         close_before_ms = close_ms(unit.in_force_before_ms, spec.close_delay_ms)
         from_ms = max(close_before_ms - reach_ms(spec), NEVER_MS)
-        rows = read(records, units, reads_from(timeline, {unit.day: from_ms}), target)
-        own = [row for row in expected if row[0] == target]
+        reads = reads_from(timeline, {unit.day: from_ms})
+        rows = read(came, timeline, merge, reads, target)
+        own = [row for of, row in expected if of == target]
         assert sorted(fired(spec, policy, rows) if rows else [], key=repr) == sorted(own, key=repr)
         for row in rows:
             del row["is_new"]
         every = fired(spec, policy, rows) if rows else []
-        still_open = [row for row in every if row[4] > close_before_ms]
-        so_far = [row for row in expected if row[0] <= target and row[4] > close_before_ms]
+        still_open = [row for row in every if row[3] > close_before_ms]
+        so_far = [row for of, row in expected if of <= target and row[3] > close_before_ms]
         assert sorted(still_open, key=repr) == sorted(so_far, key=repr)
+
+
+@given(record_lists(), st.lists(st.integers(0, 2), min_size=1, max_size=7), st.data())
+@PROPERTY
+def test_the_merge_is_the_same_whatever_the_units_are(
+    records: Records, partitions: list[int], data: st.DataObject
+) -> None:
+    """Rules A1, H1: of source partitions that are all there at first, and none idle."""
+    first = [(f"{partition}", min(time for _, time in records)) for partition in (0, 1, 2)]
+    every = [*first, *records]
+    at = [0, 1, 2, *partitions]
+    cuts = sorted(data.draw(st.lists(st.integers(3, len(every)), max_size=4)))
+    definition = TimeDefinition(size=1, advance=1, grace=0)
+
+    def order(cuts: list[int]) -> list[int]:
+        came = arrived(every, at[:3] + list(_taken(at[3:], len(records))), cuts)
+        return [record.offset for _, record in merged_in(came, len(cuts) + 1, definition)]
+
+    assert order(cuts) == order([])
+
+
+def _taken(values: Sequence[int], number: int) -> Iterator[int]:
+    return (value for value, _ in zip(cycle(values), range(number), strict=False))

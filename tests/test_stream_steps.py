@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 from engine_runs import PROPERTY, texts
+from firing_runs import merged_in
 from oracle import Record, RecordId, SlidingDefinition, final_windows, late_records
 from strategies import sliding_definitions
 from stream_model import AGGREGATES, TABLES, KilledError, Results, Stored, StreamModel
@@ -50,10 +51,11 @@ class StreamSteps(RuleBasedStateMachine):
         self.taken: list[Stored] = []
 
     @rule(events=st.lists(EVENT, min_size=1, max_size=9))
-    def arrive(self, events: list[Event]) -> None:
+    def arrive(self, events: list[Event], alone: int | None = None) -> None:
         for partition, key, later, behind, values in events:
             self.now += later
-            place = (self.day, partition % self.partitions, 0)
+            own = partition if alone is None else alone
+            place = (self.day, own % self.partitions, 0)
             self.waiting.append(Record(*place, key, self.now - behind, values))
 
     @rule(days=st.integers(1, 2))
@@ -62,12 +64,13 @@ class StreamSteps(RuleBasedStateMachine):
 
     @rule(
         events=st.lists(EVENT, max_size=9),
+        alone=st.none() | st.integers(0, 2),
         rejected=st.integers(0, 1),
         kills=st.lists(st.sampled_from(TABLES), max_size=2),
     )
-    def cut(self, events: list[Event], rejected: int, kills: list[str]) -> None:
+    def cut(self, events: list[Event], alone: int | None, rejected: int, kills: list[str]) -> None:
         """A micro-batch of all that waits and some more, again after each kill."""
-        self.arrive(events)
+        self.arrive(events, alone)
         for table in kills:
             try:
                 self.stream.run(self.batch, self.waiting, rejected, killed_after=table)
@@ -89,6 +92,7 @@ class StreamSteps(RuleBasedStateMachine):
         streamed, again = self.stream.results(), self.stream.backfill()
         assert texts(again.final_windows) == texts(streamed.final_windows)
         assert sorted(again.late_records) == sorted(streamed.late_records)
+        assert again.merged == streamed.merged
 
     @invariant()
     def the_log_says_where_the_stream_stands(self) -> None:
@@ -104,7 +108,7 @@ class StreamSteps(RuleBasedStateMachine):
             self.backfill()
             assert _outcome(self.stream.results()) == self._of_the_oracle()
 
-    def _of_the_oracle(self) -> tuple[list[str], list[tuple[RecordId, str]]]:
+    def _of_the_oracle(self) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
         """Rules A, B: a micro-batch's part of a day is a unit; of one partition all is one."""
         units = sorted({(one.batch, one.record.unit) for one in self.taken})
         if self.partitions == 1:
@@ -120,13 +124,14 @@ class StreamSteps(RuleBasedStateMachine):
         names = {new.id: one.record.id for new, one in zip(records, self.taken, strict=True)}
         asked = (records, max(len(units), 1), self.stream.definition)
         late = [row._replace(record=names[row.record]) for row in late_records(*asked)]
-        return _outcome(Results(final_windows(*asked, AGGREGATES), late))
+        merged = [names[record.id] for _, record in merged_in(*asked)]
+        return _outcome(Results(final_windows(*asked, AGGREGATES), late, merged))
 
 
-def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]]]:
+def _outcome(results: Results) -> tuple[list[str], list[tuple[RecordId, str]], list[RecordId]]:
     """Without the columns that name the unit."""
     late = sorted((row.record, row.reason) for row in results.late_records)
-    return texts(row[1:] for row in results.final_windows), late
+    return texts(row[1:] for row in results.final_windows), late, results.merged
 
 
 def test_any_steps_end_in_the_oracles_results() -> None:

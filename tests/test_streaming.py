@@ -6,6 +6,8 @@ import json
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import dagster as dg
@@ -15,14 +17,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from definitions import build_definitions
-from engine_runs import instant, sample
+from engine_runs import instant, sample, texts
+from firing_runs import merged_in
 from kafka_broker import KafkaBroker, Record
+from oracle import Record as OracleRecord
 from oracle import SlidingDefinition, final_windows, late_records
+from oracle_firings import Policy, firings
 from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
 from strategies import Arrivals, arrivals
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError
 from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
@@ -36,7 +42,29 @@ KILLS = [
     ("arrival_log", "after"),
     ("final_windows", "after"),
     ("alerts", "before"),
+    ("early_warnings", "before"),
 ]
+FIRING = {
+    "kind": "hopping",
+    "size": "1 hour",
+    "advance": "30 minutes",
+    "grace": SHORT_GRACE,
+    "trigger": {"early_every": "15 minutes"},
+    "aggregates": {"mean": "avg(dep_delay)"},
+    "alerts": {"busy": {"when": "record_count >= 12", "severity": "record_count"}},
+}
+"""Windows that fire before they close."""
+HOPS = {
+    "kind": "hopping",
+    "size": "10 ms",
+    "advance": "5 ms",
+    "grace": "8 ms",
+    "trigger": {"early_every": "3 ms"},
+    "aggregates": {"total": "sum(whole)"},
+    "alerts": {"busy": {"when": "record_count >= 2", "severity": "record_count"}},
+}
+HOPS_POLICY = Policy(size=10, advance=5, lateness=8, interval=3)
+"""The same of `HOPS`."""
 
 
 class KilledError(Exception):
@@ -91,6 +119,11 @@ def land_in_pieces(project: Project, flights: Path) -> None:
             written_at += 1
 
 
+def rows_of(spark: SparkSession, job: Job) -> list[list[str]]:
+    """The rows of each of a job's tables."""
+    return [texts(table.read(spark).collect()) for table in job.tables]
+
+
 def test_files_in_pieces_and_killed_between_tables(
     full_run: Project,
     landed_flights: Path,
@@ -98,12 +131,13 @@ def test_files_in_pieces_and_killed_between_tables(
     tmp_path: Path,
     killed_at: Callable[[str, str], None],
 ) -> None:
-    """Rules E1, E4, H1: three days of flights in two micro-batches."""
+    """Rules E1, E2, E4, E5, H1: three days of flights in two micro-batches."""
     project = Project(tmp_path, full_run.base)
     project.declare(grace=SHORT_GRACE, partial_results=False)
     file = project.folder / "pipelines" / "flights.yaml"
     declared = yaml.safe_load(file.read_text())
     declared["source"]["max_per_batch"] = 3
+    declared["windows"]["firing"] = FIRING
     file.write_text(yaml.safe_dump(declared))
     land_in_pieces(project, landed_flights)
     told: list[BatchResult] = []
@@ -126,6 +160,7 @@ def test_files_in_pieces_and_killed_between_tables(
     assert raw[0] == raw[1]
     jobs: list[Job] = [RawEventsJob(project.pipeline, project.settings)]
     jobs += window_jobs(project.pipeline, "hourly", project.settings)
+    jobs += window_jobs(project.pipeline, "firing", project.settings)
     days = [day(number) for number in range(1, DAYS + 1)]
     failed = [
         found.check.name
@@ -134,6 +169,10 @@ def test_files_in_pieces_and_killed_between_tables(
         if not found.passed
     ]
     assert failed == []
+    streamed = rows_of(spark, jobs[-1])
+    assert all(streamed)
+    assert run_job(jobs[-1], spark, days).published
+    assert rows_of(spark, jobs[-1]) == streamed
     # Nothing new: nothing happens.
     told.clear()
     run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
@@ -141,9 +180,13 @@ def test_files_in_pieces_and_killed_between_tables(
 
 
 def declared_pipeline(
-    folder: Path, settings: Settings, source: Mapping[str, object], window: Mapping[str, object]
+    folder: Path,
+    settings: Settings,
+    source: Mapping[str, object],
+    window: Mapping[str, object],
+    **others: Mapping[str, object],
 ) -> tuple[Pipeline, Settings]:
-    """A pipeline of integers by key."""
+    """A pipeline of integers by key, with sliding windows and others."""
     columns = {"k": "string", "ms": "bigint", "whole": "bigint"}
     text = {
         "name": "numbers",
@@ -151,6 +194,7 @@ def declared_pipeline(
         "partitions": {"start": "2026-11-01"},
         "windows": {
             "sums": {"kind": "sliding", **window, "aggregates": {"total": "sum(whole)"}},
+            **others,
         },
     }
     file = folder / "pipelines" / "numbers.yaml"
@@ -177,13 +221,48 @@ def drawn_case() -> Arrivals:
         return len(late) * len(final_windows(case.records, case.units, definition, {}))
 
     cases = [case for case in sample(arrivals(keys=("a", "b")), 400) if fits(case)]
-    return max((case for case in cases if case.units == 3), key=late_and_final)
+    return waking(max((case for case in cases if case.units == 3), key=late_and_final))
+
+
+def waking(case: Arrivals) -> Arrivals:
+    """Has partition 1 go far ahead of 0, which then brings what lies behind the merge."""
+    far_ms = max(one.event_time for one in case.records) + (case.definition.idle_after or 0) + 1
+    ahead = OracleRecord(1, 1, 0, "a", far_ms, {"whole": 1})
+    behind = OracleRecord(2, 0, 0, "a", far_ms + 1, {"whole": 2})
+    by_unit = sorted([*case.records, ahead, behind], key=lambda one: one.unit)
+    offsets = (count(), count())
+    records = [replace(one, offset=next(offsets[one.source_partition])) for one in by_unit]
+    return case._replace(records=records)
+
+
+def oracle_firings_of(case: Arrivals) -> list[str]:
+    """Rules A1, A4, E2: of the merge of the partitions, a micro-batch being a unit."""
+    merged = [record for _, record in merged_in(*case)]
+    wanted = []
+    for one in firings([(record.key, record.event_time) for record in merged], HOPS_POLICY):
+        assert one.after is not None
+        after = merged[one.after]
+        cause = "RECORD" if one.cause == "record" else "STREAM_TIME"
+        place = (one.stream_time, str(after.source_partition), after.offset)
+        held = (len(one.records), one.is_final)
+        wanted.append((*one[:3], one.id, one.reason, cause, *place, *held))
+    return texts(wanted)
+
+
+def told_of(spark: SparkSession, job: Job) -> list[str]:
+    rows = job.tables[0].read(spark)
+    times = (F.unix_millis(name) for name in ("window_start", "window_end"))
+    found = rows.select(
+        "key", *times, "firing_id", "reason", "cause", F.unix_millis("stream_time"),
+        "fired_after_partition", "fired_after", "record_count", "is_final",
+    )  # fmt: skip
+    return texts(tuple(row) for row in found.collect())
 
 
 def test_a_topic_of_several_partitions_is_the_oracles(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rules A1 to A5, B: Kafka's own partitions and offsets; idle ones hold nothing back."""
+    """Rules A1 to A5, B, E2: Kafka's own partitions and offsets; idle ones hold nothing back."""
     case = drawn_case()
     definition: SlidingDefinition = case.definition
     window = {
@@ -201,7 +280,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "idle_after": f"{definition.idle_after} ms",
         "max_ahead": "40000 days",
     }
-    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=HOPS)
     for unit in range(case.units):
         records: list[Record] = [
             (one.source_partition, None, _json(one.key, one.event_time, one.values["whole"]), 0)
@@ -230,6 +309,13 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     assert sorted(map(tuple, late.collect())) == sorted(
         (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
     )
+    job = window_jobs(pipeline, "hops", own)[-1]
+    assert told_of(spark, job) == oracle_firings_of(case)
+    streamed = rows_of(spark, job)
+    assert all(streamed)
+    log = job.arrived(spark)
+    assert run_job(job, spark, sorted({row.unit for row in log})).published
+    assert rows_of(spark, job) == streamed
     # What compaction or a transaction takes away is no silence.
     broker.send("numbers", [(0, None, "no JSON", 0)])
     run_stream(spark, pipeline, own)
@@ -252,7 +338,8 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 ) -> None:
     window = {"time_difference": "10 ms", "grace": "0 ms"}
     source = {"format": "delta", "path": "table"}
-    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    quiet = {**HOPS, "alerts": {}}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=quiet)
     first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
     add_rows(spark, tmp_path / "table", first)
     run_stream(spark, pipeline, own)
@@ -286,6 +373,9 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
         (1, 30, 5, False),
     ]
     assert tables.final_windows.read(spark).count() == 3
+    firings_told = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
+    on_time = firings_told.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
+    assert sorted(row[0] for row in on_time.collect()) == [-5, 0, 5]
     (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
     assert rejected.reason == "null_key"
 

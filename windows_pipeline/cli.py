@@ -144,11 +144,6 @@ def stream_command(
 
     try:
         run_stream(spark, declared, settings, every=every, on_batch=said)
-        if any(windows.trigger for windows in declared.windows.values()):
-            _console.print(
-                "a stream tells no firings; for those of all days: "
-                f"windows-pipeline rebuild {pipeline} --from firings"
-            )
     except KeyboardInterrupt:
         _console.print("stopped; run it again to go on")
 

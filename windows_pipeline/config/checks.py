@@ -53,7 +53,17 @@ _RESULT_COLUMNS = frozenset(
     }
 )
 _FIRING_COLUMNS = frozenset(
-    {"firing_id", "reason", "cause", "stream_time", "fired_after", "is_final", "state"}
+    {
+        "firing_id",
+        "reason",
+        "cause",
+        "stream_time",
+        "fired_after",
+        "fired_after_unit",
+        "fired_after_partition",
+        "is_final",
+        "state",
+    }
 )
 _ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
@@ -144,7 +154,7 @@ def partition_problems(partitions: Partitions) -> list[Problem]:
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
     columns = fixed_result_columns(source)
-    problems = [*_session_problems(windows, source), *_trigger_problems(windows, source)]
+    problems = [*_session_problems(windows, source), *_trigger_problems(windows)]
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source)
         if problem is None:
@@ -160,8 +170,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
 
 def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
     """Several source partitions, whose order of arrival settles only as the slowest goes on."""
-    several = source.format == "kafka" or source.source_partition is not None
-    if windows.kind == "session" and several:
+    if windows.kind == "session" and source.has_several_partitions:
         text = (
             "needs records that come in one order (rule D2), and this source may have several "
             "source partitions; leave source_partition out, or take another kind"
@@ -169,8 +178,8 @@ def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
         yield Problem(("kind",), windows.kind, text)
 
 
-def _trigger_problems(windows: Windows, source: Source) -> Iterator[Problem]:
-    """Windows that fire once only, and records whose order of arrival a unit does not settle."""
+def _trigger_problems(windows: Windows) -> Iterator[Problem]:
+    """Windows that fire once only, that close before they pass, or whose columns are taken."""
     trigger = windows.trigger
     if trigger is None:
         return
@@ -180,15 +189,6 @@ def _trigger_problems(windows: Windows, source: Source) -> Iterator[Problem]:
             "out, or take kind: hopping with a small advance"
         )
         yield Problem(("trigger",), windows.kind, text)
-    if source.format in ("delta", "kafka"):
-        text = "is read as a stream, which tells no firings; leave trigger out, or land files"
-        yield Problem(("trigger",), source.format, text)
-    elif source.source_partition is not None:
-        text = (
-            "makes several source partitions, and firings need records that come in one order "
-            "(rule E2); leave source_partition or trigger out"
-        )
-        yield Problem(("trigger",), source.source_partition, text)
     if trigger.out_of_orderness > windows.grace:
         text = (
             f"is above the grace, {duration_text(windows.grace)}: windows would close before "

@@ -99,6 +99,11 @@ class Source(Strict):
         return self.format not in ("delta", "kafka")
 
     @property
+    def has_several_partitions(self) -> bool:
+        """Whether it may have several source partitions (rule A1)."""
+        return self.format == "kafka" or self.source_partition is not None
+
+    @property
     def place(self) -> str:
         """The path.
 

@@ -19,10 +19,10 @@ def early_warnings(
     """Warns of each window and rule once, at the first firing before it closes that breaks it.
 
     Args:
-        fired: All firings so far of the windows that some units found open: `unit` (which
-            the row was computed for), `fired_in` (the unit whose record made it fire) and the
-            columns of firings. Of hopping and tumbling windows.
-        final_windows: The windows that these units closed.
+        fired: All firings so far of the windows that some targets found open: `target`,
+            `is_new` (whether it came with the target) and the columns of firings. Of hopping
+            and tumbling windows.
+        final_windows: The windows that these targets closed, with `target`.
         rules: The rules by name; at least one.
 
     Returns:
@@ -31,13 +31,13 @@ def early_warnings(
         final window breaks the rule.
     """
     breaking = broken_rules(fired.where("NOT is_final"), rules)
-    in_order = Window.partitionBy("unit", *PLACE).orderBy("firing_id")
+    in_order = Window.partitionBy("target", *PLACE).orderBy("firing_id")
     first = breaking.withColumn("place", F.row_number().over(in_order)).where("place = 1")
     first = first.drop("place")
-    raised = first.where("fired_in = unit").withColumn("state", F.lit("open"))
-    window = ["unit", "key", "window_start", "window_end"]
+    raised = first.where("is_new").withColumn("state", F.lit("open"))
+    window = ["target", "key", "window_start", "window_end"]
     broken = broken_rules(final_windows, rules).select("rule", *window, F.lit(True).alias("holds"))
-    closed = first.join(final_windows.select(*window), window, "semi")
+    closed = first.drop("unit").join(final_windows.select("unit", *window), window)
     state = F.when(F.col("holds"), "confirmed").otherwise("withdrawn")
     settled = closed.join(broken, ["rule", *window], "left").withColumn("state", state)
     return raised.unionByName(settled.drop("holds"))

@@ -25,12 +25,14 @@ class Arrival:
         max_event_time_ms: The largest event time in it; None without records.
         in_force_ms: The stream time in force after it, where that was decided by less than the
             whole unit and is stored (rule A4); else None.
+        batch: The micro-batch that brought it; None of a day that was ingested whole.
     """
 
     unit: date
     source_partition: str | None
     max_event_time_ms: int | None
     in_force_ms: int | None = None
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

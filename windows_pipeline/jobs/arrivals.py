@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.chunk import Closing
+from windows_pipeline.engine.merge import Merge
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
-    Arrival,
     Timeline,
     Unit,
     build_timeline,
@@ -23,7 +23,7 @@ from windows_pipeline.engine.timeline import (
     reads_from,
 )
 from windows_pipeline.jobs.job import Facts
-from windows_pipeline.jobs.log import ArrivalLog
+from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
 from windows_pipeline.windows import PipelineWindows
 
 
@@ -61,6 +61,11 @@ class Arrivals:
             rejected[unit] = rejected.get(unit, 0) + of_part
         return rejected
 
+    def merge(self, idle_after_ms: int | None) -> Merge:
+        """How far the merge of the source partitions has come with what is not held back."""
+        ready = (row for row in self.log if row.unit < self.next_day)
+        return Merge(idle_after_ms).after(arrivals_in(ready))
+
     @property
     def next_day(self) -> date:
         """The first day that is not there: what later days wait for."""
@@ -79,14 +84,7 @@ class Arrivals:
 def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:
     """What the log of a pipeline says to the windows of one definition."""
     first_day = pipeline.partitions.start
-    timeline = build_timeline(
-        (
-            Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms)
-            for row in log
-        ),
-        first_day,
-        pipeline.source.idle_after,
-    )
+    timeline = build_timeline(arrivals_in(log), first_day, pipeline.source.idle_after)
     return Arrivals(log, timeline, spec, first_day)
 
 

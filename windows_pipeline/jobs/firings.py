@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.engine.early_warnings import early_warnings
-from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
-from windows_pipeline.engine.unit_windows import ARRIVAL
-from windows_pipeline.jobs.arrivals import Arrivals, stretches_frame
+from windows_pipeline.engine.merge import BEFORE_ALL, Merge, Waking
+from windows_pipeline.engine.stream_time import target_of
+from windows_pipeline.engine.unit_firings import Reached, unit_firings
+from windows_pipeline.jobs.arrivals import stretches_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
@@ -30,7 +31,7 @@ from windows_pipeline.quality.firing_evidence import (
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.catalog import FiringTables, firing_tables
 from windows_pipeline.tables.delta import Table, in_units
-from windows_pipeline.tables.instants import with_instants
+from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
 
 class FiringsJob(WindowsJob):
@@ -49,6 +50,11 @@ class FiringsJob(WindowsJob):
         trigger = self.windows.trigger
         assert trigger is not None  # noqa: S101  see above
         return trigger
+
+    @property
+    def warns_in(self) -> Table | None:
+        """The table of early warnings, where there are rules that can warn."""
+        return self.fires.early_warnings if self.windows.alerts else None
 
     @property
     def inputs(self) -> list[Table]:
@@ -85,47 +91,53 @@ class FiringsJob(WindowsJob):
         """
         self.refuse_while_correcting(spark)
         arrivals = self.arrivals(log)
-        raw = self.source.raw_events.read(spark)
-        warns = self.fires.early_warnings if self.windows.alerts else None
-        # A warning is of a window's first firing that breaks the rule: of earlier days, maybe.
-        fired = kept(self._fired(arrivals, raw, days, with_earlier=warns is not None))
-        staged = [StagedTable(self.fires.firings, fired.where("fired_in = unit"))]
+        records = arrivals.records(self.source.raw_events.read(spark), days)
+        merge = arrivals.merge(self.pipeline.source.idle_after)
+        came_with = F.unix_date(f"{AFTER}unit") == F.col("target")
+        reached = {target_of(unit.day): _reached(merge, unit.day) for unit in arrivals.units(days)}
+        fired = kept(self.fired(records, reached, merge.wakings, came_with))
+        staged = [StagedTable(self.fires.firings, fired.where("is_new"))]
         cached = [fired]
-        if warns is not None:
+        if self.warns_in is not None:
             final = self.own.final_windows.read(spark).where(in_units(days))
-            warnings = kept(early_warnings(fired, final, self.rules))
-            staged.append(StagedTable(warns, warnings))
+            warnings = kept(early_warnings(fired, with_milliseconds(final), self.rules))
+            staged.append(StagedTable(self.warns_in, warnings))
             cached.append(warnings)
         elif self.fires.early_warnings is not None:
             table = self.fires.early_warnings
             staged.append(StagedTable(table, spark.createDataFrame([], table.schema)))
         return Stage(staged, cached)
 
-    def _fired(
-        self, arrivals: Arrivals, raw: DataFrame, days: Sequence[date], *, with_earlier: bool
+    def fired(
+        self,
+        records: DataFrame,
+        reached: Mapping[int, Reached],
+        wakings: Sequence[Waking],
+        came_with: Column,
     ) -> DataFrame:
-        """The days' firings; or also the earlier ones of the windows that each day found open."""
-        records = arrivals.records(raw, days)
-        if with_earlier:
-            records = records.drop("is_new")
+        """The firings of some targets as rows of the table; see `unit_firings`.
+
+        Where there are rules it has earlier ones, too: a warning is of a window's first firing
+        that breaks the rule, which came before, maybe.
+        """
         trigger = self.trigger.spec
         target = FiringTarget(trigger.fitted(self.windows.spec), trigger)
-        closings = arrivals.closings(days)
-        aggregates = self.windows.aggregate_list
-        fired = fire(records, dict.fromkeys(closings, target), ["key"], aggregates, ARRIVAL)
-        open_before = F.lit(True)
-        if with_earlier:
-            # Of windows that were closed before, not all records were read.
-            closes = {number: closing.before_ms for number, closing in closings.items()}
-            spark = raw.sparkSession
-            known = spark.createDataFrame([*closes.items()], "target int, close_before_ms bigint")
-            fired = fired.join(F.broadcast(known), "target")
-            open_before = F.col("window_end_ms") > F.col("close_before_ms")
-        return with_instants(fired.where(open_before)).withColumns(
+        fired = unit_firings(
+            records,
+            target,
+            self.windows.aggregate_list,
+            reached,
+            wakings,
+            came_with,
+            with_earlier=self.warns_in is not None,
+        )
+        return with_instants(fired).withColumns(
             {
                 "stream_time": F.timestamp_millis("stream_time_ms"),
-                "fired_in": F.col(f"{AFTER}unit"),
                 "fired_after": F.col(f"{AFTER}offset"),
+                # Both are columns where there may be several source partitions.
+                "fired_after_unit": F.col(f"{AFTER}unit"),
+                "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }
         )
 
@@ -156,3 +168,8 @@ class FiringsJob(WindowsJob):
         """Writes both; neither changes what is final."""
         del spark
         return publish_in_order(days, stage.tables)
+
+
+def _reached(merge: Merge, day: date) -> Reached:
+    before = merge.reached_after.get(day - timedelta(days=1), BEFORE_ALL)
+    return Reached(before, merge.reached_after[day])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.timeline import Arrival
 from windows_pipeline.tables.delta import Table
 
 
@@ -27,6 +29,14 @@ class LogRow(NamedTuple):
 
 
 ArrivalLog = tuple[LogRow, ...]
+
+
+def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
+    """The log as the engine takes it."""
+    return (
+        Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms, row.batch)
+        for row in log
+    )
 
 
 def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:

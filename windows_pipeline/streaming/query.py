@@ -144,7 +144,8 @@ class _Batches:
         log = source_tables(self._pipeline, self._settings.warehouse).arrival_log
         start = self._pipeline.partitions.start
         self._require_its_own(last_logged(self._spark, log), number)
-        standing = read_standing(self._spark, log, number, start, source.idle_after)
+        merges = any(windows.trigger for windows in self._pipeline.windows.values())
+        standing = read_standing(self._spark, log, number, start, source.idle_after, merges=merges)
         if standing.batch < 0 and standing.log:
             raise StreamBehindError(
                 f"{self._pipeline.name}: its tables hold days that were ingested whole; a stream "

@@ -7,7 +7,8 @@ from datetime import date
 
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.timeline import Read, Timeline, build_timeline, close_ms
-from windows_pipeline.streaming.standing import Standing, arrivals
+from windows_pipeline.jobs.log import arrivals_in
+from windows_pipeline.streaming.standing import Standing
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def scope_of(
         first_day: The pipeline's first unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
-    timeline = build_timeline(arrivals(after.log), first_day, idle_after_ms)
+    timeline = build_timeline(arrivals_in(after.log), first_day, idle_after_ms)
     units = tuple(sorted({row.unit for row in after.log if row.batch == batch}))
     closing = Closing(close_ms(before.in_force_ms, delay_ms), close_ms(after.in_force_ms, delay_ms))
     closed_by = tuple(

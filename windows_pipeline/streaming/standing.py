@@ -10,8 +10,9 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.timeline import NEVER_MS, Arrival, build_timeline, slowest_active
-from windows_pipeline.jobs.log import LogRow
+from windows_pipeline.engine.merge import Merge
+from windows_pipeline.engine.timeline import NEVER_MS, build_timeline, slowest_active
+from windows_pipeline.jobs.log import LogRow, arrivals_in, read_log
 from windows_pipeline.tables.delta import Table
 
 
@@ -46,12 +47,14 @@ class Standing:
         batch: The last micro-batch in it; -1 before the first.
         in_force_ms: The stream time in force (rule A4).
         stream_time_ms: By source partition (rule A2).
+        merge: How far the merge of the source partitions has come, where that is asked for.
     """
 
     log: tuple[LogRow, ...]
     batch: int
     in_force_ms: int
     stream_time_ms: Mapping[str, int]
+    merge: Merge | None = None
 
     @property
     def last_unit(self) -> date | None:
@@ -73,7 +76,8 @@ class Standing:
         last = rows[-1]
         in_force_ms = self.in_force_ms if last.in_force_ms is None else last.in_force_ms
         batch = self.batch if last.batch is None else last.batch
-        return Standing(log, batch, in_force_ms, stream_time_ms)
+        merge = self.merge and self.merge.after(arrivals_in(rows))
+        return Standing(log, batch, in_force_ms, stream_time_ms, merge)
 
 
 class LastLogged(NamedTuple):
@@ -91,9 +95,19 @@ def last_logged(spark: SparkSession, arrival_log: Table) -> LastLogged:
 
 
 def read_standing(
-    spark: SparkSession, arrival_log: Table, batch: int, first_day: date, idle_after_ms: int | None
+    spark: SparkSession,
+    arrival_log: Table,
+    batch: int,
+    first_day: date,
+    idle_after_ms: int | None,
+    *,
+    merges: bool = False,
 ) -> Standing:
-    """Reads where a stream stood before a micro-batch."""
+    """Reads where a stream stood before a micro-batch, on request with how far its merge came."""
+    if merges:  # which follows from each micro-batch
+        whole = read_log(spark, arrival_log)
+        before = [row for row in whole if row.batch is None or row.batch < batch]
+        return standing_of(before, first_day, idle_after_ms, merges=True)
     earlier = F.col("batch").isNull() | (F.col("batch") < batch)
     rows = arrival_log.read(spark).where(earlier)
     summed = rows.groupBy("unit", "source_partition").agg(
@@ -105,20 +119,23 @@ def read_standing(
         F.max("batch"),
         F.max_by("stream", "batch"),
     )
-    log = (LogRow(*row) for row in summed.collect())
+    log = [LogRow(*row) for row in summed.collect()]
     return standing_of(log, first_day, idle_after_ms)
 
 
-def standing_of(rows: Iterable[LogRow], first_day: date, idle_after_ms: int | None) -> Standing:
-    """Where a stream stands whose log has these rows, summed up or not."""
+def standing_of(
+    rows: Sequence[LogRow], first_day: date, idle_after_ms: int | None, *, merges: bool = False
+) -> Standing:
+    """Where a stream stands whose log has these rows; summed up or not, unless it merges."""
     log = summed_up(rows)
-    units = build_timeline(arrivals(log), first_day, idle_after_ms).units
+    units = build_timeline(arrivals_in(log), first_day, idle_after_ms).units
     batches = [row.batch for row in log if row.batch is not None]
     return Standing(
         log,
         max(batches, default=-1),
         units[-1].in_force_after_ms if units else NEVER_MS,
         _stream_times(log, {}),
+        Merge(idle_after_ms).after(arrivals_in(rows)) if merges else None,
     )
 
 
@@ -138,14 +155,6 @@ def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -
             known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
             stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
     return stream_time_ms
-
-
-def arrivals(log: Iterable[LogRow]) -> Iterable[Arrival]:
-    """The log as a timeline is made of."""
-    return (
-        Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms)
-        for row in log
-    )
 
 
 def log_rows(

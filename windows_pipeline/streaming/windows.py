@@ -22,6 +22,8 @@ from windows_pipeline.engine.unit_windows import (
     unit_windows,
 )
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.tables.delta import Table
@@ -52,7 +54,7 @@ class BatchWindows:
 
         Returns:
             A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts. They can run in any order.
+            alerts, firings, early_warnings. They can run in any order.
         """
         windows = self.job.windows
         records = self._records()
@@ -79,6 +81,8 @@ class BatchWindows:
         ]
         if found.alerts:
             appends.append((own.alerts, self._alerts(closed), found.alerts))
+        if windows.trigger is not None:
+            appends += self._firings.compute(records, self._from_ms, closed)
         return [_task(table, rows, self.batch) for table, rows, many in appends if many]
 
     @cached_property
@@ -90,6 +94,14 @@ class BatchWindows:
     @cached_property
     def _target(self) -> int:
         return target_of(self._scope.units[-1])
+
+    @property
+    def _firings(self) -> BatchFirings:
+        job = FiringsJob(self.job.pipeline, self.job.windows_name, self.job.settings)
+        before, after = self.before.merge, self.after.merge
+        assert before is not None  # noqa: S101  where windows fire, the stream asks for it
+        assert after is not None  # noqa: S101
+        return BatchFirings(job, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""

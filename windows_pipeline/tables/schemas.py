@@ -37,6 +37,10 @@ _FIRING = (
     _Column("firing_id", "bigint", "number of the window's firing, from 0"),
     _Column("reason", "string", "EARLY, ON_TIME or LATE"),
 )
+_AFTER = (
+    _Column("fired_after_unit", "date", "arrival day of that record, which had to be merged"),
+    _Column("fired_after_partition", "string", "its source partition"),
+)
 _RECORDS = (
     _Column("first_event_time", "timestamp", "earliest record in it; null when empty"),
     _Column("last_event_time", "timestamp", "latest record in it; null when empty"),
@@ -169,6 +173,7 @@ def firings(source: Source, windows: Windows) -> T.StructType:
             _Column("cause", "string", "RECORD of its own, or STREAM_TIME, which rose"),
             _Column("stream_time", "timestamp", "after the record that made it fire"),
             _Column("fired_after", "bigint", "offset of that record in the unit"),
+            *(_AFTER if source.has_several_partitions else ()),
             *_RECORDS,
             *_aggregates(source, windows),
             _Column("is_final", "boolean", "whether the window was closed then"),

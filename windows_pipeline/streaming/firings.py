@@ -1,0 +1,78 @@
+"""The firings that a micro-batch brought, by the engine that batches use (rules E2, H1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.early_warnings import early_warnings
+from windows_pipeline.engine.firing_kernel import AFTER
+from windows_pipeline.engine.merge import Merge, Waking
+from windows_pipeline.engine.stream_time import target_of
+from windows_pipeline.engine.unit_firings import Reached, place_column
+from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.streaming.scope import BatchScope
+from windows_pipeline.tables.delta import Table
+
+
+@dataclass(frozen=True)
+class BatchFirings:
+    """The firings of one definition around a micro-batch.
+
+    Attributes:
+        job: The definition and its tables.
+        batch: The micro-batch's number.
+        scope: What it concerns.
+        before: How far the merge of the source partitions had come before it.
+        after: The same after it.
+    """
+
+    job: FiringsJob
+    batch: int
+    scope: BatchScope
+    before: Merge
+    after: Merge
+
+    def compute(
+        self, records: DataFrame, from_ms: int, closed: DataFrame
+    ) -> list[tuple[Table, DataFrame, int]]:
+        """Computes them, and the early warnings that they and closed windows make.
+
+        Args:
+            records: What the definition's windows need around the micro-batch.
+            from_ms: From which event time on earlier ones are there.
+            closed: The windows that it closed, as rows of final_windows with `target`.
+
+        Returns:
+            Tables, and the rows that each gets, with how many these are.
+        """
+        job = self.job
+        came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
+        reached = Reached(self.before.reached, self.after.reached)
+        targets = {target_of(self.scope.units[-1]): reached}
+        found = job.fired(records, targets, self._wakings(from_ms), came_with)
+        # Without the plan that made them: each further query would look through it again.
+        fired = found.withColumn("unit", self._unit()).localCheckpoint()
+        own = fired.where("is_new")
+        appends = [(job.fires.firings, own, own.count())]
+        if job.warns_in is not None:
+            warnings = early_warnings(fired, closed, job.rules).localCheckpoint()
+            appends.append((job.warns_in, warnings, warnings.count()))
+        return appends
+
+    def _wakings(self, from_ms: int) -> list[Waking]:
+        """Those of the units that are read."""
+        first = min(read.unit for read in self.scope.reads(from_ms))
+        return [waking for waking in self.after.wakings if waking.unit >= first]
+
+    def _unit(self) -> Column:
+        """The micro-batch's unit that merged the record after which a window fired."""
+        place = F.struct("stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
+        unit = F.lit(self.scope.units[-1])
+        for day in reversed(self.scope.units[:-1]):
+            had_come = F.col(f"{AFTER}unit") <= F.lit(day)
+            is_merged = had_come & (place <= place_column(self.after.reached_after[day]))
+            unit = F.when(is_merged, F.lit(day)).otherwise(unit)
+        return unit
