@@ -185,7 +185,7 @@ def published_days(job: Job, spark: SparkSession) -> list[date]:
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    # Each check of a batch is a query of its own; compute the evidence once.
+    # Of several batches one may be made of another's; where many rows fail, each check asks anew.
     evidence = [batch.evidence for batch in batches]
     for frame in evidence:
         kept(frame)
