@@ -153,8 +153,8 @@ class AlertsJob(WindowsJob):
         rules, history = self.checks[:-1], self.checks[-1:]
         changes = self._changes(spark, days, rows[0])
         return [
-            Batch("alerts", beside, beside, rules),
-            Batch("alerts_history", changes, changes, history),
+            Batch("alerts", beside, rules),
+            Batch("alerts_history", changes, history),
         ]
 
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:

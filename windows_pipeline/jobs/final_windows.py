@@ -98,7 +98,7 @@ class FinalWindowsJob(WindowsJob):
             }
         )
         judged = alike.join(closings, "unit")
-        return [Batch("final_windows", judged, judged, self.checks)]
+        return [Batch("final_windows", judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows of units that have none; the checks say that the others stand."""

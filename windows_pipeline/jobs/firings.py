@@ -156,12 +156,12 @@ class FiringsJob(WindowsJob):
         numbered = beside_others(fired, final, units, values)
         closed = beside_closed(fired, final, units, values)
         batches = [
-            Batch("firings", numbered, numbered, firing_checks(self.trigger)),
-            Batch("closed", closed, closed, closed_checks(self.trigger)),
+            Batch("firings", numbered, firing_checks(self.trigger)),
+            Batch("closed", closed, closed_checks(self.trigger)),
         ]
         if self.fires.early_warnings is not None:
             told = beside_results(rows[1], fired, final, self.rules)
-            batches.append(Batch("early_warnings", told, told, self._warning_checks))
+            batches.append(Batch("early_warnings", told, self._warning_checks))
         return batches
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:

@@ -185,12 +185,9 @@ def published_days(job: Job, spark: SparkSession) -> list[date]:
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    # Of several batches one may be made of another's; where many rows fail, each check asks anew.
-    evidence = [batch.evidence for batch in batches]
-    for frame in evidence:
-        kept(frame)
+    shared = [kept(batch.shared) for batch in batches if batch.shared is not None]
     try:
         return [result for batch in batches for result in validate(batch)]
     finally:
-        for frame in evidence:
+        for frame in shared:
             frame.unpersist()

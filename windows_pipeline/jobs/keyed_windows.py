@@ -88,8 +88,8 @@ class KeyedWindowsJob(WindowsJob):
         rejected = self.source.rejected_records.read(spark).where(in_units(days))
         accounts = account_for_records(told, late, rejected, units)
         return [
-            Batch("keyed_windows", told, told.where(F.col("is_window")), checks),
-            Batch("accounting", accounts, accounts, accounting_checks()),
+            Batch("keyed_windows", told.where(F.col("is_window")), checks, shared=told),
+            Batch("accounting", accounts, accounting_checks()),
         ]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:

@@ -120,7 +120,7 @@ class RawEventsJob:
             .withColumn("unit_rows", total)
             .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
         )
-        return [Batch("raw_events", judged, judged, self.checks)]
+        return [Batch("raw_events", judged, self.checks)]
 
     def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """How many records each unit landed; of a table or topic, which is not read again, null."""

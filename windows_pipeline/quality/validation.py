@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -50,16 +52,16 @@ class Batch:
 
     Attributes:
         name: What the rows are.
-        evidence: The frame that costs the most, to be kept while the checks run.
-        rows: What the checks see: the evidence, or what is made of it; where rows are many,
-            those that `breaking` leaves.
+        rows: What the checks see; where rows are many, those that `breaking` leaves.
         checks: The checks.
+        shared: What the rows are made of, where another batch is made of it, too: to be kept
+            while the checks run.
     """
 
     name: str
-    evidence: DataFrame
     rows: DataFrame
     checks: Sequence[Check]
+    shared: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -127,21 +129,30 @@ def validate(batch: Batch) -> list[CheckResult]:
     validation = context.validation_definitions.add(
         gx.ValidationDefinition(name=batch.name, data=definition, suite=suite)
     )
-    # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
-    outcome = validation.run(
-        batch_parameters={"dataframe": _fetched(batch.rows.where(breaking(batch.checks)))},
-        result_format={"result_format": "COMPLETE"},
-    )
-    found = {_checked(result): result for result in outcome.results}
-    return [_check_result(check, found[check.name], batch.rows) for check in batch.checks]
+    with _held(batch.rows.where(breaking(batch.checks))) as failing:
+        # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
+        outcome = validation.run(
+            batch_parameters={"dataframe": failing},
+            result_format={"result_format": "COMPLETE"},
+        )
+        found = {_checked(result): result for result in outcome.results}
+        return [_check_result(check, found[check.name], failing) for check in batch.checks]
 
 
-def _fetched(failing: DataFrame) -> DataFrame:
-    """The same rows, held here if they are few: then a check's query starts no job."""
+@contextmanager
+def _held(failing: DataFrame) -> Iterator[DataFrame]:
+    """The same rows for a query a check; here if they are few, and then it starts no job."""
     from windows_pipeline.quality.expectation import MOST_ROWS
 
     few = failing.limit(MOST_ROWS + 1).toArrow()
-    return failing if few.num_rows > MOST_ROWS else failing.sparkSession.createDataFrame(few)
+    if few.num_rows <= MOST_ROWS:
+        yield failing.sparkSession.createDataFrame(few)
+        return
+    failing.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield failing
+    finally:
+        failing.unpersist()
 
 
 def _checked(result: Any) -> str:
@@ -149,7 +160,7 @@ def _checked(result: Any) -> str:
     return name
 
 
-def _check_result(check: Check, result: Any, rows: DataFrame) -> CheckResult:
+def _check_result(check: Check, result: Any, failing_rows: DataFrame) -> CheckResult:
     from windows_pipeline.quality.expectation import MOST_ROWS
 
     info = result.exception_info or {}
@@ -160,5 +171,5 @@ def _check_result(check: Check, result: Any, rows: DataFrame) -> CheckResult:
     sample = [{name: str(value) for name, value in row.items()} for row in failing[:SAMPLE_ROWS]]
     number = len(failing)
     if number >= MOST_ROWS:
-        number = rows.where(check.failing).count()
+        number = failing_rows.where(check.failing).count()
     return CheckResult(check, number, sample)
