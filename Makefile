@@ -7,6 +7,7 @@ ARGS ?=
 VENV := .venv/bin/python
 STAMP := .venv/installed
 BENCH_STAMP := .venv/bench-installed
+BROWSER_STAMP := .venv/browser-installed
 DAGSTER_FILE := .dagster_home/dagster.yaml
 
 # Another project's modules or another Spark would stand in for the locked ones.
@@ -14,7 +15,8 @@ unexport PYTHONPATH PYTHONHOME SPARK_HOME
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo ui test conformance bench check format lock clean distclean java
+.PHONY: help install demo ui test browser conformance bench check format lock clean distclean
+.PHONY: java chromium
 
 help: ## List what one can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +33,9 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 
 test: java $(STAMP) ## Run the tests; ARGS go to pytest
 	@$(VENV) -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+
+browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a real browser; ARGS go to pytest
+	@$(VENV) -m pytest tests/browser $(ARGS)
 
 conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
@@ -64,6 +69,9 @@ lock: $(STAMP) ## Write the lock files anew from pyproject.toml
 	@.cache/uv/bin/uv pip compile --group bench --quiet --upgrade \
 		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
 		--no-header --output-file benchmarks/requirements.lock
+	@.cache/uv/bin/uv pip compile --group browser --quiet --upgrade \
+		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
+		--no-header --output-file tests/browser/requirements.lock
 
 clean: ## Remove the demo's data, tables, run history and caches; .venv stays
 	@rm -rf data warehouse .dagster_home .cache spark-warehouse metastore_db derby.log \
@@ -74,7 +82,10 @@ distclean: clean ## The same, and .venv
 	@rm -rf .venv
 
 java:
-	@tools/require.sh
+	@tools/require.sh java
+
+chromium:
+	@tools/require.sh browser >/dev/null
 
 $(STAMP): requirements.lock pyproject.toml
 	@PYTHON='$(PYTHON)' tools/install.sh
@@ -82,6 +93,11 @@ $(STAMP): requirements.lock pyproject.toml
 $(BENCH_STAMP): benchmarks/requirements.lock $(STAMP)
 	@$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 		-r benchmarks/requirements.lock
+	@touch $@
+
+$(BROWSER_STAMP): tests/browser/requirements.lock $(STAMP)
+	@$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		-r tests/browser/requirements.lock
 	@touch $@
 
 $(DAGSTER_FILE): dagster.yaml

@@ -25,8 +25,8 @@ _DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-previ
 
 
 @pytest.fixture(scope="session")
-def settings() -> Settings:
-    """The project's settings, with less memory and parallelism."""
+def small_settings() -> Settings:
+    """The project's settings, for small and quick work."""
     settings = load_settings(ROOT)
     small = {
         "spark.master": "local[2]",
@@ -37,8 +37,13 @@ def settings() -> Settings:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
-    quick = settings.model_copy(update={"spark": {**settings.spark, **small}})
-    return with_kafka(quick)
+    return settings.model_copy(update={"spark": {**settings.spark, **small}})
+
+
+@pytest.fixture(scope="session")
+def settings(small_settings: Settings) -> Settings:
+    """These, with Kafka."""
+    return with_kafka(small_settings)
 
 
 def with_kafka(settings: Settings) -> Settings:

@@ -121,6 +121,25 @@ def test_without_a_fitting_python_each_one_found_is_named(programs: Path) -> Non
     assert "make PYTHON=" in line
 
 
+def test_a_machine_without_a_browser_is_told_the_cure(programs: Path) -> None:
+    line = refusal("require_browser", programs)
+    assert "found: none" in line
+    assert "install Chromium" in line
+    assert "BROWSER_BINARY is /nowhere" in refusal(
+        "require_browser", programs, BROWSER_BINARY="/nowhere"
+    )
+
+
+def test_the_browser_that_is_named_or_else_found_is_taken(programs: Path, tmp_path: Path) -> None:
+    write_program(programs / "google-chrome", "")
+    assert run("require_browser", programs).stdout == f"{programs}/google-chrome\n"
+    write_program(programs / "chromium", "")
+    assert run("require_browser", programs).stdout == f"{programs}/chromium\n"
+    mine = tmp_path / "my browser"
+    write_program(mine, "")
+    assert run("require_browser", programs, BROWSER_BINARY=str(mine)).stdout == f"{mine}\n"
+
+
 def locked_packages() -> dict[str, str]:
     entries = re.findall(r"^([a-z0-9-]+)==(\S+) \\$", LOCK, re.MULTILINE)
     return {str(canonicalize_name(name)): version for name, version in entries}
@@ -139,10 +158,11 @@ def test_the_lock_holds_what_the_project_asks_for(requirement: Requirement) -> N
     assert requirement.specifier.contains(version, prereleases=True)
 
 
-def test_every_line_of_the_lock_is_a_version_or_its_hash() -> None:
+@pytest.mark.parametrize("folder", [".", "benchmarks", "tests/browser"])
+def test_every_line_of_a_lock_is_a_version_or_its_hash(folder: str) -> None:
     entry = r"[a-z0-9-]+==\S+( ; [^/\\]+)? \\"
     digest = r"    --hash=sha256:[0-9a-f]{64}( \\)?"
-    lines = LOCK.splitlines()
+    lines = (ROOT / folder / "requirements.lock").read_text().splitlines()
     assert [line for line in lines if not re.fullmatch(f"{entry}|{digest}", line)] == []
 
 
@@ -216,7 +236,7 @@ def test_make_alone_lists_every_target() -> None:
         ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert {line.split()[1] for line in listed.splitlines()} == targets - {"java"}
+    assert {line.split()[1] for line in listed.splitlines()} == targets - {"java", "chromium"}
 
 
 def test_the_library_knows_nothing_of_dagster() -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the machine must have: Python 3.11 with venv, Java 17 or newer.
-# What is missing is told in one line, with status 2. Run, it looks for Java; sourced, it gives
-# its functions to install.sh.
+# What the machine must have: Python 3.11 with venv, Java 17 or newer; for `make browser` a browser.
+# What is missing is told in one line, with status 2. Run, it looks for what it is told, `java` or
+# `browser`; sourced, it gives its functions to install.sh.
 set -euo pipefail
 
 fail() {
@@ -43,6 +43,22 @@ require_java() {
     [ "$version" -ge 17 ] || fail "Java 17 or newer is needed (found: $version, $java); $cure"
 }
 
+# Prints the browser's path: $BROWSER_BINARY, else the first that the path has.
+require_browser() {
+    local candidate
+    local cure="install Chromium (Debian: chromium), or name one: make browser BROWSER_BINARY=/path/to/it"
+    if [ -n "${BROWSER_BINARY:-}" ]; then
+        command -v "$BROWSER_BINARY" || fail "BROWSER_BINARY is $BROWSER_BINARY, which is no program; $cure"
+        return
+    fi
+    for candidate in chromium chromium-browser google-chrome; do
+        if command -v "$candidate"; then
+            return
+        fi
+    done
+    fail "Chromium or Chrome is needed (found: none); $cure"
+}
+
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    require_java
+    "require_$1"
 fi

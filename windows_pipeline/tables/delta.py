@@ -238,6 +238,8 @@ class Table:
         """
         spark = rows.sparkSession
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
+        # Where nothing changes Delta commits nothing, and this stays another table's.
+        spark.conf.unset(_LAST_COMMIT)
         (
             rows.select(*columns)
             # One file a unit where units are small; split by size where they are not.
@@ -248,7 +250,8 @@ class Table:
             .option("replaceWhere", where)
             .save(self.location)
         )
-        return int(str(spark.conf.get(_LAST_COMMIT)))
+        version = spark.conf.get(_LAST_COMMIT, None)
+        return self.version(spark) if version is None else int(version)
 
     def append(self, rows: DataFrame, batch: int) -> None:
         """Adds the rows of a micro-batch, once however often it is run.

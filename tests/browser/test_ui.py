@@ -1,0 +1,123 @@
+"""What a user does and sees in the Dagster UI of `make ui`, in a real browser: `make browser`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster_pages import DagsterPages, browser_page, instant_text
+from project_ui import make_project, running_ui
+
+from pipeline_runs import DERIVED, Project, day, version_of
+from windows_pipeline.session import start_session
+from windows_pipeline.settings import Settings
+
+CHECKS = {
+    "raw_events": [
+        *("landed_is_accepted_or_rejected", "offsets_without_gap", "running_max_is_stream_time")
+    ],
+    "hourly/keyed_windows": [
+        *("bounds_inclusive", "empty_windows_are_silences", "every_record_accounted_for"),
+        *("holds_its_records", "no_arrival_missing", "one_window_per_record_set"),
+    ],
+    "hourly/final_windows": ["final_is_closed", "final_never_changed", "final_once"],
+    "hourly/alerts": ["alert_breaks_its_rule", "alerts_never_changed", "episodes_apart"],
+}
+"""The checks of sliding windows, as the README lists them."""
+LANDED = 3
+GRACE = timedelta(hours=6)
+
+
+@pytest.fixture
+def project(tmp_path: Path, small_settings: Settings, landed_flights: Path) -> Project:
+    """Three days have landed, nothing is materialized; the folder's name has a blank."""
+    return make_project(tmp_path / "a project", small_settings, landed_flights, LANDED)
+
+
+@pytest.fixture
+def pages(project: Project, tmp_path: Path) -> Iterator[DagsterPages]:
+    with running_ui(project.folder) as address, browser_page(tmp_path / "last_seen.png") as page:
+        yield DagsterPages(page, address)
+
+
+def test_days_materialized_by_clicks_are_shown_as_they_are(
+    project: Project, pages: DagsterPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages.open_graph()
+    for asset in ("raw_events", "rejected_records", "arrival_log", *DERIVED, "corrections"):
+        pages.shows_asset(asset)
+
+    pages.backfill_all(day(1), day(2))
+    for asset, checks in CHECKS.items():
+        pages.shows_passed(asset, checks)
+    pages.open_graph()
+    for asset, checks in CHECKS.items():
+        pages.shows_asset(asset.split("/")[-1], f"{len(checks)} / {len(checks)} Passed")
+    shows_landed(pages, project, day(2))
+    pages.open_day("hourly/alerts", day(2))
+    pages.shows_plot()
+
+    pages.materialize_all(day(3))
+    shows_landed(pages, project, day(3))
+    tables_hold_what_is_shown(pages, project)
+    instance_knows_two_runs(project, monkeypatch)
+
+
+def shows_landed(pages: DagsterPages, project: Project, newest: date) -> None:
+    """What is said of a day is what has landed: its records, and how far they close windows."""
+    of_day = accepted(project, newest)
+    pages.open_day("raw_events", newest)
+    pages.shows_metadata("dagster/partition_row_count", str(len(of_day)))
+    pages.open_day("hourly/final_windows", newest)
+    pages.shows_metadata("closed_through", instant_text(max(of_day) - GRACE))
+
+
+def accepted(project: Project, landed: date) -> list[datetime]:
+    """The departures of a day's records but the diverted flights', which are rejected."""
+    lines = (project.folder / "data/flights" / str(landed) / "flights.jsonl").read_text()
+    records = [json.loads(line) for line in lines.splitlines()]
+    return [
+        datetime.fromisoformat(record["departed_at"])
+        for record in records
+        if record["landed_at"] is not None
+    ]
+
+
+def tables_hold_what_is_shown(pages: DagsterPages, project: Project) -> None:
+    """Each day has the rows that its page tells of, at the version that it tells of."""
+    spark = start_session(project.settings)
+    try:
+        newest = day(LANDED)
+        for name in ("final_windows", "alerts"):
+            table = getattr(project.windows, name)
+            rows = Counter(row.unit for row in table.read(spark).select("unit").collect())
+            pages.open_day(f"hourly/{name}", newest)
+            pages.shows_metadata("dagster/uri", table.location)
+            pages.shows_metadata("delta_version", str(version_of(spark, table)))
+            for shown in (day(1), day(2), newest):
+                pages.open_day(f"hourly/{name}", shown)
+                pages.shows_metadata("dagster/partition_row_count", str(rows[shown]))
+        raw = project.source.raw_events.read(spark)
+        landed = sum(len(accepted(project, day(number))) for number in range(1, LANDED + 1))
+        assert raw.count() == landed
+    finally:
+        spark.stop()
+
+
+def instance_knows_two_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range was one run, the day after it another; every table has all three days."""
+    home = project.folder / ".dagster_home"
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    days = {str(day(number)) for number in range(1, LANDED + 1)}
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        runs = instance.get_runs()
+        assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
+        for table in [*vars(project.source).values(), *vars(project.windows).values()]:
+            key = dg.AssetKey(table.name.split("/"))
+            if key.path[-1] != "corrections":
+                assert instance.get_materialized_partitions(key) == days
