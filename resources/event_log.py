@@ -39,6 +39,12 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
         """Makes one as dagster.yaml says."""
         return cls(inst_data=inst_data, **config_value)
 
+    def store_event(self, event: dg.EventLogEntry) -> None:
+        """Stores an event."""
+        super().store_event(event)
+        if not hasattr(self._open, "connections"):
+            self._tell_watchers(event.run_id)
+
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
         """Stores the events; all of them, or none where one fails."""
         if len({event.run_id for event in events}) > 1:
@@ -51,6 +57,11 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
                 super().store_event_batch(events)
             finally:
                 del self._open.connections
+        self._tell_watchers(run_id)
+
+    def _tell_watchers(self, run_id: str) -> None:
+        # A run's page follows the run's file, which SQLite writes when the last connection closes.
+        os.utime(self.path_for_shard(run_id))
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:

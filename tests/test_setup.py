@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 import zipfile
 from pathlib import Path
@@ -178,6 +179,12 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
 DAYS = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
 
 
+ONE_DAY = {
+    ASSET_PARTITION_RANGE_START_TAG: "2013-01-01",
+    ASSET_PARTITION_RANGE_END_TAG: "2013-01-01",
+}
+
+
 @dg.asset(partitions_def=DAYS, backfill_policy=dg.BackfillPolicy.single_run())
 def noted() -> None:
     """An asset whose events are stored, a range at once."""
@@ -223,6 +230,28 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
         concurrency = instance.get_concurrency_config()
         assert concurrency.run_queue_config is not None
         assert concurrency.run_queue_config.max_concurrent_runs == 1
+
+
+def test_a_runs_page_follows_the_run(tmp_path: Path) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        events = instance.all_logs(dg.materialize([noted], instance=instance, tags=ONE_DAY).run_id)
+    writer, page = BatchedEventLogStorage(str(tmp_path)), BatchedEventLogStorage(str(tmp_path))
+    run_id, last = events[0].run_id, events[-1]
+    told: list[dg.EventLogEntry] = []
+    all_told = threading.Event()
+
+    def tell(event: dg.EventLogEntry, _: str) -> None:
+        told.append(event)
+        if event == last:
+            all_told.set()
+
+    writer.store_event(events[0])
+    page.watch(run_id, None, tell)
+    writer.store_event_batch(events[1:-1])
+    writer.store_event(last)
+    assert all_told.wait(timeout=30)
+    assert told == events
+    page.dispose()
 
 
 def test_the_workspace_names_files_that_are_there() -> None:

@@ -59,7 +59,8 @@ def _by_time(rows: DataFrame, step: str, series: str, value: Column) -> pd.DataF
 
 def _draw(axes: Axes, table: pd.DataFrame, label: str) -> None:
     for name in table.columns:
-        axes.plot(table.index, table[name], label=str(name), linewidth=1)
+        # A value between two gaps has no line: its marker shows it.
+        axes.plot(table.index, table[name], ".-", label=str(name), linewidth=1, markersize=2)
     if len(table.columns):
         axes.legend(loc="upper left", fontsize="small")
     else:
