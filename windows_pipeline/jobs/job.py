@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
@@ -146,7 +146,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
-        rows = _row_counts(stage.tables)
+        rows = rows_by_unit({staged.table.name: staged.rows for staged in stage.tables})
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
         facts = job.facts(spark, days, log, rows) if passed else {}
@@ -164,17 +164,12 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
     return _validate_all(job.evidence(spark, days, rows, job.arrived(spark)))
 
 
-def rows_by_unit(rows: DataFrame) -> dict[date, int]:
-    """How many rows each unit has; units without any are left out."""
-    return {row["unit"]: row["count"] for row in rows.groupBy("unit").count().collect()}
-
-
-def _row_counts(staged: Sequence[StagedTable]) -> RowCounts:
-    places = enumerate(staged)
-    units = [one.rows.select("unit", F.lit(place).alias("place")) for place, one in places]
-    counts: RowCounts = {one.table.name: {} for one in staged}
-    for row in reduce(DataFrame.union, units).groupBy("place", "unit").count().collect():
-        counts[staged[row["place"]].table.name][row["unit"]] = row["count"]
+def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
+    """How many rows each unit has, by name, in one job; units without any are left out."""
+    units = [frame.select(F.lit(name).alias("name"), "unit") for name, frame in rows.items()]
+    counts: RowCounts = {name: {} for name in rows}
+    for row in reduce(DataFrame.union, units).groupBy("name", "unit").count().collect():
+        counts[row["name"]][row["unit"]] = row["count"]
     return counts
 
 

@@ -78,7 +78,7 @@ class WindowsJob:
     ) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
         facts = day_facts(self.arrivals(log), days)
-        late = rows.get(self.own.late_records.name)
-        if late is None:
-            late = rows_by_unit(self.own.late_records.read(spark).where(in_units(days)))
-        return {day: facts[day] | {"late": late.get(day, 0)} for day in days}
+        table = self.own.late_records
+        if table.name not in rows:
+            rows = rows_by_unit({table.name: table.read(spark).where(in_units(days))})
+        return {day: facts[day] | {"late": rows[table.name].get(day, 0)} for day in days}
