@@ -231,7 +231,7 @@ def evaluate_sliced(
     """The windows, each key's time cut into slices where the windows allow it."""
     targets = {0: Target(windows)}
     of_panes = None
-    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates, records.schema):
+    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates):
         of_panes = records.schema
         records = in_panes(records, windows, first.keys, aggregates)
     length_ms = slice_length_ms(windows)
