@@ -128,7 +128,7 @@ def cogroup(
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    require_results(first.by, _result_names(windows), aggregates)
+    require_results(first.key_names, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
@@ -137,7 +137,7 @@ def cogroup(
     computed = [one for one in aggregates if one.name not in counts]
     found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     return found.select(
-        *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
+        *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
         *session_timeout(windows, first),
         "record_count",
