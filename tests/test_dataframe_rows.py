@@ -220,10 +220,13 @@ def test_an_overflow_in_spark_frames_names_the_row(spark: SparkSession) -> None:
     listed = [("k", 5, 1, most), ("k", 5, 2, 1), ("k", 5, 3, -1), ("k", 9, 4, -most)]
     sums = spark.createDataFrame(listed, "key string, ms bigint, at int, n bigint")
     asked = row_windows(
-        SlideRows.preceding(UNBOUNDED_RANGE).on("ms"), of=[sum_("n").alias("total")], by="key"
+        SlideRows.preceding(UNBOUNDED_RANGE).on("ms"),
+        of=[sum_("n").alias("total"), sum_("at").alias("places")],
+        by="key",
     )
     answered = sums.transform(asked).orderBy("at").collect()
     assert [row.total for row in answered] == [most, most, most, 0]
+    assert [row.places for row in answered] == [6, 6, 6, 10]  # of integers that cannot overflow
     told = (
         r"sum\(n\) overflows bigint in the window of a row of key \(k\) at 5 \(ms\); .* "
         "make the column a decimal or a double"

@@ -53,27 +53,43 @@ def evaluate_in_spark(
     else:
         frame = Window.partitionBy(*keys).orderBy(_time_ms(window)).rangeBetween(first, ahead)
     named = {result_column(place): one for place, one in enumerate(aggregates)}
-    parts = [part for name, one in named.items() for part in _parts(name, one, frame)]
-    rows = records.select(*keep, *keys, "event_time_ms", *parts)
+    halved = [name for name, one in named.items() if _is_sum_of_bigints(one, records)]
+    found = [
+        part
+        for name, one in named.items()
+        for part in (_halves(name, one, frame) if name in halved else [_whole(name, one, frame)])
+    ]
+    rows = records.select(*keep, *keys, "event_time_ms", *found)
     place = _place(window, keys)
-    return rows.select(*keep, *(_result(name, one, place) for name, one in named.items()))
+    results = (
+        _of_halves(name, one, place) if name in halved else F.col(name)
+        for name, one in named.items()
+    )
+    return rows.select(*keep, *results)
 
 
-def _parts(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
-    """An aggregate of each row's frame; of a sum its halves, which cannot wrap on the way."""
+def _is_sum_of_bigints(aggregate: Aggregate, records: DataFrame) -> bool:
+    """Whether it can overflow: of smaller integers no group is long enough."""
+    kind = records.schema[aggregate.column].dataType
+    return aggregate.function is Function.SUM and isinstance(kind, T.LongType)
+
+
+def _whole(name: str, aggregate: Aggregate, frame: WindowSpec) -> Column:
+    """An aggregate of each row's frame."""
     value = F.col(aggregate.column)
-    if aggregate.function is not Function.SUM:
-        return [F.call_function(str(aggregate.function), value).over(frame).alias(name)]
-    value = value.cast("bigint")
+    return F.call_function(str(aggregate.function), value).over(frame).alias(name)
+
+
+def _halves(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
+    """The sums of the values' halves, which stay within a bigint on the way, too."""
+    value = F.col(aggregate.column)
     high = F.sum(F.shiftright(value, _HALF_BITS)).over(frame)
     low = F.sum(value.bitwiseAND(F.lit(_LOW_HALF))).over(frame)
     return [high.alias(name), low.alias(f"{name}_low")]
 
 
-def _result(name: str, aggregate: Aggregate, place: Column) -> Column:
-    """What `_parts` are of, an error where a sum does not fit."""
-    if aggregate.function is not Function.SUM:
-        return F.col(name)
+def _of_halves(name: str, aggregate: Aggregate, place: Column) -> Column:
+    """The sum that `_halves` are of, an error where it does not fit."""
     below = F.col(f"{name}_low")
     high, low = F.col(name) + F.shiftright(below, _HALF_BITS), below.bitwiseAND(F.lit(_LOW_HALF))
     most = 1 << _HALF_BITS - 1
