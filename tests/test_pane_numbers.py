@@ -24,12 +24,13 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.combining import MOST_RECORDS, combine_panes, record_count_of_panes
 from windows_pipeline.engine.pane_numbers import (
     LIMB_BITS,
-    limbs_of_decimal,
     limbs_of_integer,
     limbs_of_scaled,
+    limbs_of_wholes,
     power_of,
     scaled,
     square_of,
+    wholes_of_decimal,
 )
 from windows_pipeline.engine.panes import RECORDS
 from windows_pipeline.engine.running import running_sum_of_multiples
@@ -122,15 +123,16 @@ def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
 def test_every_decimal_is_its_limbs(spark: SparkSession) -> None:
     """Of every scale; and its square is, whose sums have room for all records of a pane."""
     largest = 10**38 - 1
-    edges = {2**bits + by for bits in (0, 31, 62, 93, 124, 126) for by in (-1, 0, 1)} | {0, largest}
+    edges = {2**bits + by for bits in (0, 31, 59, 62, 93, 124, 126) for by in (-1, 0, 1)}
+    edges |= {0, 10**18 - 1, 10**18, largest}
     signed = sorted({sign * edge for edge in edges for sign in (1, -1)})
     wholes = spark.createDataFrame([(Decimal(each),) for each in signed], "whole decimal(38,0)")
     columns = []
     for scale in range(39):
         # Multiplied and cast Spark rounds; its text it reads exactly.
         digits = F.concat("whole", F.lit(f"e-{scale}")).cast(f"decimal(38,{scale})")
-        columns.append(F.array(*limbs_of_decimal(digits, scale)))
-    squares = F.array(*square_of(limbs_of_decimal(F.col("whole"), 0)))
+        columns.append(F.array(*limbs_of_wholes(wholes_of_decimal(digits, scale))))
+    squares = F.array(*square_of(limbs_of_wholes(wholes_of_decimal(F.col("whole"), 0))))
     rows = wholes.coalesce(1).select("whole", squares, *columns).collect()
     assert [int(row[0]) for row in rows] == signed
     for whole, square, *of_scales in rows:

@@ -78,13 +78,19 @@ def limbs_of_integer(whole: Column) -> list[Column]:
     return [whole % limb, above % limb, F.call_function("div", above, limb)]
 
 
-def limbs_of_decimal(value: Column, scale: int) -> list[Column]:
-    """A decimal without its point, of up to 38 digits, in limbs (bigint), the lowest first."""
+def wholes_of_decimal(value: Column, scale: int) -> list[Column]:
+    """A decimal without its point in bigints of two limbs, one and two, the lowest first."""
     above, rest = divided(value, 1 << 3 * LIMB_BITS, scale)
     middle, rest = divided(rest, 1 << 2 * LIMB_BITS, scale)
     below, _ = divided(rest, 1, scale)
+    return [below, middle, above]
+
+
+def limbs_of_wholes(wholes: Sequence[Column]) -> list[Column]:
+    """What `wholes_of_decimal` gives in limbs (bigint), the lowest first."""
     limb = F.lit(1 << LIMB_BITS)
-    low, high = ([whole % limb, F.call_function("div", whole, limb)] for whole in (below, above))
+    below, middle, above = wholes
+    low, high = ([two % limb, F.call_function("div", two, limb)] for two in (below, above))
     return [*low, middle, *high]
 
 

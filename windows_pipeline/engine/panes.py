@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,12 +20,13 @@ from windows_pipeline.engine.pane_numbers import (
     LIMB,
     SQUARE_LIMB,
     divided,
-    limbs_of_decimal,
     limbs_of_integer,
     limbs_of_scaled,
+    limbs_of_wholes,
     power_of,
     scaled,
     square_of,
+    wholes_of_decimal,
 )
 from windows_pipeline.engine.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
@@ -94,7 +96,9 @@ def in_panes(
         if one.column not in values
     }
     doubles = [one.column for one in aggregates if _adds_doubles(one, records.schema)]
-    panes = _as_multiples(records, doubles).groupBy(
+    squared = [one.column for one in aggregates if one.function in VARIANCES]
+    prepared = _with_wholes(_as_multiples(records, doubles), squared)
+    panes = prepared.groupBy(
         "target",
         *keys,
         entry_ms.alias("entry_ms"),
@@ -127,6 +131,25 @@ def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
 
 def _power(name: str) -> str:
     return f"{name}_power"
+
+
+def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
+    """With decimals that are no bigints as several; else Spark would divide for each limb anew."""
+    wholes: dict[str, Column] = {}
+    for name in squared:
+        kind = records.schema[name].dataType
+        if _is_long(kind):
+            parts = wholes_of_decimal(F.col(name), kind.scale)
+            wholes |= zip(_wholes(name), parts, strict=True)
+    return records.withColumns(wholes)
+
+
+def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
+    return isinstance(kind, T.DecimalType) and kind.precision > _MOST_BIGINT_DIGITS
+
+
+def _wholes(name: str) -> list[str]:
+    return [f"{name}_whole_{place}" for place in range(3)]
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
@@ -183,8 +206,8 @@ def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
     value = F.col(aggregate.column)
     if isinstance(kind, _DOUBLES):
         limbs = limbs_of_scaled(value)
-    elif isinstance(kind, T.DecimalType) and kind.precision > _MOST_BIGINT_DIGITS:
-        limbs = limbs_of_decimal(value, kind.scale)
+    elif _is_long(kind):
+        limbs = limbs_of_wholes([F.col(name) for name in _wholes(aggregate.column)])
     elif isinstance(kind, T.DecimalType):
         limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
     else:
