@@ -75,9 +75,11 @@ def aggregate(
         of: What to compute, from `windows_pipeline.aggregates`.
         arrival: How records came.
         pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
-            are moved, by pieces of time that no window's bound cuts (rule C2), where every
-            aggregate allows it. It pays where keys have several records in such a piece; with
-            about one in each it costs more than it saves. Results are the same.
+            are moved, by pieces of time that no window's bound cuts (rule C2); with
+            `collect_list` or a user's aggregate they never are. It pays where keys have several
+            records in such a piece; for distinct counts, percentiles and medians several of one
+            value, of one combination of values where several columns have such. Where there is
+            about one of each it costs more than it saves: pass False. Results are the same.
 
     Returns:
         Of a DataFrame, every window as it stands (rule E1), in no order: the key's columns;
