@@ -256,6 +256,10 @@ def test_a_query_may_have_a_list() -> None:
         ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),
         ("percentile(a, half)", "'half' is no number"),
+        (
+            "percentile(a, array(0.5, 0.9))",
+            r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is no number; .* as in 'perc",
+        ),
         ("avg(a, 0.5)", "percentage: avg takes none"),
     ],
 )

@@ -212,3 +212,24 @@ def test_a_missing_time_is_an_error_in_spark_frames_too(spark: SparkSession) -> 
         answered = broken.transform(row_windows(window.on("ms"), of=[count()]))
         with pytest.raises(SparkRuntimeException, match="event_time: 'ms' is null in a record"):
             answered.collect()
+
+
+def test_an_overflow_in_spark_frames_names_the_row(spark: SparkSession) -> None:
+    """Rule G2: the sum of a window is an error where it does not fit, and only there."""
+    most = 2**63 - 1
+    listed = [("k", 5, 1, most), ("k", 5, 2, 1), ("k", 5, 3, -1), ("k", 9, 4, -most)]
+    sums = spark.createDataFrame(listed, "key string, ms bigint, at int, n bigint")
+    asked = row_windows(
+        SlideRows.preceding(UNBOUNDED_RANGE).on("ms"),
+        of=[sum_("n").alias("total"), sum_("at").alias("places")],
+        by="key",
+    )
+    answered = sums.transform(asked).orderBy("at").collect()
+    assert [row.total for row in answered] == [most, most, most, 0]
+    assert [row.places for row in answered] == [6, 6, 6, 10]  # of integers that cannot overflow
+    told = (
+        r"sum\(n\) overflows bigint in the window of a row of key \(k\) at 5 \(ms\); .* "
+        "make the column a decimal or a double"
+    )
+    with pytest.raises(SparkRuntimeException, match=told):
+        sums.where("at < 3").transform(asked).collect()

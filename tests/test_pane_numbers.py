@@ -1,10 +1,11 @@
-"""Sums of doubles made by pane, as multiples of powers of two, against fractions (rule G2)."""
+"""What panes are summed up as, numbers in limbs and values that repeat, is exact (rule G2)."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from random import Random
 
@@ -17,15 +18,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine_runs import PROPERTY
+from oracle_aggregates import aggregate as of_oracle
 from windowed import Case, one_window, texts, windowed
-from windows_pipeline.engine.combining import MOST_RECORDS, record_count_of_panes
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.combining import MOST_RECORDS, combine_panes, record_count_of_panes
 from windows_pipeline.engine.pane_numbers import (
     LIMB_BITS,
     limbs_of_integer,
     limbs_of_scaled,
+    limbs_of_wholes,
     power_of,
     scaled,
     square_of,
+    wholes_of_decimal,
 )
 from windows_pipeline.engine.panes import RECORDS
 from windows_pipeline.engine.running import running_sum_of_multiples
@@ -95,7 +100,7 @@ def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> 
         assert exact(parts, power) == Fraction(value)
         assert exact(squares, 2 * power) == Fraction(value) ** 2
         assert all(abs(part) < 2**LIMB_BITS for part in parts)
-        assert all(0 <= square < 2 ** (LIMB_BITS + 3) for square in squares)
+        assert all(0 <= square * MOST_RECORDS < 2**63 for square in squares)
         assert LOWEST_POWER <= power <= HIGHEST_POWER
     assert len({power for _, power, *_ in rows}) <= 56  # a pane is in few pieces
 
@@ -113,6 +118,54 @@ def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
     for value, parts, squares in rows:
         assert exact(parts, 0) == value
         assert exact(squares, 0) == value**2
+
+
+def test_every_decimal_is_its_limbs(spark: SparkSession) -> None:
+    """Of every scale; and its square is, whose sums have room for all records of a pane."""
+    largest = 10**38 - 1
+    edges = {2**bits + by for bits in (0, 31, 59, 62, 93, 124, 126) for by in (-1, 0, 1)}
+    edges |= {0, 10**18 - 1, 10**18, largest}
+    signed = sorted({sign * edge for edge in edges for sign in (1, -1)})
+    wholes = spark.createDataFrame([(Decimal(each),) for each in signed], "whole decimal(38,0)")
+    columns = []
+    for scale in range(39):
+        # Multiplied and cast Spark rounds; its text it reads exactly.
+        digits = F.concat("whole", F.lit(f"e-{scale}")).cast(f"decimal(38,{scale})")
+        columns.append(F.array(*limbs_of_wholes(wholes_of_decimal(digits, scale))))
+    squares = F.array(*square_of(limbs_of_wholes(wholes_of_decimal(F.col("whole"), 0))))
+    rows = wholes.coalesce(1).select("whole", squares, *columns).collect()
+    assert [int(row[0]) for row in rows] == signed
+    for whole, square, *of_scales in rows:
+        assert all(exact(parts, 0) == int(whole) for parts in of_scales)
+        assert all(abs(part) < 2**LIMB_BITS for parts in of_scales for part in parts)
+        assert exact(square, 0) == int(whole) ** 2
+        assert all(0 <= part * MOST_RECORDS < 2**63 for part in square)
+
+
+REPEATED = st.tuples(st.sampled_from((0.0, -0.0, 1.5, -2.0, math.nan, math.inf)), st.integers(1, 3))
+
+
+@settings(PROPERTY, max_examples=100)
+@given(windowed(REPEATED), st.sampled_from((0.0, 0.3, 0.5, 0.95, 1.0)))
+def test_what_is_of_values_takes_each_as_often_as_it_is_there(case: Case, which: float) -> None:
+    """Rules A6, G1: a pane's row is a value and the number of its records."""
+    present = [value or (None, 2) for value in case.values]
+    panes = pa.table(
+        {
+            "value": pa.array([value for value, _ in present], pa.float64()),
+            RECORDS: pa.array([times for _, times in present], pa.int64()),
+        }
+    )
+    held = [
+        [value for each in rows if each.value for value in [each.value[0]] * each.value[1]]
+        for rows in case.held()
+    ]
+    for one, function in (
+        (Aggregate("result", Function.COUNT_DISTINCT, "value"), "count_distinct"),
+        (Aggregate("result", Function.PERCENTILE, "value", which), f"percentile({which})"),
+    ):
+        wanted = [of_oracle(function, values) for values in held]
+        assert texts(combine_panes(one, panes, case.records).to_pylist()) == texts(wanted)
 
 
 @pytest.mark.parametrize("more", [0, 1])

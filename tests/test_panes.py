@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date
 from decimal import Context, Decimal
 
 import pytest
@@ -16,11 +17,15 @@ from windows_pipeline import (
     TimeWindows,
     aggregate,
     avg,
+    collect_list,
     count,
+    count_distinct,
     first,
     last,
     max_,
+    median,
     min_,
+    percentile,
     stddev_pop,
     sum_,
     variance,
@@ -29,7 +34,8 @@ from windows_pipeline import (
 SCHEMA = (
     "at bigint, source string, key string, ms bigint, whole bigint, small int, "
     "price decimal(28,2), cents decimal(18,2), long decimal(38,6), "
-    "real double, large double, narrow float, name string, part struct<a: int, b: string>"
+    "real double, large double, narrow float, name string, "
+    "part struct<a: int, b: string, c: double>, most decimal(38,38), binary binary, day date"
 )
 MERGED = [
     count(),
@@ -50,11 +56,25 @@ MERGED = [
     sum_("long"),
 ]
 SQUARED = [
-    *(variance(column) for column in ("whole", "cents", "real", "large", "narrow")),
+    *(variance(column) for column in ("whole", "cents", "real", "large", "narrow", "long")),
     stddev_pop("small"),
+    stddev_pop("most"),
+]
+# A pane is one row for each combination of these values, so what else is asked of it is split.
+OF_VALUES = [
+    *(count_distinct(column) for column in ("part", "real", "name", "binary", "day")),
+    *(percentile("real", 0.3), median("price"), median("narrow"), median("small")),
+    *(count_distinct("small").where("real > 0").alias("seen"), percentile("small", 1.0)),
+]
+BESIDE_VALUES = [
+    *(count(), count("real"), sum_("whole"), avg("price"), first("name"), last("part")),
+    *(sum_("large"), avg("narrow"), variance("real"), variance("long"), max_("real")),
+    *(count_distinct("part"), count_distinct("name").where("at % 2 = 0").alias("some")),
+    median("small"),
 ]
 LONG = Context(prec=38)
-SOME_REALS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -2.25]
+NAN = float("nan")
+SOME_REALS = [0.0, -0.0, NAN, float("inf"), float("-inf"), 1.5, -2.25]
 # What hides one another in a sum, passes over the largest double and back, or is the smallest.
 LARGE = [1e16, 1.0, -1e16, 0.1, -0.0, 5e-324, -(2.0**-1022), 1.7e308, -1.7e308, 2.0**-13, 2.0**27]
 
@@ -73,7 +93,8 @@ def drawn(spark: SparkSession) -> DataFrame:
         price = Decimal(draw.choice([10**27, -(10**27), draw.randrange(99)])).scaleb(-2)
         cents = Decimal(draw.choice([10**18 - 1, 1 - 10**18, draw.randrange(99)])).scaleb(-2)
         long = Decimal(draw.choice([10**36 - 1, 1 - 10**36, 2**64, -1, 7])).scaleb(-6, LONG)
-        part = (draw.choice([1, 2, None]), draw.choice("xy"))
+        part = (draw.choice([1, None]), draw.choice("xy"), draw.choice([0.0, -0.0, NAN]))
+        most = Decimal(draw.choice([10**38 - 1, 1 - 10**38, 2**93, -(2**62), 3])).scaleb(-38, LONG)
         rows.append(
             (
                 *(at, draw.choice("pq"), maybe(draw.choice("ab")), ms),
@@ -82,7 +103,8 @@ def drawn(spark: SparkSession) -> DataFrame:
                 long if at % 7 else None,
                 *(maybe(draw.choice(SOME_REALS)), maybe(draw.choice(LARGE))),
                 *(maybe(draw.choice([0.1, 3e38, -3e38, 1e-40])), maybe(draw.choice("ézba"))),
-                maybe(part),
+                *(maybe(part), maybe(most), maybe(draw.choice([b"", b"a"]))),
+                maybe(date(2026, 1, draw.choice([1, 2]))),
             )
         )
     return spark.createDataFrame(rows, SCHEMA)
@@ -111,10 +133,11 @@ def windows_of(
     ("windows", "of"),
     [
         (TimeWindows(20, 4, 3), [*MERGED, *SQUARED]),
-        (TimeWindows(10, 7, 2, first_window_start_ms=-60, emit_empty=True), MERGED),
+        (TimeWindows(10, 7, 2, first_window_start_ms=-60, emit_empty=True), [*MERGED, *OF_VALUES]),
         (TimeWindows(3, 5, 30), MERGED),
+        (TimeWindows(40, 20, 5), BESIDE_VALUES),
     ],
-    ids=["hopping", "no-multiple", "gaps"],
+    ids=["hopping", "no-multiple", "gaps", "values repeat"],
 )
 def test_panes_change_nothing(
     spark: SparkSession, windows: TimeWindows, of: list[Aggregation]
@@ -129,15 +152,25 @@ def test_panes_change_nothing(
 def test_records_are_summed_up_before_they_are_moved(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rule C2: the shuffle that windows are made from has one row a key and pane."""
-    records = spark.range(1000).selectExpr("id AS ms", "id % 2 AS key")
+    """Rule C2: the shuffle that windows are made from has one row a key, pane and value."""
+    records = spark.range(1000).selectExpr("id AS ms", "id % 2 AS key", "id % 3 AS value")
     hops = TimeWindows.of_size_with_no_grace("100 ms").advance_by("10 ms")
-    found = records.transform(aggregate(hops, by="key", event_time="ms", of=[count()]))
-    found.explain()
-    kernel, *inputs = capsys.readouterr().out.split("MapInArrow")
+    of = [count(), count_distinct("value"), median("value")]
+
+    def plan(more: list[Aggregation]) -> list[str]:
+        found = records.transform(aggregate(hops, by="key", event_time="ms", of=[*of, *more]))
+        found.explain()
+        return capsys.readouterr().out.split("MapInArrow")
+
+    kernel, *inputs = plan([])
     assert "HashAggregate" not in kernel
     assert "partial_count" in inputs[0]
-    assert sum(row["count"] for row in found.collect()) == 10_000  # each record in ten windows
+    assert "value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
+    assert "partial_count" not in plan([collect_list("value")])[1]  # a list is its records
+    found = records.transform(aggregate(hops, by="key", event_time="ms", of=of))
+    rows = found.collect()
+    assert sum(row["count"] for row in rows) == 10_000  # each record in ten windows
+    assert {row["count_distinct_value"] for row in rows if row["count"] > 3} == {3}
 
 
 def test_a_sum_may_pass_beyond_38_digits_and_come_back(spark: SparkSession) -> None:

@@ -66,7 +66,6 @@ def test_its_scores_are_of_all_golden_cases() -> None:
     text = README.read_text()
     for what, number in numbers.items():
         assert f"| {what} | {number} of {number} |" in text
-    assert f"Of all {len(kafka)} Kafka cases" in text
 
 
 def test_the_librarys_page_names_tests_that_are_there() -> None:

@@ -129,6 +129,10 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
         (SLIDING.replace("BY user", "BY usr"), "sliding_windows: there is no column 'usr'"),
         (SLIDING.replace("(amount)", "(money)"), "sliding_windows: there is no column 'money'"),
         (SLIDING.replace("sum(", "total("), "unknown aggregate 'total'; use one of"),
+        (
+            SLIDING.replace("sum(amount)", "sum(amount), percentile(amount, array())"),
+            "sliding_windows: aggregates: 'percentile(amount, array())': percentage: 'array()' is",
+        ),
         (SLIDING.replace("time_difference", "size"), "sliding_windows: it takes no 'size'"),
         (SLIDING.replace("'10 minutes'", "'0 ms'"), "time_difference: '0 seconds' must be above"),
         (SLIDING.replace("'10 minutes'", "10"), "time_difference: 10 is no text"),

@@ -75,9 +75,11 @@ def aggregate(
         of: What to compute, from `windows_pipeline.aggregates`.
         arrival: How records came.
         pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
-            are moved, by pieces of time that no window's bound cuts (rule C2), where every
-            aggregate allows it. It pays where keys have several records in such a piece; with
-            about one in each it costs more than it saves. Results are the same.
+            are moved, by pieces of time that no window's bound cuts (rule C2); with
+            `collect_list` or a user's aggregate they never are. It pays where keys have several
+            records in such a piece; for distinct counts, percentiles and medians several of one
+            value, of one combination of values where several columns have such. Where there is
+            about one of each it costs more than it saves: pass False. Results are the same.
 
     Returns:
         Of a DataFrame, every window as it stands (rule E1), in no order: the key's columns;
@@ -128,7 +130,7 @@ def cogroup(
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [one for each in inputs for one in each.aggregates]
-    require_results(first.by, _result_names(windows), aggregates)
+    require_results(first.key_names, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     timed = with_close_times(records, windows.close_delay_ms, first.arrival)
@@ -137,7 +139,7 @@ def cogroup(
     computed = [one for one in aggregates if one.name not in counts]
     found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     return found.select(
-        *(F.col(key).alias(name) for key, name in zip(first.keys, first.by, strict=True)),
+        *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
         *session_timeout(windows, first),
         "record_count",
@@ -231,7 +233,7 @@ def evaluate_sliced(
     """The windows, each key's time cut into slices where the windows allow it."""
     targets = {0: Target(windows)}
     of_panes = None
-    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates, records.schema):
+    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates):
         of_panes = records.schema
         records = in_panes(records, windows, first.keys, aggregates)
     length_ms = slice_length_ms(windows)

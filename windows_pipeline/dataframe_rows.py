@@ -51,8 +51,9 @@ def row_windows(
     Raises:
         ValueError: A window that the columns do not serve, a name that is there already, or a
             streaming DataFrame (rule F3). When Spark runs it: a time is out of range.
-        SparkRuntimeException: When Spark runs it: a time is null (rule A6).
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        SparkRuntimeException: When Spark runs it: a time is null (rule A6); or of a frame without
+            a start a sum of integers does not fit a bigint (rule G2).
+        ArithmeticError: When Spark runs it: of others, a sum does not fit its type (rule G2).
     """
     wanted = _wanted(windows, of)
     keys, order = names_of(by, "by"), names_of(arrival, "arrival")

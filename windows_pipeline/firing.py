@@ -86,11 +86,11 @@ def firings(
         own = input_of(Stream(events, by, event_time, of, arrival))
         partition = ["fired_after_partition"] if arrival.source_partition is not None else []
         timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
-        require_results(own.by, [*_COLUMNS, *timeout, *partition], own.aggregates)
+        require_results(own.key_names, [*_COLUMNS, *timeout, *partition], own.aggregates)
         fired = _fired(windows, trigger, own, input_ends=input_ends)
         after_partition = F.col(f"{AFTER}source_partition")
         return fired.select(
-            *(F.col(key).alias(name) for key, name in zip(own.keys, own.by, strict=True)),
+            *(F.col(key).alias(name) for key, name in zip(own.keys, own.key_names, strict=True)),
             own.instant("window_start_ms").alias("window_start"),
             own.instant("window_end_ms").alias("window_end"),
             *session_timeout(windows, own),

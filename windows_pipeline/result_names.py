@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from windows_pipeline.aggregates import Aggregate
+
+_QUOTED = re.compile("`((?:[^`]|``)*)`")
+
+
+def unquoted(name: str) -> str:
+    """A column's name as it is, without the backticks that it is written in: a.b for `a.b`."""
+    return _QUOTED.sub(lambda part: part[1].replace("``", "`"), name)
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark finds it: in backticks where a point in it would say otherwise."""
+    return "`{}`".format(name.replace("`", "``")) if set(name) & set(".`") else name
 
 
 def require_once(argument: str, names: Sequence[str], cure: str) -> None:

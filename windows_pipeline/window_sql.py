@@ -16,6 +16,7 @@ from sqlglot import TokenType
 from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
 from windows_pipeline.dataframe import aggregate
 from windows_pipeline.engine.inputs import Arrival
+from windows_pipeline.result_names import quoted
 from windows_pipeline.window_calls import Value, WindowCall, tokens_of, window_calls
 from windows_pipeline.windowed_frame import group_windows
 from windows_pipeline.windows import (
@@ -31,7 +32,6 @@ from windows_pipeline.windows import (
 _QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES)
 _COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
 _NAMED = re.compile(r"(?P<call>.*?)(\s+as\s+(?P<name>\w+)\s*)?", re.IGNORECASE | re.DOTALL)
-_BETWEEN_CALLS = re.compile(r",(?![^(]*\))")
 _COUNT_WINDOWS = "count_windows"
 
 Arguments = dict[str, Value]
@@ -154,8 +154,8 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
             return _count_windows(records, windows, call.partition_by, aggregates)
         return aggregate(
             windows,
-            by=call.partition_by,
-            event_time=_text(given, "time_col"),
+            by=[quoted(name) for name in call.partition_by],
+            event_time=quoted(_text(given, "time_col")),
             of=aggregates,
             arrival=_arrival(given),
         )(records)
@@ -200,9 +200,8 @@ def _require_columns(records: DataFrame, names: Sequence[str]) -> None:
 def _arrival(given: Arguments) -> Arrival | None:
     partition = "source_partition_col"
     if "offset_col" in given:
-        return Arrival(
-            _text(given, "offset_col"), _text(given, partition) if partition in given else None
-        )
+        of_partition = quoted(_text(given, partition)) if partition in given else None
+        return Arrival(quoted(_text(given, "offset_col")), of_partition)
     if partition in given:
         raise ValueError(f"{partition} says nothing without offset_col; add it")
     return None
@@ -228,7 +227,22 @@ def _whole(given: Arguments, name: str) -> int:
 
 def _aggregates(text: str) -> list[Aggregation]:
     """Reads 'count(*), sum(amount) AS total' as a pipeline's file has its aggregates."""
-    return [_aggregate(part) for part in _BETWEEN_CALLS.split(text)]
+    try:
+        return [_aggregate(part) for part in _calls_in(text)]
+    except ValueError as error:
+        raise ValueError(f"aggregates: {error}") from None
+
+
+def _calls_in(text: str) -> list[str]:
+    """What stands between commas that are in no parentheses."""
+    calls, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            calls.append("")
+        else:
+            calls[-1] += character
+    return [call.strip() for call in calls]
 
 
 def _aggregate(text: str) -> Aggregation:

@@ -18,7 +18,7 @@ from windows_pipeline.dataframe import Stream, cogroup
 from windows_pipeline.engine.count_evaluation import evaluate_counts
 from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
 from windows_pipeline.engine.inputs import Arrival, Input
-from windows_pipeline.result_names import require_once
+from windows_pipeline.result_names import quoted, require_once
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
 _NAMED = re.compile(r"\s*(?P<item>.*?\S)(\s+as\s+(?P<name>\w+))?\s*", re.IGNORECASE)
@@ -144,7 +144,7 @@ class WindowGroups:
             case CountWindows() as windows:
                 found = self._count_windows(windows, aggregates)
             case windows:
-                stream = Stream(self.of.events, self.keys, self.of.column, aggregates)
+                stream = Stream(self.of.events, self._by, quoted(self.of.column), aggregates)
                 found = cogroup(windows, [stream])
         return found.select(*(column.alias(name) for name, column in chosen))
 
@@ -155,7 +155,7 @@ class WindowGroups:
             raise ValueError(f"select: {item!r} is neither text nor an aggregate")
         text, start, end = found["item"], *self._bounds
         own = {
-            **{key: (key, F.col(f"`{key}`")) for key in self.keys},
+            **{key: (key, F.col(quoted(key))) for key in self.keys},
             f"{self.of.name}.start": ("start", start),
             f"{self.of.name}.end": ("end", end),
             self.of.name: (self.of.name, F.struct(start.alias("start"), end.alias("end"))),
@@ -166,6 +166,11 @@ class WindowGroups:
             )
         name, column = own[text]
         return found["name"] or name, column
+
+    @property
+    def _by(self) -> list[str]:
+        """The key's columns as Spark finds them, whatever is in their names."""
+        return [quoted(key) for key in self.keys]
 
     @property
     def _bounds(self) -> tuple[Column, Column]:
@@ -179,9 +184,9 @@ class WindowGroups:
         return F.col(names[0]), F.col(names[1])
 
     def _count_windows(self, windows: CountWindows, aggregates: Sequence[Aggregation]) -> DataFrame:
-        arrival = Arrival(self.of.column)
-        own = Input(self.of.events, self.keys, None, aggregates, arrival)
-        kind = self.of.events.select(self.of.column).schema[0].dataType
+        column = quoted(self.of.column)
+        own = Input(self.of.events, self._by, None, aggregates, Arrival(column))
+        kind = self.of.events.select(column).schema[0].dataType
         if isinstance(kind, NO_KEYS):
             raise ValueError(
                 f"on: {self.of.column!r} is of type {kind.simpleString()}, which has no order; "

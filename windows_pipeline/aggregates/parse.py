@@ -7,8 +7,11 @@ import re
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
 
 _CALL = re.compile(
-    r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*(,\s*(?P<percentage>[^\s,()]+)\s*)?\)\s*"
+    r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"
+    r"(,\s*(?P<percentage>(?:[^()]|\([^()]*\))*?)\s*)?\)\s*"
 )
+"""The second argument may be anything, so that it can be named where it is no number."""
+
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
@@ -54,4 +57,7 @@ def _number(text: str | None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"percentage: {text!r} is no number; write one from 0 to 1") from None
+        raise ValueError(
+            f"percentage: {text!r} is no number; write one from 0 to 1, for each percentile"
+            " an aggregate"
+        ) from None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine.running import running_count, running_largest
+from windows_pipeline.engine.running import running_count, running_largest, running_total
 from windows_pipeline.engine.running_order import (
     running_distinct_count,
     running_lists,
@@ -90,13 +90,13 @@ def aggregate_windows(
         case Function.COUNT:
             return pa.array(running_count(records.windows, is_valid(values)))
         case Function.COUNT_DISTINCT:
-            return _distinct_count(values, records)
+            return distinct_counts(values, records)
         case Function.COLLECT_LIST:
             return _lists(values, records)
         case Function.MIN | Function.MAX | Function.FIRST | Function.LAST:
             return _extreme(function, values, records)
         case Function.PERCENTILE | Function.MEDIAN:
-            return _percentile(aggregate, values, records)
+            return percentiles(aggregate, values, np.ones(len(values), np.int64), records)
         case Function.SUM:
             return sum_of(aggregate, values, records)
         case Function.AVG:
@@ -131,17 +131,27 @@ def _places(values: pa.Array, records: WindowedRecords) -> np.ndarray:
     )
 
 
-def _distinct_count(values: pa.Array, records: WindowedRecords) -> pa.Array:
+def distinct_counts(values: pa.Array, records: WindowedRecords) -> pa.Array:
+    """How many different values each window holds; the values are `plain`."""
     encoded = pa.array(value_codes(values)).dictionary_encode()
     codes, code_count = np.array(encoded.indices), len(encoded.dictionary)
     valid = is_valid(values)
     return pa.array(running_distinct_count(records.windows, codes, valid, code_count))
 
 
-def _percentile(aggregate: Aggregate, values: pa.Array, records: WindowedRecords) -> pa.Array:
+def percentiles(
+    aggregate: Aggregate, values: pa.Array, times: np.ndarray, records: WindowedRecords
+) -> pa.Array:
+    """The percentile that `aggregate` asks for of each window, null of no value.
+
+    Args:
+        aggregate: What to compute.
+        values: The values, `plain`.
+        times: How many times each value is there.
+        records: The records, or panes, that the values are of, and the windows.
+    """
     percentage = 0.5 if aggregate.percentage is None else float(aggregate.percentage)
-    codes, valid = value_codes(values), is_valid(values)
-    found = running_percentile(
-        records.starts, records.windows, codes, doubles_of(values), valid, percentage
-    )
-    return pa.array(found, mask=running_count(records.windows, valid) == 0)
+    counts = np.where(is_valid(values), times, 0)
+    codes, doubles = value_codes(values), doubles_of(values)
+    found = running_percentile(records.starts, records.windows, codes, doubles, counts, percentage)
+    return pa.array(found, mask=running_total(records.windows, counts) == 0)

@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine.aggregation import distinct_counts, percentiles
 from windows_pipeline.engine.decimal_sums import running_sum_of_decimals
 from windows_pipeline.engine.exact_variance import Multiples, lowest_by_group, square_of_unit
 from windows_pipeline.engine.pane_numbers import (
     ABOVE,
     BELOW,
+    LIMB,
     LIMB_BITS,
-    LIMBS,
     NAN,
-    SQUARE_LIMBS,
+    SQUARE_LIMB,
 )
 from windows_pipeline.engine.panes import (
     FIRST_MS,
@@ -81,14 +82,12 @@ def event_time_bounds_of_panes(
     return _taken(pa.array(first_ms), first), _taken(pa.array(last_ms), last)
 
 
-def combine_panes(
-    aggregate: Aggregate, column: pa.Array | pa.ChunkedArray, records: WindowedRecords
-) -> pa.Array:
+def combine_panes(aggregate: Aggregate, panes: pa.Table, records: WindowedRecords) -> pa.Array:
     """Computes an aggregate of each window from what is known of its panes' values.
 
     Args:
         aggregate: What to compute.
-        column: What `panes.in_panes` says of the values.
+        panes: What `panes.in_panes` gives.
         records: The panes in the place of records, and the windows.
 
     Returns:
@@ -97,7 +96,7 @@ def combine_panes(
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2); names the window.
     """
-    states, windows = as_array(column), records.windows
+    states, windows = as_array(panes.column(aggregate.column)), records.windows
     match aggregate.function:
         case Function.COUNT:
             return pa.array(running_total(windows, numbers_of(states)))
@@ -113,6 +112,16 @@ def combine_panes(
             )
             smallest = aggregate.function is Function.FIRST
             return _field(_extreme(values, records, smallest=smallest), VALUE)
+        case Function.COUNT_DISTINCT:
+            return distinct_counts(plain(states), records)
+        case Function.PERCENTILE | Function.MEDIAN:
+            return percentiles(aggregate, plain(states), _numbers(panes, RECORDS), records)
+    return _of_sums(aggregate, states, records)
+
+
+def _of_sums(aggregate: Aggregate, states: pa.Array, records: WindowedRecords) -> pa.Array:
+    """Sums, means and variances."""
+    windows = records.windows
     count = running_total(windows, numbers_of(_field(states, VALUES)))
     if aggregate.function in VARIANCES:
         return _variance(aggregate.function, states, count, records)
@@ -141,7 +150,7 @@ def _sum_of_doubles(states: pa.Array, records: WindowedRecords, by: np.ndarray) 
         for special in (NAN, ABOVE, BELOW)
     )
     power[power >= NAN] = 0
-    limbs = np.stack([numbers_of(_field(states, name)) for name in LIMBS])
+    limbs = np.stack(_limbs(states, LIMB))
     sums = running_sum_of_multiples(records.windows, power, limbs, LIMB_BITS, by)
     return with_infinities(sums, nans, above, below)
 
@@ -155,20 +164,26 @@ def _variance(
     units = lowest_by_group(power, records.starts)
     shifts = np.where(power < NAN, power - np.repeat(units, np.diff(records.starts)), 0)
     multiples = Multiples(
-        _wholes(states, LIMBS, shifts),
-        _wholes(states, SQUARE_LIMBS, 2 * shifts),
+        _wholes(_limbs(states, LIMB), shifts),
+        _wholes(_limbs(states, SQUARE_LIMB), 2 * shifts),
         [square_of_unit(unit, scale) for unit in units.tolist()],
     )
     return variance_result(function, multiples, finite, count, records)
 
 
-def _wholes(states: pa.Array, limbs: Sequence[str], shifts: np.ndarray) -> list[int]:
+def _limbs(states: pa.Array, prefix: str) -> list[np.ndarray]:
+    """The limbs of whole numbers, the lowest first."""
+    names = [field.name for field in states.type if field.name.startswith(prefix)]
+    return [numbers_of(_field(states, name)) for name in names]
+
+
+def _wholes(limbs: Sequence[np.ndarray], shifts: np.ndarray) -> list[int]:
     """Limbs as Python's integers, shifted."""
-    wholes = [0] * len(states)
-    for place, name in enumerate(limbs):
-        parts = numbers_of(_field(states, name)).tolist()
+    wholes = [0] * len(shifts)
+    for place, limb in enumerate(limbs):
         wholes = [
-            whole + (part << LIMB_BITS * place) for whole, part in zip(wholes, parts, strict=True)
+            whole + (part << LIMB_BITS * place)
+            for whole, part in zip(wholes, limb.tolist(), strict=True)
         ]
     return [whole << shift for whole, shift in zip(wholes, shifts.tolist(), strict=True)]
 

@@ -20,6 +20,7 @@ from windows_pipeline.engine.input_checks import (
     require_computable,
     require_orderable,
 )
+from windows_pipeline.result_names import unquoted
 from windows_pipeline.windows.arguments import require_positive
 
 _NULLABLE_TIME_MS = "nullable_time_ms"
@@ -147,6 +148,11 @@ class Input:
     def keys(self) -> list[str]:
         """The key's columns as `records` names them."""
         return [f"key_{place}" for place in range(len(self.by))]
+
+    @property
+    def key_names(self) -> list[str]:
+        """The key's columns as results name them."""
+        return [unquoted(name) for name in self.by]
 
     @property
     def _values(self) -> list[str]:

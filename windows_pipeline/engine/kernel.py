@@ -90,9 +90,12 @@ class WindowKernel:
             "last_event_time_ms": last_ms,
             "record_count": record_count,
         }
-        compute = combine_panes if self._of_panes else aggregate_windows
-        for aggregate in self._aggregates:
-            columns[aggregate.name] = compute(aggregate, table.column(aggregate.column), records)
+        for one in self._aggregates:
+            columns[one.name] = (
+                combine_panes(one, table, records)
+                if self._of_panes
+                else aggregate_windows(one, table.column(one.column), records)
+            )
         columns["closed"] = pa.array(windows.closed)
         if self._tells_uncounted:
             no_record = pa.nulls(len(windows.group), pa.int64())

@@ -1,5 +1,7 @@
 """Marks on places in a row, kept in a Fenwick tree: each step costs the logarithm of the row.
 
+A place can have several.
+
 The tree is an array of zeros, one longer than the row.
 """
 
@@ -11,7 +13,7 @@ import numpy as np
 
 @numba.njit(cache=True)
 def mark(tree: np.ndarray, place: int, change: int) -> None:
-    """Sets (1) or takes away (-1) the mark on a place."""
+    """Sets so many marks on a place, or takes them away (below 0)."""
     node = place + 1
     while node < len(tree):
         tree[node] += change
@@ -20,7 +22,7 @@ def mark(tree: np.ndarray, place: int, change: int) -> None:
 
 @numba.njit(cache=True)
 def marks_before(tree: np.ndarray, place: int) -> int:
-    """How many places before one are marked."""
+    """How many marks are on the places before one."""
     marks = 0
     node = place
     while node > 0:
@@ -31,7 +33,7 @@ def marks_before(tree: np.ndarray, place: int) -> int:
 
 @numba.njit(cache=True)
 def place_of(tree: np.ndarray, number: int) -> int:
-    """The marked place with so many marks before it."""
+    """The place of the mark with so many marks before it."""
     step = 1
     while 2 * step < len(tree):
         step *= 2

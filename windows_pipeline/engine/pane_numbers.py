@@ -1,13 +1,15 @@
-"""Doubles as whole numbers of a power of two, in Spark's own expressions (rule G2).
+"""Numbers as whole ones in limbs, in Spark's own expressions (rule G2).
 
-Doubles of about one magnitude are whole multiples of one power of two, which Spark adds without
-a loss. So a pane is split by that power, which leaves it in one piece or few. What is no finite
+Limbs are bigints, which Spark adds and multiplies without a loss. Integers have them, decimals
+without their point, and doubles of about one magnitude: these are whole multiples of one power
+of two. So a pane is split by that power, which leaves it in one piece or few. What is no finite
 number gets a power of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import combinations_with_replacement
 
 from pyspark.sql import Column
@@ -16,13 +18,12 @@ from pyspark.sql import functions as F
 NAN, ABOVE, BELOW = 2000, 2001, 2002
 """What stands for the power where the value is NaN or an infinity."""
 LIMB_BITS = 31
-LIMBS = ("limb_0", "limb_1", "limb_2")
-"""A multiple in limbs, all with its sign: limb_0 + limb_1 * 2**31 + limb_2 * 2**62.
+LIMB, SQUARE_LIMB = "limb_", "square_"
+"""What the limbs of a whole number are named by, and those of its square: `limb_0` is the lowest.
 
-So the product of two fits a bigint, as do sums over 2**32 records.
+All have the number's sign: it is limb_0 + limb_1 * 2**31 + limb_2 * 2**62 and so on. So twice the
+product of two fits a bigint, as do sums of limbs over 2**32 records.
 """
-SQUARE_LIMBS = tuple(f"square_{place}" for place in range(2 * len(LIMBS)))
-"""Its square in limbs of the same length."""
 
 _LOWEST_POWER = -1074
 _BINADES = 38
@@ -77,14 +78,37 @@ def limbs_of_integer(whole: Column) -> list[Column]:
     return [whole % limb, above % limb, F.call_function("div", above, limb)]
 
 
+def wholes_of_decimal(value: Column, scale: int) -> list[Column]:
+    """A decimal without its point in bigints of two limbs, one and two, the lowest first."""
+    above, rest = divided(value, 1 << 3 * LIMB_BITS, scale)
+    middle, rest = divided(rest, 1 << 2 * LIMB_BITS, scale)
+    below, _ = divided(rest, 1, scale)
+    return [below, middle, above]
+
+
+def limbs_of_wholes(wholes: Sequence[Column]) -> list[Column]:
+    """What `wholes_of_decimal` gives in limbs (bigint), the lowest first."""
+    limb = F.lit(1 << LIMB_BITS)
+    below, middle, above = wholes
+    low, high = ([two % limb, F.call_function("div", two, limb)] for two in (below, above))
+    return [*low, middle, *high]
+
+
+def divided(value: Column, places: int, scale: int) -> tuple[Column, Column]:
+    """The quotient (bigint, cut off) and the rest by so many of a decimal's last place."""
+    by = F.lit(Decimal(f"{places}e-{scale}"))
+    return F.call_function("div", value, by), value % by
+
+
 def square_of(limbs: Sequence[Column]) -> list[Column]:
-    """The square of a number in limbs, in limbs that are not carried over, below 2**34."""
-    square = [F.lit(0).cast("bigint") for _ in SQUARE_LIMBS]
+    """The square of a number in up to five limbs, in twice as many, below 2**34: uncarried."""
+    square = [F.lit(0).cast("bigint") for _ in range(2 * len(limbs))]
     for i, j in combinations_with_replacement(range(len(limbs)), 2):
         product = limbs[i] * limbs[j]
-        times = F.lit(1 if i == j else 2)
-        square[i + j] += times * product.bitwiseAND(F.lit((1 << LIMB_BITS) - 1))
-        square[i + j + 1] += times * F.shiftright(product, LIMB_BITS)
+        if i != j:
+            product *= F.lit(2)  # before it is cut: the sums have room for no more limbs
+        square[i + j] += product.bitwiseAND(F.lit((1 << LIMB_BITS) - 1))
+        square[i + j + 1] += F.shiftright(product, LIMB_BITS)
     return square
 
 

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.engine.pane_numbers import (
-    LIMBS,
-    SQUARE_LIMBS,
+    LIMB,
+    SQUARE_LIMB,
+    divided,
     limbs_of_integer,
     limbs_of_scaled,
+    limbs_of_wholes,
     power_of,
     scaled,
     square_of,
+    wholes_of_decimal,
 )
 from windows_pipeline.engine.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
@@ -39,28 +43,23 @@ _MOST_DIGITS = 28
 """Spark gives the sum of decimals ten digits more, and 38 at the most."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
-_MOST_SQUARED_DIGITS = 18
+_MOST_BIGINT_DIGITS = 18
 """Decimals of so many digits are bigints without their point."""
 _ADDING = (Function.SUM, Function.AVG)
-_BY_VALUE = (Function.COUNT, Function.MIN, Function.MAX, Function.FIRST, Function.LAST)
+_OF_VALUES = (Function.COUNT_DISTINCT, Function.PERCENTILE, Function.MEDIAN)
+"""What needs each distinct value of a pane, with the number of its records."""
 
 
-def merges(aggregates: Sequence[Aggregate], records: T.StructType) -> bool:
+def merges(aggregates: Sequence[Aggregate]) -> bool:
     """Whether panes tell all that these aggregates need, exactly (rule G2).
 
-    So it is for counts, smallest and largest, first and last values, sums, means and variances,
-    but for variances of decimals with more than 18 digits. Distinct values, percentiles, lists
-    and a user's aggregates need the records.
+    So it is but for lists and a user's aggregates. A list's partial result is its records, and
+    a user's functions are Python's, where records only come once they were moved.
     """
-    return all(_merges(one, records[one.column].dataType) for one in aggregates)
-
-
-def _merges(aggregate: Aggregate, kind: T.DataType) -> bool:
-    if aggregate.function in _BY_VALUE:
-        return True
-    if aggregate.function in VARIANCES and isinstance(kind, T.DecimalType):
-        return kind.precision <= _MOST_SQUARED_DIGITS
-    return aggregate.function in (*_ADDING, *VARIANCES)
+    return not any(
+        one.function is Function.COLLECT_LIST or isinstance(one.function, UserAggregate)
+        for one in aggregates
+    )
 
 
 def in_panes(
@@ -68,7 +67,8 @@ def in_panes(
 ) -> DataFrame:
     """Sums up the records of each key and pane that entered the same windows.
 
-    Where doubles are summed, those of one magnitude (`pane_numbers`).
+    Where doubles are summed, those of one magnitude (`pane_numbers`); for distinct counts and
+    percentiles, those of one value.
 
     Args:
         records: What `evaluation.evaluate` takes, all of one target.
@@ -89,14 +89,22 @@ def in_panes(
         entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("close_time_ms")))
         carried.append(F.max("close_time_ms").alias("close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
-    states = {one.column: _state(one, records.schema[one.column].dataType) for one in aggregates}
+    values = [one.column for one in aggregates if one.function in _OF_VALUES]
+    states = {
+        one.column: _state(one, records.schema[one.column].dataType)
+        for one in aggregates
+        if one.column not in values
+    }
     doubles = [one.column for one in aggregates if _adds_doubles(one, records.schema)]
-    panes = _as_multiples(records, doubles).groupBy(
+    squared = [one.column for one in aggregates if one.function in VARIANCES]
+    prepared = _with_wholes(_as_multiples(records, doubles), squared)
+    panes = prepared.groupBy(
         "target",
         *keys,
         entry_ms.alias("entry_ms"),
         exit_ms.alias("exit_ms"),
         *map(_power, doubles),
+        *values,
     )
     return panes.agg(
         F.min(time_ms).alias(FIRST_MS),
@@ -123,6 +131,25 @@ def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
 
 def _power(name: str) -> str:
     return f"{name}_power"
+
+
+def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
+    """With decimals that are no bigints as several; else Spark would divide for each limb anew."""
+    wholes: dict[str, Column] = {}
+    for name in squared:
+        kind = records.schema[name].dataType
+        if _is_long(kind):
+            parts = wholes_of_decimal(F.col(name), kind.scale)
+            wholes |= zip(_wholes(name), parts, strict=True)
+    return records.withColumns(wholes)
+
+
+def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
+    return isinstance(kind, T.DecimalType) and kind.precision > _MOST_BIGINT_DIGITS
+
+
+def _wholes(name: str) -> list[str]:
+    return [f"{name}_whole_{place}" for place in range(3)]
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
@@ -162,9 +189,9 @@ def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
     of_kind = F.lit(None).cast(kind).alias(KIND)
     if kind.precision <= _MOST_DIGITS:
         return [F.sum(value).alias(TOTAL), of_kind]
-    unit = F.lit(Decimal(2**64).scaleb(-kind.scale))
-    above = F.call_function("div", value, unit).cast("decimal(19,0)")
-    return [F.sum(value % unit).alias(TOTAL), F.sum(above).alias(MULTIPLES), of_kind]
+    above, rest = divided(value, 1 << 64, kind.scale)
+    multiples = F.sum(above.cast("decimal(19,0)"))
+    return [F.sum(rest).alias(TOTAL), multiples.alias(MULTIPLES), of_kind]
 
 
 def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
@@ -179,12 +206,14 @@ def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
     value = F.col(aggregate.column)
     if isinstance(kind, _DOUBLES):
         limbs = limbs_of_scaled(value)
+    elif _is_long(kind):
+        limbs = limbs_of_wholes([F.col(name) for name in _wholes(aggregate.column)])
     elif isinstance(kind, T.DecimalType):
         limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
     else:
         limbs = limbs_of_integer(value.cast("bigint"))
-    sums = [F.sum(limb).alias(name) for name, limb in zip(LIMBS, limbs, strict=True)]
+    sums = [F.sum(limb).alias(f"{LIMB}{place}") for place, limb in enumerate(limbs)]
     if aggregate.function in VARIANCES:
-        squares = zip(SQUARE_LIMBS, square_of(limbs), strict=True)
-        sums += [F.sum(limb).alias(name) for name, limb in squares]
+        squares = enumerate(square_of(limbs))
+        sums += [F.sum(limb).alias(f"{SQUARE_LIMB}{place}") for place, limb in squares]
     return sums

@@ -54,7 +54,7 @@ def running_percentile(
     windows: Windows,
     codes: np.ndarray,
     values: np.ndarray,
-    valid: np.ndarray,
+    counts: np.ndarray,
     percentage: float,
 ) -> np.ndarray:
     """The value at `percentage * (count - 1)` of each window's sorted ones.
@@ -66,7 +66,7 @@ def running_percentile(
         windows: The windows; the result of one without a value is anything.
         codes: The order of the values.
         values: The values as doubles.
-        valid: Which are not null.
+        counts: How many times each value counts: 0 times where it is null.
         percentage: From 0 to 1.
     """
     return _percentiles(
@@ -77,7 +77,7 @@ def running_percentile(
         windows.enter_order,
         codes,
         values,
-        valid,
+        counts,
         percentage,
     )
 
@@ -91,7 +91,7 @@ def _percentiles(
     enter_order: np.ndarray,
     codes: np.ndarray,
     values: np.ndarray,
-    valid: np.ndarray,
+    counts: np.ndarray,
     percentage: float,
 ) -> np.ndarray:
     result = np.empty(len(group), np.float64)
@@ -110,13 +110,13 @@ def _percentiles(
             while p < entered[w]:
                 r = enter_order[p]
                 p += 1
-                if valid[r]:
-                    mark(tree, place[r - low], 1)
-                    inside += 1
+                if counts[r] > 0:
+                    mark(tree, place[r - low], counts[r])
+                    inside += counts[r]
             while q < left[w]:
-                if valid[q]:
-                    mark(tree, place[q - low], -1)
-                    inside -= 1
+                if counts[q] > 0:
+                    mark(tree, place[q - low], -counts[q])
+                    inside -= counts[q]
                 q += 1
             if inside > 0:
                 position = percentage * (inside - 1)

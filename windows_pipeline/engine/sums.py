@@ -54,8 +54,9 @@ def integer_sum(
         ArithmeticError: One does not fit; names aggregate and window.
     """
     fits = (high >= -(2**31)) & (high < 2**31)
-    cure = "make the column a decimal or a double"
-    _refuse_overflow(aggregate, "bigint", fits, records, cure)
+    overflows = np.flatnonzero(~fits)
+    if len(overflows):
+        raise ArithmeticError(integer_overflow(aggregate, records.describe(int(overflows[0]))))
     return pa.array((high << 32) | low, mask=count == 0)
 
 
@@ -107,9 +108,12 @@ def decimal_result(
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
-    written = f"decimal({result.precision},{result.scale})"
-    cure = "make the column a double, or a decimal with fewer digits after the point"
-    _refuse_overflow(aggregate, written, sums.fits(result.precision), records, cure)
+    overflows = np.flatnonzero(~sums.fits(result.precision))
+    if len(overflows):
+        written = f"decimal({result.precision},{result.scale})"
+        cure = "make the column a double, or a decimal with fewer digits after the point"
+        window = records.describe(int(overflows[0]))
+        raise ArithmeticError(_overflow(aggregate, written, window, cure))
     return sums.decimals(result, count == 0)
 
 
@@ -145,13 +149,13 @@ def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
     return pa.decimal128(result.precision, result.scale)
 
 
-def _refuse_overflow(
-    aggregate: Aggregate, kind: str, fits: np.ndarray, records: WindowedRecords, cure: str
-) -> None:
-    overflows = np.flatnonzero(~fits)
-    if len(overflows):
-        window = records.describe(int(overflows[0]))
-        raise ArithmeticError(
-            f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
-            f"(rule G2): {cure}"
-        )
+def integer_overflow(aggregate: Aggregate, window: str) -> str:
+    """What is said of a sum of integers that does not fit."""
+    return _overflow(aggregate, "bigint", window, "make the column a decimal or a double")
+
+
+def _overflow(aggregate: Aggregate, kind: str, window: str, cure: str) -> str:
+    return (
+        f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
+        f"(rule G2): {cure}"
+    )
