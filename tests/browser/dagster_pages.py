@@ -73,6 +73,8 @@ class DagsterPages:
         """Materializes all assets of one day, and waits until the run succeeded."""
         self._launch(str(day), "1 partition", "Launch 1 run")
         expect(self._page.get_by_text("Success", exact=True)).to_be_visible(timeout=_RUN_MS)
+        # The page was open all the time: it has followed the run's steps.
+        expect(self._page.get_by_text(re.compile(r"^Succeeded \([1-9]"))).to_be_visible()
 
     def _launch(self, days: str, told: str, button: str) -> None:
         """Chooses days in the dialog, launches, and follows the link to what was launched."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing, with_episodes
@@ -26,9 +28,20 @@ from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
+from windows_pipeline.streaming.together import together
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
 from windows_pipeline.windows import SessionWindows
+
+
+class _Found(NamedTuple):
+    """How many windows there are, closed ones and their alerts, and records without a window."""
+
+    windows: int
+    closed: int
+    alerts: int
+    uncounted: int
+    late: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ class BatchWindows:
         computed = found_windows.localCheckpoint()
         placed = self._placed(computed)
         closed = placed.where("closed")
-        found = self._counted(records, placed, computed)
+        found = self._counted(records, computed)
         own = self.job.own
         appends: list[tuple[Table, DataFrame, int]] = [
             (own.late_records, self._late(records, computed, found), found.late + found.uncounted),
@@ -105,16 +118,24 @@ class BatchWindows:
 
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""
-        from_ms, earlier = self._from_ms, self._earlier
-        if from_ms > NEVER_MS:
+        earlier = self._earlier
+        if self._from_ms > NEVER_MS:
             # By the table's own column, so that older files are not opened.
-            from_instant = F.timestamp_millis(F.lit(from_ms))
+            from_instant = F.timestamp_millis(F.lit(self._from_ms))
             earlier = earlier.where(F.col("event_time") >= from_instant)
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
         is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
+        return self._to_read(both, is_new)
+
+    @cached_property
+    def _own_records(self) -> DataFrame:
+        """The batch's records alone: no table is read for them."""
+        return self._to_read(self.fresh.select(*self._earlier.columns), F.lit(True))
+
+    def _to_read(self, raw: DataFrame, is_new: Column) -> DataFrame:
         delay_ms, scope = self.job.windows.spec.close_delay_ms, self._scope
-        reads = scope.reads(from_ms)
-        return records_to_read(both, scope.timeline, reads, delay_ms, is_new=is_new)
+        reads = scope.reads(self._from_ms)
+        return records_to_read(raw, scope.timeline, reads, delay_ms, is_new=is_new)
 
     @cached_property
     def _earlier(self) -> DataFrame:
@@ -129,24 +150,24 @@ class BatchWindows:
         arrived = self._earlier.unionByName(self.fresh.select(*self._earlier.columns))
         return reached_from_ms(arrived, self.job.windows.spec, [before_ms])[before_ms]
 
-    def _counted(self, records: DataFrame, placed: DataFrame, computed: DataFrame) -> Row:
+    def _counted(self, records: DataFrame, computed: DataFrame) -> _Found:
         """How many rows each table gets."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
             late = late_records(records, computed, spec, [], [self._target])
         else:
-            late = records.where(F.col("is_new") & (is_late(spec) | is_uncovered(spec)))
-        of_late = late.agg(F.count("*").alias("late"))
-        rules = self.job.rules.values()
-        broken = [F.count_if(F.col("closed") & F.expr(rule.when)) for rule in rules]
-        of_windows = placed.agg(
-            F.count("*").alias("windows"),
-            F.count_if("closed").alias("closed"),
-            sum(broken, F.lit(0)).alias("alerts"),
+            late = self._own_records.where(is_late(spec) | is_uncovered(spec))
+        is_window = F.col("window_end_ms").isNotNull()
+        is_closed = is_window & F.col("closed")
+        broken = [F.count_if(is_closed & F.expr(rule.when)) for rule in self.job.rules.values()]
+        of_windows = with_instants(computed).agg(
+            F.count_if(is_window),
+            F.count_if(is_closed),
+            sum(broken, F.lit(0)),
+            F.count("uncounted_time_ms"),
         )
-        of_uncounted = computed.agg(F.count("uncounted_time_ms").alias("uncounted"))
-        (row,) = of_windows.crossJoin(of_late).crossJoin(of_uncounted).collect()
-        return row
+        counts = together([lambda: list(of_windows.collect()[0]), lambda: [late.count()]])
+        return _Found(*chain(*counts))
 
     def _placed(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it."""
@@ -163,7 +184,7 @@ class BatchWindows:
             closing_unit = F.when(is_closed, F.lit(day)).otherwise(closing_unit)
         return closing_unit
 
-    def _late(self, records: DataFrame, computed: DataFrame, found: Row) -> DataFrame:
+    def _late(self, records: DataFrame, computed: DataFrame, found: _Found) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
         values = list(self.job.pipeline.source.values)
@@ -171,7 +192,7 @@ class BatchWindows:
             late = late_records(records, computed, spec, values, [self._target])
             return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
-        own = records if found.uncounted else records.where("is_new")
+        own = records if found.uncounted else self._own_records
         late = late_records(own, computed, spec, values, [self._target])
         last_ms = F.unix_millis("event_time") + F.lit(length_ms(spec))
         settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
