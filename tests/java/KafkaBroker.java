@@ -13,18 +13,21 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import kafka.tools.StorageTool;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Time;
@@ -43,7 +46,6 @@ public final class KafkaBroker {
   private final Properties properties = new Properties();
   private KafkaRaftServer server;
   private Admin admin;
-  private KafkaProducer<byte[], byte[]> producer;
 
   private KafkaBroker(Path folder, String brokerPort, String controllerPort) {
     this.folder = folder;
@@ -103,11 +105,8 @@ public final class KafkaBroker {
     }
     server = new KafkaRaftServer(KafkaConfig.fromProps(properties, false), Time.SYSTEM);
     server.startup();
-    Map<String, Object> client = Map.of("bootstrap.servers", servers, "max.block.ms", "10000");
-    admin = Admin.create(client);
+    admin = Admin.create(Map.<String, Object>of("bootstrap.servers", servers));
     admin.describeCluster().nodes().get();
-    producer =
-        new KafkaProducer<>(client, new ByteArraySerializer(), new ByteArraySerializer());
   }
 
   private void format() throws Exception {
@@ -125,13 +124,12 @@ public final class KafkaBroker {
 
   /** {@code stop}: the data stay. */
   private void stop() {
-    producer.close(Duration.ZERO);
     admin.close(Duration.ZERO);
     server.shutdown();
     server.awaitShutdown();
   }
 
-  /** {@code create TOPIC PARTITIONS [NAME=VALUE]...} */
+  /** {@code create TOPIC PARTITIONS [NAME=VALUE]...}: returns when the broker has it, too. */
   private void create(String[] words) throws Exception {
     Map<String, String> configuration = new HashMap<>();
     for (String word : Arrays.copyOfRange(words, 3, words.length)) {
@@ -140,22 +138,77 @@ public final class KafkaBroker {
     }
     NewTopic topic = new NewTopic(words[1], Integer.parseInt(words[2]), (short) 1);
     admin.createTopics(List.of(topic.configs(configuration))).all().get();
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    while (true) {
+      try {
+        endOffsets(words[1]);
+        return;
+      } catch (ExecutionException early) {
+        if (System.nanoTime() > deadline) {
+          throw early;
+        }
+        Thread.sleep(10);
+      }
+    }
   }
 
-  /** {@code send TOPIC [PARTITION KEY VALUE TIMESTAMP_MS]...} */
+  /**
+   * {@code send TOPIC [PARTITION KEY VALUE TIMESTAMP_MS]...}
+   *
+   * <p>A broker that took none of them in {@link #PATIENCE}, as one on a machine that stood still
+   * may, is started again and asked once more; where it took some, that would double them.
+   */
   private void send(String[] words) throws Exception {
-    List<Future<?>> sent = new ArrayList<>();
-    for (int at = 2; at < words.length; at += 4) {
-      int partition = Integer.parseInt(words[at]);
-      long timestampMs = Long.parseLong(words[at + 3]);
-      byte[] key = bytes(words[at + 1]);
-      byte[] value = bytes(words[at + 2]);
-      sent.add(producer.send(new ProducerRecord<>(words[1], partition, timestampMs, key, value)));
+    Map<TopicPartition, Long> before = endOffsets(words[1]);
+    try {
+      deliver(words);
+    } catch (ExecutionException late) {
+      boolean untouched = endOffsets(words[1]).equals(before);
+      if (!untouched || !(late.getCause() instanceof TimeoutException)) {
+        throw late;
+      }
+      stop();
+      start();
+      deliver(words);
     }
-    producer.flush();
-    for (Future<?> one : sent) {
-      one.get();
+  }
+
+  private void deliver(String[] words) throws Exception {
+    ByteArraySerializer bytes = new ByteArraySerializer();
+    try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(sending(), bytes, bytes)) {
+      List<Future<?>> sent = new ArrayList<>();
+      for (int at = 2; at < words.length; at += 4) {
+        int partition = Integer.parseInt(words[at]);
+        long timestampMs = Long.parseLong(words[at + 3]);
+        byte[] key = bytes(words[at + 1]);
+        byte[] value = bytes(words[at + 2]);
+        sent.add(producer.send(new ProducerRecord<>(words[1], partition, timestampMs, key, value)));
+      }
+      for (Future<?> one : sent) {
+        one.get();
+      }
     }
+  }
+
+  private Map<String, Object> sending() {
+    String patience = String.valueOf(PATIENCE.toMillis());
+    return Map.of(
+        "bootstrap.servers", servers,
+        "linger.ms", "0",
+        "max.block.ms", patience,
+        "request.timeout.ms", "5000",
+        "delivery.timeout.ms", patience);
+  }
+
+  private Map<TopicPartition, Long> endOffsets(String topic) throws Exception {
+    Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+    var described = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+    for (var one : described.partitions()) {
+      ends.put(new TopicPartition(topic, one.partition()), OffsetSpec.latest());
+    }
+    Map<TopicPartition, Long> offsets = new HashMap<>();
+    admin.listOffsets(ends).all().get().forEach((at, found) -> offsets.put(at, found.offset()));
+    return offsets;
   }
 
   private static byte[] bytes(String word) {
