@@ -14,14 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from rich.console import Console
 
+from benchmarks.live_peer import start_peer
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.streaming.micro_batch import BatchResult
 from windows_pipeline.streaming.query import run_stream
+from windows_pipeline.tables.catalog import window_tables
 
 _DAY = "2026-01-01"
 _START_MS = 1_767_225_600_000  # that day
@@ -78,8 +81,13 @@ def throughput(
     batches: Annotated[int, typer.Option(help="How many micro-batches.", min=2)] = 4,
     files: Annotated[int, typer.Option(help="Files of each.", min=1)] = 4,
     records: Annotated[int, typer.Option(help="Records of a file.", min=1)] = 250_000,
+    *,
+    peer: Annotated[bool, typer.Option(help="Run transformWithStateInPandas, too.")] = True,
 ) -> None:
-    """Records a second of what has landed; the first micro-batch, which warms up, aside."""
+    """Records a second of what has landed; the first micro-batch, which warms up, aside.
+
+    The peer comes after ours, in the same session: what both need is compiled by then.
+    """
 
     def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
         for number in range(batches * files):
@@ -88,6 +96,9 @@ def throughput(
         run_stream(spark, pipeline, settings, on_batch=taken.take)
         seconds = taken.done_at[-1] - taken.done_at[0]
         _console.print(f"{sum(taken.records[1:]) / seconds:,.0f} records/s")
+        if peer:
+            final = window_tables(pipeline, "sliding", settings.warehouse).final_windows
+            _measure_peer(landing, files, final.read(spark))
 
     _with_stream("throughput", files, measure)
 
@@ -136,6 +147,24 @@ def history(
         _console.print(f"after {records:,} records: median {np.median(spent):.1f} s a micro-batch")
 
     _with_stream("history", 1, measure)
+
+
+def _measure_peer(landing: Path, files: int, ours: DataFrame) -> None:
+    """Runs the peer on what has landed, and holds its windows against ours."""
+    place = landing.parent / "peer"
+    query = start_peer(ours.sparkSession, landing, place, _WINDOW_MS, _OUT_OF_ORDER_MS, files)
+    query.awaitTermination()
+    # The first one warms up; those without records only close windows.
+    batches = [one for one in query.recentProgress if one.numInputRows][1:]
+    seconds = sum(one.batchDuration for one in batches) / 1_000
+    rows = sum(one.numInputRows for one in batches)
+    theirs = ours.sparkSession.read.format("delta").load(str(place / "windows"))
+    ended = F.unix_millis("window_end").alias("window_end")
+    same = ours.select("key", ended, "record_count", "total", "most")
+    different = same.exceptAll(theirs).count() + theirs.exceptAll(same).count()
+    if different:
+        raise RuntimeError(f"transformWithStateInPandas: {different:,} windows are not the same")
+    _console.print(f"transformWithStateInPandas: {rows / seconds:,.0f} records/s, the same windows")
 
 
 Measure = Callable[[SparkSession, Pipeline, Settings, Path], None]
