@@ -49,6 +49,7 @@ windows:
     kind: sliding
     time_difference: {_WINDOW_MS} ms
     grace: {_OUT_OF_ORDER_MS} ms
+    partial_results: false
     aggregates: {{{{total: sum(value), most: max(value)}}}}
     alerts:
       busy: {{{{when: record_count >= 150, severity: record_count}}}}

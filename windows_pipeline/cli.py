@@ -23,6 +23,7 @@ from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
@@ -249,6 +250,7 @@ def main() -> None:
     except (
         ConfigError,
         SettingsError,
+        BatchUnfinishedError,
         CorrectionUnfinishedError,
         DefinitionChangedError,
         TableMissingError,

@@ -62,8 +62,9 @@ class AlertsJob(WindowsJob):
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
+            BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
-        self.refuse_while_correcting(spark)
+        self.refuse_while_unfinished(spark, log)
         final = self.own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:

@@ -14,7 +14,9 @@ from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.jobs.log import read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
+from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.tables.catalog import source_tables
@@ -56,6 +58,10 @@ def rebuild(
 
     Yields:
         The name of each job's first table and what became of it.
+
+    Raises:
+        BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
+        ValueError: raw_events is stale, and the source can't be read by days again.
     """
     raw = RawEventsJob(pipeline, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
@@ -67,9 +73,11 @@ def rebuild(
     if from_raw:
         days = _within(pipeline, landed_days(raw.landing))
         yield from _anew(spark, raw, days, said)
-    log = source_tables(pipeline, settings.warehouse).arrival_log
-    log.require(spark)
-    days = sorted(row.unit for row in log.read(spark).select("unit").distinct().collect())
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    arrival_log.require(spark)
+    log = read_log(spark, arrival_log)
+    require_finished_batch(spark, pipeline, settings.warehouse, log)
+    days = sorted({row.unit for row in log})
     for name in pipeline.windows:
         stale = from_raw
         # The last step is that of windows with a trigger only.

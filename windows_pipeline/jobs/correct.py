@@ -27,8 +27,15 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.jobs.log import read_log
+from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import WindowTables, firing_tables, window_tables
+from windows_pipeline.tables.catalog import (
+    WindowTables,
+    firing_tables,
+    source_tables,
+    window_tables,
+)
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,7 @@ def correct(
     Raises:
         ValueError: No cause, or days that are not there.
         CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
+        BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
         TableMissingError: Nothing was published yet.
         DefinitionChangedError: More than the grace was changed.
     """
@@ -122,6 +130,9 @@ def correct(
     )
     for table in told:
         table.require(spark)
+    # Before it begins: the stream goes on only where no correction is half-way.
+    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    require_finished_batch(spark, pipeline, settings.warehouse, log)
     grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     unfinished = unfinished_correction(spark, own.corrections)
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)

@@ -52,8 +52,9 @@ class FinalWindowsJob(WindowsJob):
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
+            BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
-        self.refuse_while_correcting(spark)
+        self.refuse_while_unfinished(spark, log)
         self.own.corrections.create_if_missing(spark)
         closed = kept(self._closed(spark, days))
         return Stage([StagedTable(self.own.final_windows, closed)], [closed])

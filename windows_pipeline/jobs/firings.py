@@ -88,8 +88,9 @@ class FiringsJob(WindowsJob):
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
+            BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
-        self.refuse_while_correcting(spark)
+        self.refuse_while_unfinished(spark, log)
         arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
         merge = arrivals.merge(self.pipeline.source.idle_after)

@@ -46,8 +46,9 @@ class KeyedWindowsJob(WindowsJob):
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
+            BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
-        self.refuse_while_correcting(spark)
+        self.refuse_while_unfinished(spark, log)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)

@@ -18,6 +18,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import Facts, RowCounts, rows_by_unit
 from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import in_units
@@ -64,6 +65,16 @@ class WindowsJob:
         unfinished = unfinished_correction(spark, self.own.corrections)
         if unfinished is not None:
             raise CorrectionUnfinishedError(self.own.corrections, unfinished)
+
+    def refuse_while_unfinished(self, spark: SparkSession, log: ArrivalLog) -> None:
+        """Lets nothing be written while a correction or a micro-batch is half-way.
+
+        Raises:
+            CorrectionUnfinishedError: A correction of these windows is not finished.
+            BatchUnfinishedError: The stream's last micro-batch is not in all tables.
+        """
+        self.refuse_while_correcting(spark)
+        require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""

@@ -21,7 +21,7 @@ from windows_pipeline.streaming.standing import (
     last_logged,
     read_standing,
 )
-from windows_pipeline.tables.catalog import all_tables, source_tables
+from windows_pipeline.tables.catalog import all_tables, source_tables, stream_checkpoint
 
 
 class StreamBehindError(Exception):
@@ -58,13 +58,18 @@ def run_stream(
     """
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark)
+        if table.is_stale(spark):
+            raise StreamBehindError(
+                f"{table.name} was emptied and not filled again; first finish that: "
+                f"windows-pipeline rebuild {pipeline.name}"
+            )
     for name in pipeline.windows:
         AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
     of_topic = _of_topic(spark, pipeline)
     records, landed = open_stream(spark, pipeline, settings)
     batches = _Batches(spark, pipeline, settings, landed, on_batch)
     trigger = {"availableNow": True} if every is None else {"processingTime": every}
-    checkpoint = f"{settings.warehouse}/{pipeline.name}/_stream"
+    checkpoint = stream_checkpoint(pipeline, settings.warehouse)
     query = (
         records.writeStream.queryName(f"{pipeline.name} stream")
         .option("checkpointLocation", checkpoint)

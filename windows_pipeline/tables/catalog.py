@@ -185,6 +185,11 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(firings, early_warnings)
 
 
+def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
+    """The folder where Spark notes how far a pipeline's stream has come."""
+    return f"{warehouse}/{pipeline.name}/_stream"
+
+
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
     """Every table of a pipeline: its source's, each window definition's, then firings."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
