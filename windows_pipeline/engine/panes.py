@@ -122,6 +122,8 @@ def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
 
 def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
     """Doubles as multiples (`pane_numbers.scaled`), with the powers."""
+    if not doubles:  # Spark Connect takes no call without a column
+        return records
     values = {name: F.col(name).cast("double") for name in doubles}
     split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
     return split.withColumns(
@@ -141,7 +143,7 @@ def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
         if _is_long(kind):
             parts = wholes_of_decimal(F.col(name), kind.scale)
             wholes |= zip(_wholes(name), parts, strict=True)
-    return records.withColumns(wholes)
+    return records.withColumns(wholes) if wholes else records
 
 
 def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
