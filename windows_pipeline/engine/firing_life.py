@@ -208,6 +208,28 @@ def fire(
         reason = 2 if life[ON_TIME_WAS] else 1
     if life[SIZE] == 0 or (reason == 2 and not policy[WITH_LATE]):
         return firings
+    waits = life[END_WAITS] or life[TICK_WAITS]
+    is_closed = clock >= life[PASS] + policy[LATENESS]
+    is_final = after < 0 and not waits and is_closed
+    firings = add_firing(life, after, reason, is_final, firings, used)
+    life[NEXT_ID] += 1
+    if reason == 1:
+        life[ON_TIME_WAS] = 1
+    if policy[DISCARDS]:
+        life[PANE], life[SIZE] = NO_PANE, 0
+    return firings
+
+
+@numba.njit(cache=True)
+def add_firing(
+    life: np.ndarray,
+    after: int,
+    reason: int,
+    is_final: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    firings: np.ndarray,
+    used: np.ndarray,
+) -> np.ndarray:
+    """Adds a firing of what a life is; see `fire`."""
     count = used[0]
     if count == len(firings):
         longer = np.empty((2 * count, FIRING_SIZE), np.int64)
@@ -217,14 +239,7 @@ def fire(
     row[F_GROUP], row[F_PANE], row[F_SIZE] = life[GROUP], life[PANE], life[SIZE]
     row[F_START], row[F_END], row[F_ID] = life[START], life[END], life[NEXT_ID]
     row[F_REASON], row[F_BY_RISE], row[F_AFTER] = reason, after < 0, max(after, ~after)
-    waits = life[END_WAITS] or life[TICK_WAITS]
-    is_closed = clock >= life[PASS] + policy[LATENESS]
-    row[F_FINAL] = after < 0 and not waits and is_closed
-    life[NEXT_ID] += 1
-    if reason == 1:
-        life[ON_TIME_WAS] = 1
-    if policy[DISCARDS]:
-        life[PANE], life[SIZE] = NO_PANE, 0
+    row[F_FINAL] = is_final
     used[0] = count + 1
     return firings
 

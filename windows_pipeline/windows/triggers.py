@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms, duration_text
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    PipelineWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
 from windows_pipeline.windows.arguments import (
     require_flag,
     require_not_negative,
@@ -134,16 +140,22 @@ class Trigger:
         """
         return replace(self, as_in_flink=True)
 
-    def fitted(self, windows: WindowSpec) -> TimeWindows | SessionWindows:
+    def fitted(self, windows: WindowSpec) -> PipelineWindows:
         """The windows, if they can fire other than when they close.
 
         Raises:
             ValueError: Says what does not fit, and the cure.
         """
-        if not isinstance(windows, (TimeWindows, SessionWindows)):
+        if isinstance(windows, ForwardSlidingWindows):
             raise ValueError(
-                f"trigger: {type(windows).__name__} fire when they close only; use "
-                "Trigger.until_window_closes(), or hopping windows with a small advance"
+                "trigger: ForwardSlidingWindows fire when they close only; use "
+                "Trigger.until_window_closes(), or "
+                "SlidingWindows.with_time_difference_and_grace"
+            )
+        if isinstance(windows, SlidingWindows) and self.as_in_flink:
+            raise ValueError(
+                "trigger: following_flink says nothing of SlidingWindows, which Flink does not "
+                "have; leave it out"
             )
         if isinstance(windows, TimeWindows) and windows.emit_empty:
             raise ValueError(
