@@ -98,6 +98,8 @@ class Trigger:
     def early_every_n(self, records: int) -> Trigger:
         """Also at every so many records before the end; sessions that join add up theirs.
 
+        A sliding window counts, when it is made, what it finds within its bounds.
+
         Raises:
             ValueError: No int above zero, or there are early firings by time.
         """
