@@ -151,21 +151,32 @@ def tell_until(
     """Fires what is due by the rises up to and including one; see `arrive`."""
     if life[TICK_WAITS]:
         return _flink_ticks(life, upto, rises, policy, firings, used)
-    if not life[END_WAITS]:
-        return firings
-    end_at = life[END_AT]
     while life[END_WAITS]:
-        due = end_at
-        if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
-            due = min(end_at, rise_at(rises, life[TICK]))
+        due = _due(life, rises, policy)
         if due > upto:
             break
-        if due == end_at:  # a rise that passes ticks and the end is on time
+        if due == life[END_AT]:  # a rise that passes ticks and the end is on time
             life[END_WAITS] = 0
         else:
             life[TICK] = _next_multiple(rises[due], policy[INTERVAL])
         firings = fire(life, ~due, rises[due], policy, firings, used)
     return firings
+
+
+@numba.njit(cache=True)
+def _due(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
+    """The rise that fires a window next, whose end is still to come."""
+    if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
+        return min(int(life[END_AT]), rise_at(rises, life[TICK]))
+    return int(life[END_AT])
+
+
+@numba.njit(cache=True)
+def quiet_until(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
+    """The rise up to which a further record only adds to the pane, unless it is one in so many."""
+    if policy[AS_IN_FLINK] or not life[END_WAITS] or not life[SIZE]:
+        return -1
+    return _due(life, rises, policy)
 
 
 @numba.njit(cache=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from windows_pipeline.engine.firing_life import (
     COUNT,
+    EVERY_N,
     FIRING_SIZE,
     LATENESS,
     LIFE_SIZE,
@@ -16,6 +17,7 @@ from windows_pipeline.engine.firing_life import (
     SIZE,
     arrive,
     begin,
+    quiet_until,
     tell_until,
 )
 
@@ -137,9 +139,18 @@ def fire_window(
     life[PANE], life[SIZE], life[COUNT] = first, found, found - 1
     firings = _arrive(life, maker, True, time_ms, clock_ms, entry, rises, policy, firings, used)
     end = first + found
+    every_n = policy[EVERY_N]
+    quiet = quiet_until(life, rises, policy)
     for i in records[found:]:
         if clock_ms[i] >= closes:
             break  # also for those that come after
+        # Most records are told in a line, without the calls.
+        if entry[i] <= quiet and clock_ms[i] < life[PASS] and life[COUNT] + 1 != every_n:
+            entries[end] = i
+            life[SIZE] += 1
+            life[COUNT] += 1
+            end += 1
+            continue
         firings = tell_until(life, entry[i] - 1, rises, policy, firings, used)
         if life[PANE] == NO_PANE:
             life[PANE] = end
@@ -147,6 +158,7 @@ def fire_window(
         life[SIZE] += 1
         end += 1
         firings = _arrive(life, i, False, time_ms, clock_ms, entry, rises, policy, firings, used)
+        quiet = quiet_until(life, rises, policy)
     firings = tell_until(life, len(rises) - 1, rises, policy, firings, used)
     if used[0] > fired_before:
         used[1] = end

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from windows_pipeline.engine.firing_life import (
@@ -200,14 +201,7 @@ def _filled(
     starts[0] = 0
     rank = np.empty(len(by_time), np.int64)
     rank[by_time] = np.arange(len(by_time))
-    record, enter_order = entries, np.arange(len(entries))
-    of_pane = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    ranks = rank[entries]
-    if ((np.diff(ranks) < 0) & (np.diff(of_pane) == 0)).any():
-        sorted_entries = np.lexsort((ranks, of_pane))
-        record = entries[sorted_entries]
-        enter_order = np.empty(len(entries), np.int64)
-        enter_order[sorted_entries] = np.arange(len(entries))
+    record, enter_order = _in_time_order(entries, starts, rank)
     windows = Windows(
         pane,
         found[:, F_END],
@@ -229,3 +223,21 @@ def _filled(
         record,
         WindowedRecords(starts, arrived.time_ms[record], windows, str),
     )
+
+
+@numba.njit(cache=True)
+def _in_time_order(
+    entries: np.ndarray, starts: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The records of each pane by event time, and their places there by arrival."""
+    record, enter_order = entries.copy(), np.arange(len(entries))
+    for pane in range(len(starts) - 1):
+        low, high = starts[pane], starts[pane + 1]
+        ranks = rank[entries[low:high]]
+        if (ranks[1:] > ranks[:-1]).all():
+            continue
+        order = low + np.argsort(ranks)
+        record[low:high] = entries[order]
+        for place in range(low, high):
+            enter_order[order[place - low]] = place
+    return record, enter_order
