@@ -138,7 +138,8 @@ class Trigger:
         grace after, a millisecond earlier than here. Firings by time are those of Flink's
         ContinuousEventTimeTrigger: a window has ticks of its own, counted from its first
         record; each fires when stream time is above it, however many at once, past the end
-        too; one that was passed stays, and fires a session again that is joined later.
+        too; one that was passed stays, and fires a session again that is joined later. Flink has
+        no sliding windows, so these refuse it.
         """
         return replace(self, as_in_flink=True)
 
