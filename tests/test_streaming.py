@@ -6,6 +6,7 @@ import json
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -277,7 +278,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "emit_empty": definition.emit_empty,
         "partial_results": False,
         "trigger": {"early_every": "2 records"},
-        "alerts": HOPS["alerts"],
+        "alerts": deepcopy(HOPS["alerts"]),  # YAML would have an alias of it
     }
     policy = Policy(
         difference=definition.time_difference,
