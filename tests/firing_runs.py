@@ -14,14 +14,17 @@ from oracle_firings import Firing, Key, Policy
 from windows_pipeline.engine.firing_life import FiringReason
 from windows_pipeline.engine.found_firings import Arrived, find_firings
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
-from windows_pipeline.windows import SessionWindows, TimeWindows
+from windows_pipeline.windows import PipelineWindows, SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
 Records = Sequence[tuple[Key, int]]
 
 
-def spec_of(policy: Policy) -> TimeWindows | SessionWindows:
+def spec_of(policy: Policy) -> PipelineWindows:
     grace_ms = policy.out_of_orderness + policy.lateness
+    if policy.difference:
+        first = policy.first_start
+        return SlidingWindows(policy.difference, grace_ms, first, policy.emit_empty)
     if policy.gap:
         return SessionWindows(policy.gap, grace_ms)
     return TimeWindows(policy.size, policy.advance, grace_ms)
@@ -126,19 +129,23 @@ def merged_in(
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Any policy of any kind of window."""
-    is_session = draw(st.booleans())
+    kind = draw(st.sampled_from(["time", "session", "sliding"]))
     early = draw(st.sampled_from(["none", "n", "interval"]))
+    is_time, is_sliding = kind == "time", kind == "sliding"
     return Policy(
-        size=0 if is_session else draw(st.integers(1, 20)),
-        advance=0 if is_session else draw(st.integers(1, 12)),
-        gap=draw(st.integers(1, 10)) if is_session else 0,
+        size=draw(st.integers(1, 20)) if is_time else 0,
+        advance=draw(st.integers(1, 12)) if is_time else 0,
+        gap=draw(st.integers(1, 10)) if kind == "session" else 0,
+        difference=draw(st.integers(1, 12)) if is_sliding else 0,
+        first_start=draw(st.none() | st.integers(-20, 20)) if is_sliding else None,
+        emit_empty=is_sliding and draw(st.booleans()),
         lateness=draw(st.sampled_from([0, 1, 5, 30])),
         out_of_orderness=draw(st.sampled_from([0, 0, 1, 5, 20])),
         every_n=draw(st.integers(1, 4)) if early == "n" else 0,
         interval=draw(st.integers(1, 12)) if early == "interval" else 0,
         late=draw(st.booleans()),
         discarding=draw(st.booleans()),
-        as_in_flink=draw(st.booleans()),
+        as_in_flink=not is_sliding and draw(st.booleans()),
         input_ends=draw(st.booleans()),
     )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from engine_runs import EPOCH, texts
-from oracle import Definition, Record, SessionDefinition, TimeDefinition
+from oracle import Definition, Record, SessionDefinition, SlidingDefinition, TimeDefinition
 from oracle_firings import Policy
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
@@ -38,6 +38,7 @@ AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
         "mean": ("avg", "amount"),
     },
     "sessions": {"total": ("sum", "whole")},
+    "slides": {"total": ("sum", "whole")},
 }
 DECIMALS = {
     "exact": "decimal(30,2)",
@@ -49,6 +50,7 @@ DECIMALS = {
 DEFINITIONS: dict[str, Definition] = {
     "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
     "sessions": SessionDefinition(gap=4, grace=6),
+    "slides": SlidingDefinition(time_difference=6, grace=5, emit_empty=True),
 }
 WINDOWS: dict[str, dict[str, object]] = {
     "hops": {
@@ -56,21 +58,26 @@ WINDOWS: dict[str, dict[str, object]] = {
         "first_window_start": "1969-12-31T23:59:59.982Z",
     },
     "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
+    "slides": {
+        "kind": "sliding", "time_difference": "6 ms", "grace": "5 ms", "emit_empty": True,
+    },
 }  # fmt: skip
 POLICIES = {
     "hops": Policy(size=10, advance=4, lateness=4, interval=3),
     "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
+    "slides": Policy(difference=6, lateness=4, out_of_orderness=1, every_n=2, emit_empty=True),
 }
 """The same windows as `DEFINITIONS`; the grace is out-of-orderness and lateness."""
 TRIGGERS: dict[str, dict[str, object]] = {
     "hops": {"early_every": "3 ms"},
     "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
+    "slides": {"early_every": "2 records", "out_of_orderness": "1 ms"},
 }
 BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
 LARGE = Decimal("12345678901234567.89")
 """No double holds it, nor a tenth."""
 LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
-ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY}
+ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY, "slides": BUSY}
 
 
 def arrived() -> list[Record]:

@@ -1,4 +1,4 @@
-"""Firings in slow, plain Python (rules E2, A4, C1, D1, D2): every window is asked at every record.
+"""Firings in slow, plain Python (E2, A4, B3 to B8, C1, D1, D2): every window asked at every record.
 
 Written from the rules, for one merged order of arrival. With `as_in_flink` by rules 1 to 3 and 12
 to 16 of Flink's cases, else by the contract. The clock is stream time less the out-of-orderness.
@@ -15,7 +15,10 @@ Key = str | None
 
 
 class Policy(NamedTuple):
-    """The windows and when they fire; without a gap they are hopping or tumbling."""
+    """The windows and when they fire; without a gap or difference they are hopping or tumbling.
+
+    Of sliding ones `first_start` is v of rule B6.
+    """
 
     size: int = 0
     advance: int = 0
@@ -28,13 +31,17 @@ class Policy(NamedTuple):
     discarding: bool = False
     as_in_flink: bool = False
     input_ends: bool = False
+    difference: int = 0
+    first_start: int | None = None
+    emit_empty: bool = False
 
 
 class Firing(NamedTuple):
     """A firing; `after` is the number of a record, None for the end of the input.
 
     Its stream time is that after this record (rule A2).
-    The end is the exclusive one of hopping windows, of sessions the last record and the gap.
+    The end is the exclusive one of hopping windows, that of sliding ones, which belongs to them,
+    of sessions the last record and the gap.
     """
 
     key: Key
@@ -69,8 +76,11 @@ class _Model:
         self.windows: list[_Window] = []
         self.firings: list[Firing] = []
         self.stream_time = self.clock = -math.inf
-        # A session's end belongs to it by the contract, not in Flink.
-        self.beyond = int(policy.gap > 0 and not policy.as_in_flink)
+        # A session's end belongs to it by the contract, not in Flink; a sliding window's does.
+        self.beyond = int(policy.difference > 0 or (policy.gap > 0 and not policy.as_in_flink))
+        self.came: dict[Key, list[tuple[int, int]]] = {}  # number and time, all of a key
+        self.asked: dict[Key, set[tuple[int, int]]] = {}  # sliding windows, if they hold anything
+        self.made: set[tuple[Key, int]] = set()
 
     def passed(self, window: _Window) -> bool:
         return self.clock >= window.end + self.beyond
@@ -106,6 +116,8 @@ class _Model:
 
     def take(self, number: int, key: Key, time: int) -> set[int]:
         """Puts a record into its windows; returns which of these are new with it."""
+        if self.policy.difference:
+            return self.slide(number, key, time)
         new = set()
         for start, end in self.spans(time):
             window = _Window(key, start, end)
@@ -122,6 +134,47 @@ class _Model:
             window.records.append(number)
             self.arrived(window, number, time)
         return new
+
+    def slide(self, number: int, key: Key, time: int) -> set[int]:
+        """The same of sliding windows: each is made as soon as it is asked for and holds a record.
+
+        It then holds what came before, too (rules B3, B5), and has all of that to count.
+        """
+        difference, first = self.policy.difference, self.policy.first_start
+        came = self.came.setdefault(key, [])
+        came.append((number, time))
+        asked = self.asked.setdefault(key, set())
+        is_covered = first is None or time >= first
+        if is_covered and not self.closed(_Window(key, time, time + difference)):
+            left = time - difference if first is None else max(time - difference, first)
+            asked |= {(start, start + difference) for start in (left, time + 1)}
+        new = set()
+        for start, end in sorted(asked):
+            held = [n for n, t in came if start <= t <= end]
+            known = [w for w in self.windows if (w.key, w.start) == (key, start)]
+            window = known[0] if known else _Window(key, start, end)
+            if not held or self.closed(window):
+                continue
+            if not known:
+                window.records, window.count = held, len(held) - 1
+                self.windows.append(window)
+                self.made.add((key, start))
+                new.add(id(window))
+            elif held[-1] == number:
+                window.records.append(number)
+            else:
+                continue
+            self.arrived(window, number, time)
+        return new
+
+    def silences(self, before: float, after: int) -> None:
+        """The end of a record's windows without any other, as it closes (rule B8)."""
+        beyond = self.beyond + self.policy.lateness
+        for key, asked in self.asked.items():
+            for start, end in asked:
+                if before < end + beyond <= self.clock and (key, start) not in self.made:
+                    place = (key, start, end, 0, "ON_TIME", "stream time", after)
+                    self.firings.append(Firing(*place, self.stream_time, True, ()))
 
     def spans(self, time: int) -> list[tuple[int, int]]:
         if self.policy.gap:
@@ -167,6 +220,8 @@ class _Model:
 
     def rise(self, clock: float, after: int | None, new: set[int]) -> None:
         before, self.clock = self.clock, clock
+        if self.policy.emit_empty and after is not None:
+            self.silences(before, after)
         for window in self.windows:
             if self.policy.as_in_flink and self.policy.interval:
                 self.flink_ticks(window, after)

@@ -10,6 +10,7 @@ import pytest
 from pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
 from windows_pipeline.tables.schemas import firings
+from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.triggers import Trigger
 
 TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
@@ -71,25 +72,24 @@ def test_a_mistake_in_a_trigger_is_told(
     assert words in problem
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "words"),
-    [
-        (FLIGHTS, "trigger", "'sliding' windows are made by their records, so they fire when"),
-        (
-            TUMBLING.replace("max_dep_delay:", "reason:"),
-            "aggregates.reason",
-            "'reason' is a column that every firing has",
-        ),
-    ],
-)
-def test_what_cannot_fire_is_refused_with_the_cure(
-    tmp_path: Path, text: str, field: str, words: str
-) -> None:
-    """Rules B3, E2, E4."""
+def test_a_firings_own_column_is_refused_with_the_cure(tmp_path: Path) -> None:
+    """Rule E2."""
+    text = TUMBLING.replace("max_dep_delay:", "reason:")
     with pytest.raises(ConfigError) as raised:
         load_text(tmp_path, with_trigger("{late: true}", text))
     (problem,) = raised.value.problems
-    assert f": windows.hourly.{field}: {words}" in problem
+    words = "'reason' is a column that every firing has"
+    assert f": windows.hourly.aggregates.reason: {words}" in problem
+
+
+def test_sliding_windows_take_one_also_with_silences(tmp_path: Path) -> None:
+    """Rules B8, E2."""
+    declared = load_text(tmp_path, with_trigger("{early_every: update}", FLIGHTS)).windows["hourly"]
+    assert declared.trigger is not None
+    fitted = declared.trigger.spec.fitted(declared.spec)
+    assert fitted == SlidingWindows.with_time_difference_and_grace(
+        "60 minutes", "6 hours", emit_empty=True
+    )
 
 
 def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:

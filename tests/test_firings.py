@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine_runs import PROPERTY
 from firing_runs import Records, fired, policies, record_lists
 from golden_cases import Case, read_cases
+from oracle import Record, SlidingDefinition, windows_after
 from oracle_firings import Firing, Policy, firings
 from windows_pipeline.engine import found_firings
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
@@ -19,6 +20,7 @@ from windows_pipeline.windows.triggers import Trigger
 
 FLINK = read_cases("flink", "firings")
 HOUR = TimeWindows.of_size_and_grace("1 hour", "5 minutes")
+SLIDING = SlidingWindows.with_time_difference_and_grace("1 second", "1 second")
 
 
 def policy_of(case: Case) -> Policy:
@@ -84,6 +86,7 @@ def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, uni
         size=max(policy.size, 1) * unit,
         advance=max(policy.advance, 1) * unit,
         gap=0,
+        difference=0,
         lateness=policy.lateness * unit,
         out_of_orderness=policy.out_of_orderness * unit,
         interval=policy.interval * unit,
@@ -99,6 +102,29 @@ def test_windows_may_be_fired_in_parts(records: Records, policy: Policy) -> None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(found_firings, "PART_RECORDS", 3)
         assert fired(records, policy) == firings(records, policy)
+
+
+@settings(PROPERTY, max_examples=100)
+@given(records=record_lists(), policy=policies().filter(lambda policy: policy.difference > 0))
+def test_the_last_firing_of_a_sliding_window_is_the_window(
+    records: Records, policy: Policy
+) -> None:
+    """Rules A5, B3 to B6, B8, E1, E2: fired at each record, the oracle's windows, no others."""
+    every = policy._replace(every_n=1, interval=0, late=True, discarding=False, input_ends=False)
+    last = {(f.key, f.start, f.end): f.records for f in fired(records, every)}
+    definition = SlidingDefinition(
+        policy.difference,
+        policy.lateness + policy.out_of_orderness,
+        policy.first_start,
+        policy.emit_empty,
+    )
+    came = [Record(0, 0, number, *record, {}) for number, record in enumerate(records)]
+    assert last == {
+        (window.key, window.start, window.end): tuple(
+            sorted(record.offset for record in window.records)
+        )
+        for window in windows_after(came, 0, definition)
+    }
 
 
 def told(records: Records, policy: Policy) -> list[tuple[object, ...]]:
@@ -119,6 +145,36 @@ def test_early_on_time_and_late() -> None:
         (2, "LATE", 10, 1),
     ]
     assert told(records, windows._replace(late=False))[:2] == expected[:2]
+
+
+def test_a_sliding_window_fires_from_the_record_that_makes_it() -> None:
+    """Rules B3, E2: with what came before, which it counts; it need not hold that record."""
+    sliding = Policy(difference=10, lateness=5, every_n=2)
+    records = [("a", 12), ("b", 13), ("a", 8), ("a", 14), ("b", 20)]
+    found: dict[int, list[object]] = {}
+    for f in fired(records, sliding):
+        if f.key == "a":
+            found.setdefault(f.start, []).append((f.reason, f.cause, f.after, f.records))
+    assert found[-2] == [("ON_TIME", "record", 2, (2,))]
+    # The one to the right of a@8 has a@12 by then, and fires at two.
+    assert found[9] == [
+        ("EARLY", "record", 3, (0, 3)),
+        ("ON_TIME", "stream time", 4, (0, 3)),
+    ]
+    assert found[4][0] == ("EARLY", "record", 3, (0, 2, 3))
+    every = [f.after for f in fired(records, sliding._replace(every_n=1)) if f.start == 9]
+    assert every == [2, 3, 4]
+
+
+def test_a_silence_fires_when_it_closes() -> None:
+    """Rules B8, E2: once, with nothing in it."""
+    silent = Policy(difference=10, lateness=5, emit_empty=True)
+    records = [("a", 1), ("b", 5), ("b", 17), ("b", 18)]
+    found = [f for f in fired(records, silent) if f.key == "a"]
+    assert [(*f[1:5], f.after, f.is_final, f.records) for f in found] == [
+        (-9, 1, 0, "ON_TIME", 1, False, (0,)),
+        (2, 12, 0, "ON_TIME", 3, True, ()),
+    ]
 
 
 def test_stream_time_that_passes_several_ticks_fires_once() -> None:
@@ -148,10 +204,12 @@ def test_stream_time_that_passes_several_ticks_fires_once() -> None:
         ),
         (lambda: Trigger(late=1), "late: 1 is neither"),  # type: ignore[arg-type]
         (
-            lambda: Trigger().fitted(
-                SlidingWindows.with_time_difference_and_grace("1 second", "1 second")
-            ),
-            "SlidingWindows fire when they close only",
+            lambda: Trigger().fitted(SlidingWindows.of("1 second").grace("1 second")),
+            "ForwardSlidingWindows fire when they close only",
+        ),
+        (
+            lambda: Trigger().following_flink().fitted(SLIDING),
+            "following_flink says nothing of SlidingWindows",
         ),
         (
             lambda: Trigger().fitted(
@@ -174,5 +232,6 @@ def test_a_trigger_is_a_value() -> None:
     trigger = Trigger.at_window_end().early_every("15 minutes").discarding().without_late()
     assert trigger == Trigger(early_every_ms=900_000, late=False, discards=True)
     assert trigger.fitted(HOUR) is HOUR
+    assert trigger.fitted(SLIDING) is SLIDING
     sessions = SessionWindows.of_inactivity_gap_with_no_grace("1 second")
     assert Trigger.at_window_end().early_every_update().fitted(sessions) is sessions

@@ -24,6 +24,7 @@ from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 
 HOPPING = TimeWindows(20, 5, 5)
+SLIDING = SlidingWindows(12, 5)
 EARLY = Trigger.at_window_end().early_every("4 ms")
 ARRIVAL = Arrival("at")
 COLUMNS = "user string, ts bigint, value bigint, at bigint, source string"
@@ -47,19 +48,31 @@ def wanted(firing: Firing) -> tuple[Any, ...]:
     cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
     met = None if firing.after is None else firing.stream_time
     ids = (firing.key, firing.start, firing.end, firing.id, firing.reason, cause)
-    held = (len(firing.records), sum(firing.records), list(firing.records))
+    total = sum(firing.records) if firing.records else None
+    held = (len(firing.records), total, list(firing.records))
     return (*ids, met, firing.after, *held, firing.is_final)
 
 
-@pytest.mark.parametrize("discards", [False, True])
-def test_firings_of_a_dataframe(spark: SparkSession, discards: bool) -> None:  # noqa: FBT001
-    """Rule E2, with a null key (A6), in any order of rows and with an input that ends."""
+@pytest.mark.parametrize(
+    ("windows", "trigger", "policy"),
+    [
+        (HOPPING, EARLY, Policy(20, 5, lateness=5, interval=4)),
+        (
+            SlidingWindows(3, 2, emit_empty=True),
+            EARLY.discarding(),
+            Policy(difference=3, lateness=2, interval=4, discarding=True, emit_empty=True),
+        ),
+    ],
+)
+def test_firings_of_a_dataframe(
+    spark: SparkSession, windows: TimeWindows | SlidingWindows, trigger: Trigger, policy: Policy
+) -> None:
+    """Rules B8, E2, with a null key (A6), in any order of rows and with an input that ends."""
     records = made(1)
-    trigger = EARLY.discarding() if discards else EARLY
     of = [sum_("value").alias("total"), collect_list("value").alias("listed")]
     found = frame(spark, records).transform(
         firings(
-            HOPPING, trigger, by="user", event_time="ts", of=of, arrival=ARRIVAL, input_ends=True
+            windows, trigger, by="user", event_time="ts", of=of, arrival=ARRIVAL, input_ends=True
         )
     )
     assert found.columns == [
@@ -71,8 +84,9 @@ def test_firings_of_a_dataframe(spark: SparkSession, discards: bool) -> None:  #
         (*row[:8], row.record_count, row.total, sorted(row.listed), row.is_final)
         for row in found.collect()
     ]
-    policy = Policy(20, 5, lateness=5, interval=4, discarding=discards, input_ends=True)
-    assert in_order(rows) == in_order([wanted(f) for f in oracle_firings(records, policy)])
+    expected = oracle_firings(records, policy._replace(input_ends=True))
+    assert policy.emit_empty == any(not firing.records for firing in expected)
+    assert in_order(rows) == in_order([wanted(firing) for firing in expected])
 
 
 def test_a_final_result_is_one_firing_of_any_windows(spark: SparkSession) -> None:
@@ -144,25 +158,35 @@ def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> Non
 
 
 def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSession) -> None:
-    """Rule E4: unit by unit, from what can still matter, they are those of the whole."""
+    """Rule E4: unit by unit, from what can still matter, they are those of the whole.
+
+    Targets of other windows are told by the same job.
+    """
     records, cuts = made(5), [0, 17, 18, 40, 60]
     rows = []
     for unit, (begin, end) in enumerate(itertools.pairwise(cuts)):
         before = max((time for _, time in records[:begin]), default=-100)
         for at, (key, time) in enumerate(records[:end]):
             # Windows that were closed before the unit begin this far back at most.
-            if at >= begin or time >= before - 5 - 20:
-                met = max(other for _, other in records[: at + 1])
-                rows.append((unit, key, time, met, at, at >= begin))
+            met = max(other for _, other in records[: at + 1])
+            for kind, reach in enumerate((20, 12 + 1)):
+                if at >= begin or time >= before - 5 - reach:
+                    rows.append((4 * kind + unit, key, time, met, at, at >= begin))
     schema = "target int, user string, event_time_ms bigint, stream_time_ms bigint"
-    units = spark.createDataFrame(rows, f"{schema}, at bigint, is_new boolean")
+    came = spark.createDataFrame(rows, f"{schema}, at bigint, is_new boolean")
     targets = {unit: FiringTarget(HOPPING, EARLY) for unit in range(4)}
+    targets |= {4 + unit: FiringTarget(SLIDING, EARLY) for unit in range(4)}
     listed = Aggregate("listed", Function.COLLECT_LIST, "at")
-    found = fire(units, targets, ["user"], [listed], ["at"]).collect()
-    policy = Policy(20, 5, lateness=5, interval=4)
-    expected = [(f.after, *f[:5], f.records) for f in oracle_firings(records, policy)]
+    found = fire(came, targets, ["user"], [listed], ["at"]).collect()
+    policies = Policy(20, 5, lateness=5, interval=4), Policy(difference=12, lateness=5, interval=4)
+    expected = [
+        (kind, f.after, *f[:5], f.records)
+        for kind, policy in enumerate(policies)
+        for f in oracle_firings(records, policy)
+    ]
     got = [
         (
+            r.target // 4,
             r.after_at,
             r.user,
             r.window_start_ms,
@@ -174,7 +198,10 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
         for r in found
     ]
     assert in_order(got) == in_order(expected)
-    assert all(cuts[row.target] <= row.after_at < cuts[row.target + 1] for row in found)
+    units = [row.target % 4 for row in found]
+    assert all(
+        cuts[unit] <= row.after_at < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
+    )
 
 
 def test_a_users_function_sees_records_and_context(spark: SparkSession) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -68,12 +68,17 @@ def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPa
     return run_all(spark, settings, tmp_path_factory.mktemp("kinds"))
 
 
+def ms_if_any(instant: datetime | None) -> int | None:
+    """A silence has none."""
+    return None if instant is None else ms(instant)
+
+
 def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
     """Rows of keyed_windows or final_windows, as the oracle writes them."""
     return texts(
         WindowRow(
             (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
-            ms(row.first_event_time), ms(row.last_event_time), row.record_count,
+            ms_if_any(row.first_event_time), ms_if_any(row.last_event_time), row.record_count,
             {of: row[of] for of in AGGREGATES[name]}, row.closed if closed is None else closed,
         )
         for row in rows
@@ -82,7 +87,7 @@ def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
-    """Rules A4, A5, C1, D1, D2, E1, E4, E5: three units at once."""
+    """Rules A4, A5, B3, B8, C1, D1, D2, E1, E4, E5: three units at once."""
     definition, tables = DEFINITIONS[name], ran.tables(name)
     found = tables.keyed_windows.read(spark).collect()
     wanted = keyed_windows(ran.records, UNITS, definition, AGGREGATES[name])
@@ -147,6 +152,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
         for row in ran.fires(name).firings.read(spark).collect()
     ]  # fmt: skip
     assert {row[5] for row in found} == {"EARLY", "ON_TIME", "LATE"}
+    assert (0 in {row[9] for row in found}) == (name == "slides")  # silences
     assert sorted(found) == sorted(wanted)
 
 
@@ -214,7 +220,7 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
 
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rule H1: what lies further back is found again; what was published is not changed."""
-    for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3))):
+    for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3)), ("slides", (3,))):
         before = ran.rows(spark, name)
         jobs = window_jobs(ran.pipeline, name, ran.settings)
         for job in (jobs[step] for step in steps):

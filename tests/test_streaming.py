@@ -6,6 +6,7 @@ import json
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -249,11 +250,11 @@ def waking(case: Arrivals) -> Arrivals:
     return case._replace(records=records)
 
 
-def oracle_firings_of(case: Arrivals) -> list[str]:
+def oracle_firings_of(case: Arrivals, policy: Policy) -> list[str]:
     """Rules A1, A4, E2: of the merge of the partitions, a micro-batch being a unit."""
     merged = [record for _, record in merged_in(*case)]
     wanted = []
-    for one in firings([(record.key, record.event_time) for record in merged], HOPS_POLICY):
+    for one in firings([(record.key, record.event_time) for record in merged], policy):
         assert one.after is not None
         after = merged[one.after]
         cause = "RECORD" if one.cause == "record" else "STREAM_TIME"
@@ -284,7 +285,16 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "grace": f"{definition.grace} ms",
         "emit_empty": definition.emit_empty,
         "partial_results": False,
+        "trigger": {"early_every": "2 records"},
+        "alerts": deepcopy(HOPS["alerts"]),  # YAML would have an alias of it
     }
+    policy = Policy(
+        difference=definition.time_difference,
+        lateness=definition.grace,
+        every_n=2,
+        first_start=definition.first_window_start,
+        emit_empty=definition.emit_empty,
+    )
     if definition.first_window_start is not None:
         window["first_window_start"] = instant(definition.first_window_start).isoformat()
     broker.create_topic("numbers", 2)
@@ -323,14 +333,15 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     assert sorted(map(tuple, late.collect())) == sorted(
         (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
     )
-    job = window_jobs(pipeline, "hops", own)[-1]
-    assert told_of(spark, job) == oracle_firings_of(case)
-    streamed = rows_of(spark, job)
-    # Not every case that may be drawn warns of something.
-    assert streamed[0]
-    log = job.arrived(spark)
-    assert run_job(job, spark, sorted({row.unit for row in log})).published
-    assert rows_of(spark, job) == streamed
+    for name, asked in (("hops", HOPS_POLICY), ("sums", policy)):
+        job = window_jobs(pipeline, name, own)[-1]
+        assert told_of(spark, job) == oracle_firings_of(case, asked)
+        streamed = rows_of(spark, job)
+        # Not every case that may be drawn warns of something.
+        assert streamed[0]
+        log = job.arrived(spark)
+        assert run_job(job, spark, sorted({row.unit for row in log})).published
+        assert rows_of(spark, job) == streamed
     # What compaction or a transaction takes away is no silence.
     broker.send("numbers", [(0, None, "no JSON", 0)])
     run_stream(spark, pipeline, own)

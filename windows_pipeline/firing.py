@@ -54,8 +54,9 @@ def firings(
     where stream time rose when the transform is applied.
 
     Args:
-        windows: The windows. Hopping, tumbling and sessions take any trigger; other kinds that
-            of their final result, `Trigger.until_window_closes()`.
+        windows: The windows. Those of `SlidingWindows.of` take the trigger of their final result
+            only, `Trigger.until_window_closes()`; so do hopping and tumbling ones with
+            `emit_empty`. Empty sliding windows fire once, when they close (rule B8).
         trigger: When they fire.
         by: See `dataframe.aggregate`.
         event_time: See `dataframe.aggregate`.

@@ -179,16 +179,10 @@ def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
 
 
 def _trigger_problems(windows: Windows) -> Iterator[Problem]:
-    """Windows that fire once only, that close before they pass, or whose columns are taken."""
+    """Windows that close before they pass, or whose columns are taken."""
     trigger = windows.trigger
     if trigger is None:
         return
-    if windows.kind == "sliding":
-        text = (
-            "windows are made by their records, so they fire when they close only; leave trigger "
-            "out, or take kind: hopping with a small advance"
-        )
-        yield Problem(("trigger",), windows.kind, text)
     if trigger.out_of_orderness > windows.grace:
         text = (
             f"is above the grace, {duration_text(windows.grace)}: windows would close before "

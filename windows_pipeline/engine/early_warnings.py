@@ -20,8 +20,8 @@ def early_warnings(
 
     Args:
         fired: All firings so far of the windows that some targets found open: `target`,
-            `is_new` (whether it came with the target) and the columns of firings. Of hopping
-            and tumbling windows.
+            `is_new` (whether it came with the target) and the columns of firings. Not of
+            sessions.
         final_windows: The windows that these targets closed, with `target`.
         rules: The rules by name; at least one.
 

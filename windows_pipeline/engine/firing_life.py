@@ -151,21 +151,32 @@ def tell_until(
     """Fires what is due by the rises up to and including one; see `arrive`."""
     if life[TICK_WAITS]:
         return _flink_ticks(life, upto, rises, policy, firings, used)
-    if not life[END_WAITS]:
-        return firings
-    end_at = life[END_AT]
     while life[END_WAITS]:
-        due = end_at
-        if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
-            due = min(end_at, rise_at(rises, life[TICK]))
+        due = _due(life, rises, policy)
         if due > upto:
             break
-        if due == end_at:  # a rise that passes ticks and the end is on time
+        if due == life[END_AT]:  # a rise that passes ticks and the end is on time
             life[END_WAITS] = 0
         else:
             life[TICK] = _next_multiple(rises[due], policy[INTERVAL])
         firings = fire(life, ~due, rises[due], policy, firings, used)
     return firings
+
+
+@numba.njit(cache=True)
+def _due(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
+    """The rise that fires a window next, whose end is still to come."""
+    if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
+        return min(int(life[END_AT]), rise_at(rises, life[TICK]))
+    return int(life[END_AT])
+
+
+@numba.njit(cache=True)
+def quiet_until(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
+    """The rise up to which a further record only adds to the pane, unless it is one in so many."""
+    if policy[AS_IN_FLINK] or not life[END_WAITS] or not life[SIZE]:
+        return -1
+    return _due(life, rises, policy)
 
 
 @numba.njit(cache=True)
@@ -208,6 +219,28 @@ def fire(
         reason = 2 if life[ON_TIME_WAS] else 1
     if life[SIZE] == 0 or (reason == 2 and not policy[WITH_LATE]):
         return firings
+    waits = life[END_WAITS] or life[TICK_WAITS]
+    is_closed = clock >= life[PASS] + policy[LATENESS]
+    is_final = after < 0 and not waits and is_closed
+    firings = add_firing(life, after, reason, is_final, firings, used)
+    life[NEXT_ID] += 1
+    if reason == 1:
+        life[ON_TIME_WAS] = 1
+    if policy[DISCARDS]:
+        life[PANE], life[SIZE] = NO_PANE, 0
+    return firings
+
+
+@numba.njit(cache=True)
+def add_firing(
+    life: np.ndarray,
+    after: int,
+    reason: int,
+    is_final: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    firings: np.ndarray,
+    used: np.ndarray,
+) -> np.ndarray:
+    """Adds a firing of what a life is; see `fire`."""
     count = used[0]
     if count == len(firings):
         longer = np.empty((2 * count, FIRING_SIZE), np.int64)
@@ -217,14 +250,7 @@ def fire(
     row[F_GROUP], row[F_PANE], row[F_SIZE] = life[GROUP], life[PANE], life[SIZE]
     row[F_START], row[F_END], row[F_ID] = life[START], life[END], life[NEXT_ID]
     row[F_REASON], row[F_BY_RISE], row[F_AFTER] = reason, after < 0, max(after, ~after)
-    waits = life[END_WAITS] or life[TICK_WAITS]
-    is_closed = clock >= life[PASS] + policy[LATENESS]
-    row[F_FINAL] = after < 0 and not waits and is_closed
-    life[NEXT_ID] += 1
-    if reason == 1:
-        life[ON_TIME_WAS] = 1
-    if policy[DISCARDS]:
-        life[PANE], life[SIZE] = NO_PANE, 0
+    row[F_FINAL] = is_final
     used[0] = count + 1
     return firings
 

@@ -6,6 +6,8 @@ import numba
 import numpy as np
 
 from windows_pipeline.engine.firing_life import (
+    COUNT,
+    EVERY_N,
     FIRING_SIZE,
     LATENESS,
     LIFE_SIZE,
@@ -15,6 +17,7 @@ from windows_pipeline.engine.firing_life import (
     SIZE,
     arrive,
     begin,
+    quiet_until,
     tell_until,
 )
 
@@ -73,9 +76,18 @@ def time_firings(
                 hi += 1
             begin(life, g, start, start + size_ms, start + size_ms, rises)
             records = np.sort(by_time[lo:hi])
-            entries = _with_room(entries, used[1] + len(records))
-            firings = _fire_window(
-                life, records, time_ms, clock_ms, entry, rises, policy, entries, firings, used
+            entries, firings = fire_window(
+                life,
+                records,
+                records[0],
+                time_ms,
+                clock_ms,
+                entry,
+                rises,
+                policy,
+                entries,
+                firings,
+                used,
             )
             start += advance_ms
             while lo < high and time_ms[by_time[lo]] < start:
@@ -84,9 +96,10 @@ def time_firings(
 
 
 @numba.njit(cache=True)
-def _fire_window(
+def fire_window(
     life: np.ndarray,
     records: np.ndarray,
+    maker: int,
     time_ms: np.ndarray,
     clock_ms: np.ndarray,
     entry: np.ndarray,
@@ -95,31 +108,84 @@ def _fire_window(
     entries: np.ndarray,
     firings: np.ndarray,
     used: np.ndarray,
-) -> np.ndarray:
-    """Fires one window; puts the records that it takes, by arrival, behind the entries in use."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fires one window; puts the records that it takes, by arrival, behind the entries in use.
+
+    Args:
+        life: The window's, which holds nothing so far.
+        records: The records within its bounds, in the order of arrival.
+        maker: The record that makes it; it finds the earlier ones there, and need not be in it.
+        time_ms: See `time_firings`.
+        clock_ms: See `time_firings`.
+        entry: See `time_firings`.
+        rises: See `time_firings`.
+        policy: See `time_firings`.
+        entries: The records of the panes so far.
+        firings: What was fired so far.
+        used: How many of the firings and of the entries are in use, which changes.
+
+    Returns:
+        The entries and the firings.
+    """
+    closes = life[PASS] + policy[LATENESS]
+    if clock_ms[maker] >= closes:
+        return entries, firings
+    entries = with_room(entries, used[1] + len(records))
     fired_before, first = used[0], used[1]
-    end = first
-    for i in records:
-        if clock_ms[i] >= life[PASS] + policy[LATENESS]:
-            break  # closed, also for those that come after
+    found = 0
+    while found < len(records) and records[found] <= maker:
+        entries[first + found] = records[found]
+        found += 1
+    life[PANE], life[SIZE], life[COUNT] = first, found, found - 1
+    firings = _arrive(life, maker, True, time_ms, clock_ms, entry, rises, policy, firings, used)
+    end = first + found
+    every_n = policy[EVERY_N]
+    quiet = quiet_until(life, rises, policy)
+    for i in records[found:]:
+        if clock_ms[i] >= closes:
+            break  # also for those that come after
+        # Most records are told in a line, without the calls.
+        if entry[i] <= quiet and clock_ms[i] < life[PASS] and life[COUNT] + 1 != every_n:
+            entries[end] = i
+            life[SIZE] += 1
+            life[COUNT] += 1
+            end += 1
+            continue
         firings = tell_until(life, entry[i] - 1, rises, policy, firings, used)
         if life[PANE] == NO_PANE:
             life[PANE] = end
         entries[end] = i
         life[SIZE] += 1
-        is_first = end == first
         end += 1
-        firings = arrive(
-            life, i, time_ms[i], clock_ms[i], entry[i], is_first, rises, policy, firings, used
-        )
+        firings = _arrive(life, i, False, time_ms, clock_ms, entry, rises, policy, firings, used)
+        quiet = quiet_until(life, rises, policy)
     firings = tell_until(life, len(rises) - 1, rises, policy, firings, used)
     if used[0] > fired_before:
         used[1] = end
-    return firings
+    return entries, firings
 
 
 @numba.njit(cache=True)
-def _with_room(entries: np.ndarray, size: int) -> np.ndarray:
+def _arrive(
+    life: np.ndarray,
+    i: int,
+    is_first: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    time_ms: np.ndarray,
+    clock_ms: np.ndarray,
+    entry: np.ndarray,
+    rises: np.ndarray,
+    policy: np.ndarray,
+    firings: np.ndarray,
+    used: np.ndarray,
+) -> np.ndarray:
+    return arrive(
+        life, i, time_ms[i], clock_ms[i], entry[i], is_first, rises, policy, firings, used
+    )
+
+
+@numba.njit(cache=True)
+def with_room(entries: np.ndarray, size: int) -> np.ndarray:
+    """The entries, in a longer array where these are too few."""
     if size <= len(entries):
         return entries
     longer = np.empty(2 * size, np.int64)

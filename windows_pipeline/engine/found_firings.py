@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from windows_pipeline.engine.firing_life import (
@@ -19,14 +20,22 @@ from windows_pipeline.engine.firing_life import (
     F_REASON,
     F_SIZE,
     F_START,
+    LATENESS,
     policy_of,
 )
 from windows_pipeline.engine.firing_sessions import session_firings
+from windows_pipeline.engine.firing_sliding import Asked, asked_windows, sliding_firings
 from windows_pipeline.engine.firing_sweep import time_firings
+from windows_pipeline.engine.rises import END_OF_INPUT_MS
 from windows_pipeline.engine.sweep import Windows
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.windowed_records import WindowedRecords
-from windows_pipeline.windows import SessionWindows, TimeWindows
+from windows_pipeline.windows import (
+    PipelineWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
 from windows_pipeline.windows.triggers import Trigger
 
 PART_RECORDS = 1 << 22
@@ -104,9 +113,7 @@ class Firings(NamedTuple):
         )
 
 
-def find_firings(
-    spec: TimeWindows | SessionWindows, trigger: Trigger, arrived: Arrived
-) -> Iterator[Firings]:
+def find_firings(spec: PipelineWindows, trigger: Trigger, arrived: Arrived) -> Iterator[Firings]:
     """Fires the windows, in parts that fit in memory.
 
     Args:
@@ -124,10 +131,36 @@ def find_firings(
     if isinstance(spec, SessionWindows):
         yield _filled(0, *session_firings(arrived.starts, *common, spec.gap_ms), arrived, by_time)
         return
+    if isinstance(spec, SlidingWindows):
+        yield from _sliding(spec, arrived, by_time, clock_ms, rises_ms, policy)
+        return
     for first, last, from_ms, to_ms in _parts(spec, arrived, by_time):
         starts = arrived.starts[first : last + 1]
         found = time_firings(starts, *common, spec.size_ms, spec.advance_ms, from_ms, to_ms)
         yield _filled(first, *found, arrived, by_time)
+
+
+def _sliding(
+    spec: SlidingWindows,
+    arrived: Arrived,
+    by_time: np.ndarray,
+    clock_ms: np.ndarray,
+    rises_ms: np.ndarray,
+    policy: np.ndarray,
+) -> Iterator[Firings]:
+    first_ms = NEVER_MS if spec.first_window_start_ms is None else spec.first_window_start_ms
+    difference_ms, time_ms = spec.time_difference_ms, arrived.time_ms
+    definition = (int(policy[LATENESS]), difference_ms, first_ms)
+    asked = Asked(*asked_windows(arrived.starts, by_time, time_ms, clock_ms, *definition))
+    # Nothing is known to come after the end of the input, so it closes no silence.
+    closing = int((arrived.rises_ms != END_OF_INPUT_MS).sum()) if spec.emit_empty else 0
+    part = np.cumsum(asked.high - asked.low) // PART_RECORDS
+    cuts = np.flatnonzero(np.diff(part)) + 1
+    for first, last in pairwise([0, *cuts.tolist(), len(part)]):
+        of_part = Asked(*(field[first:last] for field in asked))
+        came = (by_time, time_ms, clock_ms, arrived.entry, rises_ms)
+        found = sliding_firings(*of_part, *came, policy, difference_ms, closing)
+        yield _filled(0, *found, arrived, by_time)
 
 
 def _parts(
@@ -168,14 +201,7 @@ def _filled(
     starts[0] = 0
     rank = np.empty(len(by_time), np.int64)
     rank[by_time] = np.arange(len(by_time))
-    record, enter_order = entries, np.arange(len(entries))
-    of_pane = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    ranks = rank[entries]
-    if ((np.diff(ranks) < 0) & (np.diff(of_pane) == 0)).any():
-        sorted_entries = np.lexsort((ranks, of_pane))
-        record = entries[sorted_entries]
-        enter_order = np.empty(len(entries), np.int64)
-        enter_order[sorted_entries] = np.arange(len(entries))
+    record, enter_order = _in_time_order(entries, starts, rank)
     windows = Windows(
         pane,
         found[:, F_END],
@@ -197,3 +223,21 @@ def _filled(
         record,
         WindowedRecords(starts, arrived.time_ms[record], windows, str),
     )
+
+
+@numba.njit(cache=True)
+def _in_time_order(
+    entries: np.ndarray, starts: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The records of each pane by event time, and their places there by arrival."""
+    record, enter_order = entries.copy(), np.arange(len(entries))
+    for pane in range(len(starts) - 1):
+        low, high = starts[pane], starts[pane + 1]
+        ranks = rank[entries[low:high]]
+        if (ranks[1:] > ranks[:-1]).all():
+            continue
+        order = low + np.argsort(ranks)
+        record[low:high] = entries[order]
+        for place in range(low, high):
+            enter_order[order[place - low]] = place
+    return record, enter_order

@@ -12,6 +12,7 @@ from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
 from windows_pipeline.engine.merge import Place, Waking
+from windows_pipeline.engine.unit_windows import last_instant
 
 FIRING_ARRIVAL = ("merged_as", "unit", "batch", "source_partition", "offset")
 """What orders records that met one stream time: their place in the merge, then how they came."""
@@ -46,7 +47,7 @@ def unit_firings(
         came_with: Whether the record after which a window fired came with the target, over
             `target`, `after_unit` and `after_batch`.
         with_earlier: Whether to tell also the earlier firings of windows that each target found
-            open. Of hopping and tumbling windows only.
+            open. Not of sessions.
 
     Returns:
         What `fire` gives with `FIRING_ARRIVAL`, and `is_new`: whether it came with the target.
@@ -64,7 +65,8 @@ def unit_firings(
         return fired.withColumn("is_new", F.lit(True))
     # Of windows that were closed before, not all records were read.
     close_before_ms = F.col("reached_before")["stream_time_ms"] - F.lit(delay_ms)
-    told = _beside(fired, reached).where(F.col("window_end_ms") > close_before_ms)
+    was_open = last_instant(windows.windows, F.col("window_end_ms")) >= close_before_ms
+    told = _beside(fired, reached).where(was_open)
     after = F.struct("stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
     is_new = came_with | (after > F.col("reached_before"))
     return told.withColumn("is_new", is_new).drop("reached_before", "reached_after")

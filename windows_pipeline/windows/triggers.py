@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms, duration_text
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    PipelineWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
 from windows_pipeline.windows.arguments import (
     require_flag,
     require_not_negative,
@@ -92,6 +98,8 @@ class Trigger:
     def early_every_n(self, records: int) -> Trigger:
         """Also at every so many records before the end; sessions that join add up theirs.
 
+        A sliding window counts, when it is made, what it finds within its bounds.
+
         Raises:
             ValueError: No int above zero, or there are early firings by time.
         """
@@ -130,20 +138,27 @@ class Trigger:
         grace after, a millisecond earlier than here. Firings by time are those of Flink's
         ContinuousEventTimeTrigger: a window has ticks of its own, counted from its first
         record; each fires when stream time is above it, however many at once, past the end
-        too; one that was passed stays, and fires a session again that is joined later.
+        too; one that was passed stays, and fires a session again that is joined later. Flink has
+        no sliding windows, so these refuse it.
         """
         return replace(self, as_in_flink=True)
 
-    def fitted(self, windows: WindowSpec) -> TimeWindows | SessionWindows:
+    def fitted(self, windows: WindowSpec) -> PipelineWindows:
         """The windows, if they can fire other than when they close.
 
         Raises:
             ValueError: Says what does not fit, and the cure.
         """
-        if not isinstance(windows, (TimeWindows, SessionWindows)):
+        if isinstance(windows, ForwardSlidingWindows):
             raise ValueError(
-                f"trigger: {type(windows).__name__} fire when they close only; use "
-                "Trigger.until_window_closes(), or hopping windows with a small advance"
+                "trigger: ForwardSlidingWindows fire when they close only; use "
+                "Trigger.until_window_closes(), or "
+                "SlidingWindows.with_time_difference_and_grace"
+            )
+        if isinstance(windows, SlidingWindows) and self.as_in_flink:
+            raise ValueError(
+                "trigger: following_flink says nothing of SlidingWindows, which Flink does not "
+                "have; leave it out"
             )
         if isinstance(windows, TimeWindows) and windows.emit_empty:
             raise ValueError(
