@@ -18,7 +18,7 @@ from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
 from windows_pipeline.engine.values import as_array
 from windows_pipeline.engine.windowed_records import WindowedRecords
-from windows_pipeline.windows import PipelineWindows, SessionWindows
+from windows_pipeline.windows import FiringWindows, SessionWindows
 from windows_pipeline.windows.triggers import Trigger
 
 AFTER = "after_"
@@ -30,7 +30,7 @@ _CAUSES = pa.array(["RECORD", "STREAM_TIME"])
 class FiringTarget(NamedTuple):
     """The windows that are wanted, and when they fire."""
 
-    windows: PipelineWindows
+    windows: FiringWindows
     trigger: Trigger
 
 

@@ -31,7 +31,7 @@ from windows_pipeline.engine.sweep import Windows
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import (
-    PipelineWindows,
+    FiringWindows,
     SessionWindows,
     SlidingWindows,
     TimeWindows,
@@ -113,7 +113,7 @@ class Firings(NamedTuple):
         )
 
 
-def find_firings(spec: PipelineWindows, trigger: Trigger, arrived: Arrived) -> Iterator[Firings]:
+def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Iterator[Firings]:
     """Fires the windows, in parts that fit in memory.
 
     Args:

@@ -19,7 +19,9 @@ from windows_pipeline.windows.time_windows import TimeWindows
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
 FixedWindows = SlidingWindows | TimeWindows
 """Those of a pipeline whose bounds do not follow from what they hold."""
-PipelineWindows = FixedWindows | SessionWindows
+FiringWindows = FixedWindows | SessionWindows
+"""Those that can fire before they close."""
+PipelineWindows = FiringWindows
 """Those that a pipeline's file can name."""
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",
+    "FiringWindows",
     "FixedWindows",
     "ForwardSlidingWindows",
     "GroupWindow",

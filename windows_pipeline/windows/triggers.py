@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows import (
+    FiringWindows,
     ForwardSlidingWindows,
-    PipelineWindows,
     SlidingWindows,
     TimeWindows,
     WindowSpec,
@@ -143,7 +143,7 @@ class Trigger:
         """
         return replace(self, as_in_flink=True)
 
-    def fitted(self, windows: WindowSpec) -> PipelineWindows:
+    def fitted(self, windows: WindowSpec) -> FiringWindows:
         """The windows, if they can fire other than when they close.
 
         Raises:
