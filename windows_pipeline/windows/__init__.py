@@ -2,6 +2,7 @@
 
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.graced_rows import ROW_NAME, GracedRows
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.row_bounds import (
     CURRENT_RANGE,
@@ -19,17 +20,19 @@ from windows_pipeline.windows.time_windows import TimeWindows
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
 FixedWindows = SlidingWindows | TimeWindows
 """Those of a pipeline whose bounds do not follow from what they hold."""
-PipelineWindows = FixedWindows | SessionWindows
+PipelineWindows = FixedWindows | SessionWindows | GracedRows
 """Those that a pipeline's file can name."""
 
 __all__ = [
     "CURRENT_RANGE",
     "CURRENT_ROW",
+    "ROW_NAME",
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",
     "FixedWindows",
     "ForwardSlidingWindows",
+    "GracedRows",
     "GroupWindow",
     "PipelineWindows",
     "RowCount",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windows_pipeline.durations import Duration, duration_ms, duration_text
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import PipelineWindows, SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import (
     require_flag,
     require_not_negative,
@@ -134,7 +134,7 @@ class Trigger:
         """
         return replace(self, as_in_flink=True)
 
-    def fitted(self, windows: WindowSpec) -> TimeWindows | SessionWindows:
+    def fitted(self, windows: WindowSpec | PipelineWindows) -> TimeWindows | SessionWindows:
         """The windows, if they can fire other than when they close.
 
         Raises:
