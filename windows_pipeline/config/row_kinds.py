@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, PositiveInt, StrictBool
+from pydantic import BeforeValidator, StrictBool
 
 from windows_pipeline.config.fields import PositiveDurationMs
 from windows_pipeline.config.problems import Problem, without_value
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from windows_pipeline.config.model import Source
 
 _ROWS = re.compile(r"([+-]?\d{1,15}) rows?")
+_MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
 
@@ -41,6 +42,8 @@ def _distance(value: object) -> str:
     counted = _ROWS.fullmatch(text)
     if counted:
         number = int(counted[1])
+        if abs(number) > _MOST_ROWS:
+            raise ValueError(f"is too many; take at most {_MOST_ROWS} rows")
         return f"{number} row" if abs(number) == 1 else f"{number} rows"
     try:
         return duration_text(duration_ms(text, ""))
@@ -75,12 +78,21 @@ def _gap(value: object) -> object:
     return value
 
 
+def _records(value: object) -> int:
+    if type(value) is int and 0 < value <= _MOST_ROWS:
+        return value
+    raise ValueError(f"is no number of records; write a whole one, from 1 to {_MOST_ROWS}")
+
+
 def _bound(text: str) -> RowBound:
     """What a text of `_distance` or `_preceding` says."""
     if text in _UNBOUNDED:
         return _UNBOUNDED[text]
     counted = _ROWS.fullmatch(text)
     return row_bound(rows(int(counted[1])) if counted else text, "bound")
+
+
+_Records = Annotated[int, BeforeValidator(_records)]
 
 
 class ARowEach(Windows):
@@ -115,9 +127,8 @@ class ARowEach(Windows):
         yield from misfits
         if not misfits and self.spec.by_arrival and source.has_several_partitions:
             text = (
-                "of rows goes by the order of arrival, and this source may have several source "
-                "partitions, so that it is not one order; leave source_partition out, or take "
-                "windows by time"
+                "goes by the order of arrival; several source partitions have no one order; leave "
+                "source_partition out, or take rows by time"
             )
             yield Problem(("kind",), self.kind, text)
 
@@ -224,8 +235,8 @@ class CountKind(ARowEach):
     """
 
     kind: Literal["count"]
-    size: PositiveInt
-    advance: PositiveInt | None = None
+    size: _Records
+    advance: _Records | None = None
     short_first: StrictBool = False
 
     @property
