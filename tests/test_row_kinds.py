@@ -141,15 +141,23 @@ def test_a_result_does_not_hide_what_names_a_row(tmp_path: Path) -> None:
     assert "windows.hourly.aggregates.offset: 'offset' is a column that names a row" in problem
 
 
-def test_a_definition_is_one_however_it_is_written(tmp_path: Path) -> None:
-    written = ("60 minutes\n    following: 0 ms", "1 hour\n    following: 0 seconds")
+ALIKE = [
+    (
+        "kind: slide_rows\n    preceding: 60 minutes",
+        "kind: slide_rows\n    preceding: 1 hour\n    following: 0 ms",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -1 rows",
+        "kind: slide_rows\n    preceding: -1 row\n    following: +1 row",
+    ),
+    ("kind: count\n    size: 5", "kind: count\n    size: 5\n    advance: 5"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_a_definition_is_one_however_it_is_written(tmp_path: Path, one: str, other: str) -> None:
     definitions = [
-        table_definition(
-            load_text(tmp_path, of_kind(f"kind: slide_rows\n    preceding: {bounds}")),
-            "hourly",
-            "final_windows",
-        )
-        for bounds in written
+        table_definition(load_text(tmp_path, of_kind(fields)), "hourly", "final_windows")
+        for fields in (one, other, one.replace("5", "6").replace("1", "2").replace("60", "61"))
     ]
-    assert definitions[0] == definitions[1]
-    assert definitions[0]["windows.hourly.preceding"] == "1 hour"
+    assert definitions[0] == definitions[1] != definitions[2]

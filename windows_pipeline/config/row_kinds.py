@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, StrictBool
+from pydantic import BeforeValidator, StrictBool, field_serializer
 
 from windows_pipeline.config.fields import PositiveDurationMs
 from windows_pipeline.config.problems import Problem, without_value
@@ -23,7 +23,7 @@ from windows_pipeline.windows import (
     TumbleRows,
     rows,
 )
-from windows_pipeline.windows.row_bounds import RowBound, row_bound
+from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
 
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Source
@@ -44,11 +44,15 @@ def _distance(value: object) -> str:
         number = int(counted[1])
         if abs(number) > _MOST_ROWS:
             raise ValueError(f"is too many; take at most {_MOST_ROWS} rows")
-        return f"{number} row" if abs(number) == 1 else f"{number} rows"
+        return _rows_text(number)
     try:
         return duration_text(duration_ms(text, ""))
     except ValueError as error:
         raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
+
+
+def _rows_text(number: int) -> str:
+    return f"{number} row" if abs(number) == 1 else f"{number} rows"
 
 
 def _preceding(value: object) -> str:
@@ -160,6 +164,15 @@ class SlideRowsKind(ARowEach):
         """The window specification."""
         return GracedRows(self._frames, self.grace)
 
+    @field_serializer("following")
+    def _following_text(self, written: str | None) -> str:
+        """The same text, whether it was written or left out."""
+        if written is not None:
+            return written
+        ahead = self._frames.ahead or 0
+        by_rows = self._frames.unit is FrameUnit.ROWS
+        return _rows_text(ahead) if by_rows else duration_text(ahead)
+
     @property
     def _frames(self) -> SlideRows:
         from_start = SlideRows.preceding(_bound(self.preceding))
@@ -242,8 +255,13 @@ class CountKind(ARowEach):
     @property
     def spec(self) -> GracedRows:
         """The window specification."""
-        advance = self.size if self.advance is None else self.advance
-        return GracedRows(CountWindows(self.size, advance, self.short_first), self.grace)
+        windows = CountWindows(self.size, self.advance or self.size, self.short_first)
+        return GracedRows(windows, self.grace)
+
+    @field_serializer("advance")
+    def _advance_between(self, written: int | None) -> int:
+        """The same, whether it was written or left out."""
+        return written or self.size
 
     def _misfits(self) -> Iterator[Problem]:
         if self.advance is not None and self.advance > self.size:
