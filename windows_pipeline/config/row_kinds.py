@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -137,9 +138,9 @@ class ARowEach(Windows):
             yield Problem(("kind",), self.kind, text)
 
     @property
+    @abstractmethod
     def spec(self) -> GracedRows:
         """The window specification."""
-        raise NotImplementedError
 
     def _misfits(self) -> Iterator[Problem]:
         """Fields of its own that do not fit together."""
