@@ -14,13 +14,13 @@ from oracle_firings import Firing, Key, Policy
 from windows_pipeline.engine.firing_life import FiringReason
 from windows_pipeline.engine.found_firings import Arrived, find_firings
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
-from windows_pipeline.windows import PipelineWindows, SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
 Records = Sequence[tuple[Key, int]]
 
 
-def spec_of(policy: Policy) -> PipelineWindows:
+def spec_of(policy: Policy) -> FiringWindows:
     grace_ms = policy.out_of_orderness + policy.lateness
     if policy.difference:
         first = policy.first_start

@@ -136,7 +136,6 @@ BROKEN = [
     ("end: 2014-01-01", "end: 2012-01-01", "partitions.end", "2012-01-01", "or a later one"),
     ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "did you mean 'sliding'?"),
     ("kind: sliding", "kind: spiral", "windows.hourly.kind", "spiral", "use 'sliding', 'hopping',"),
-    ("kind: sliding", "kind: slide_rows", "windows.hourly.kind", "slide_rows", "row_windows"),
     ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "write a unit"),
     ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "write a unit"),
     ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),
@@ -430,7 +429,7 @@ BROKEN_KINDS = [
     ("kind: session\n    gap: 5", "gap", "'5' has no unit"),
     ("kind: session\n    gap: 5 ms\n    emit_empty: true", "emit_empty", "is no field here"),
     ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),
-    ("kind: 7", "kind", "use 'sliding', 'hopping', 'tumbling' or 'session'"),
+    ("kind: 7", "kind", "'session', 'slide_rows', 'tumble_rows', 'session_rows' or 'count'"),
 ]
 
 

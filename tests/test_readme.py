@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from golden_cases import KINDS, Case, read_cases
 from windows_pipeline.config import load_pipeline
+from windows_pipeline.config.row_kinds import CountKind
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.quality.invariants import (
     accounting_checks,
@@ -80,10 +81,13 @@ def test_it_names_every_check(settings: Settings) -> None:
     pipeline = load_pipeline(README.parent / "pipelines" / "flights.yaml")
     silent = pipeline.windows["hourly"]
     plain = silent.model_copy(update={"emit_empty": False})
+    of_rows = {"kind": "count", "size": 5, "grace": "0 ms", "aggregates": {}}
+    rows = CountKind.model_validate(of_rows)
     checks = [
         *raw_events_checks(pipeline.source),
         *window_checks(silent),
         *window_checks(plain),
+        *window_checks(rows),
         *accounting_checks(),
         *final_windows_checks(silent),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),

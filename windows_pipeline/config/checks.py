@@ -155,6 +155,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
     columns = fixed_result_columns(source)
     problems = [*_session_problems(windows, source), *_trigger_problems(windows)]
+    problems += windows.problems(source)
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source)
         if problem is None:
@@ -181,7 +182,7 @@ def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
 def _trigger_problems(windows: Windows) -> Iterator[Problem]:
     """Windows that close before they pass, or whose columns are taken."""
     trigger = windows.trigger
-    if trigger is None:
+    if trigger is None or windows.row_name:
         return
     if trigger.out_of_orderness > windows.grace:
         text = (

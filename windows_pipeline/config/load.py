@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.config.firing_trigger import FiringTrigger
+from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline, Source
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
-from windows_pipeline.config.window_kinds import KINDS, Rule, unknown_kind
+from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.config.yaml_text import Document, read_yaml
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from windows_pipeline.config.fields import (
     PositiveDurationMs,
     Text,
 )
+from windows_pipeline.config.kinds import AnyWindows
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.config.window_kinds import AnyWindows, Windows
+from windows_pipeline.config.window_kinds import Windows
 
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
 """The tables that all windows of a pipeline share; no windows may take their folders."""

@@ -1,9 +1,9 @@
-"""The windows that a pipeline's file can name, a model a kind."""
+"""The windows by time that a pipeline's file can name, a model a kind; see `row_kinds`."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, StrictBool
@@ -20,7 +20,7 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger
-from windows_pipeline.config.problems import nearest
+from windows_pipeline.config.problems import Problem
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.rules import compile_expression
 from windows_pipeline.windows import (
@@ -85,6 +85,21 @@ class Windows(Strict):
     @abstractmethod
     def spec(self) -> PipelineWindows:
         """The window specification."""
+
+    @property
+    def row_name(self) -> tuple[str, ...]:
+        """The columns that name the row whose window it is; none where windows are of no row."""
+        return ()
+
+    @property
+    def named_by(self) -> tuple[str, ...]:
+        """The columns that name a window."""
+        return ("key", "window_start", "window_end", *self.row_name)
+
+    def problems(self, source: Source) -> Iterator[Problem]:
+        """What of its kind does not fit together, or the source."""
+        del source
+        yield from ()
 
     @property
     def aggregate_list(self) -> list[Aggregate]:
@@ -174,31 +189,6 @@ class Session(Windows):
     def spec(self) -> SessionWindows:
         """The window specification."""
         return SessionWindows(self.gap, self.grace)
-
-
-AnyWindows = Sliding | Hopping | Tumbling | Session
-
-KINDS: dict[str, type[Windows]] = {
-    "sliding": Sliding,
-    "hopping": Hopping,
-    "tumbling": Tumbling,
-    "session": Session,
-}
-"""The model of each kind, by the name that the file has."""
-
-_ROW_KINDS = ("tumble_rows", "slide_rows", "session_rows")
-
-
-def unknown_kind(kind: object) -> str:
-    """What is wrong with a kind that there is not, and the cure."""
-    if kind in _ROW_KINDS:
-        return (
-            "gives one result a record, not one a window, so there is nothing to close or to "
-            "alert on; use it on a DataFrame, with row_windows (docs/flip11_rows.md)"
-        )
-    names = [repr(name) for name in KINDS]
-    known = f"use {', '.join(names[:-1])} or {names[-1]}"
-    return f"is not known; {nearest(kind, KINDS, known) if isinstance(kind, str) else known}"
 
 
 def _epoch_ms(instant: Instant | None) -> int | None:

@@ -46,7 +46,8 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     begins an episode when it starts after the last one's end. Of hopping and tumbling windows
     one that starts as the last one ends goes on with it.
     """
-    so_far = Window.partitionBy("rule", "key").orderBy("window_end")
+    # Rows may have windows of one end: the longest begins an episode.
+    so_far = Window.partitionBy("rule", "key").orderBy("window_end", "window_start")
     previous_end = F.lag("window_end").over(so_far)
     begins = previous_end.isNull() | (F.col("window_start") > previous_end)
     began = F.when(begins, F.col("window_start"))

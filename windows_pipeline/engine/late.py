@@ -10,7 +10,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import late
 from windows_pipeline.engine.unit_windows import ARRIVAL, is_late, is_uncovered
-from windows_pipeline.windows import FixedWindows, PipelineWindows, SessionWindows
+from windows_pipeline.windows import (
+    FixedWindows,
+    GracedRows,
+    PipelineWindows,
+    SessionWindows,
+)
 
 
 def late_records(
@@ -39,10 +44,14 @@ def late_records(
     if isinstance(spec, SessionWindows):
         judged = late(records, {target: Target(spec) for target in targets}, ["key"], ARRIVAL)
         found = judged.where("is_new")
+    elif isinstance(spec, GracedRows):
+        found = records.where(F.col("is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
     else:
         found = _of_fixed(records, computed, spec)
+    # Records of row windows are there once, whatever the targets are.
+    settled = F.unix_date("unit") if isinstance(spec, GracedRows) else F.col("target")
     return found.select(
-        F.date_from_unix_date("target").alias("unit"),
+        F.date_from_unix_date(settled).alias("unit"),
         F.col("unit").alias("arrived_unit"),
         "source_partition",
         "offset",

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.engine.unit_rows import reach_of_rows_ms
 from windows_pipeline.engine.unit_windows import reach_ms
-from windows_pipeline.windows import PipelineWindows, SessionWindows
+from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -20,7 +21,8 @@ def reached_from_ms(
     """From which event time on records matter to windows that are open at a close time.
 
     Sessions reach back as far as their records go, without a longer gap: to the start of the
-    first one that goes on at the close time. Only for them the records are looked at.
+    first one that goes on at the close time. Only for them the records are looked at. Frames of
+    rows, or without a bound, and blocks of rows reach back to the first record.
 
     Args:
         raw_events: `key` and `event_time` of all records that came until then, or of more.
@@ -31,12 +33,34 @@ def reached_from_ms(
         The event time by close time; `NEVER_MS` where nothing was closed.
     """
     known = sorted(close for close in set(closes_ms) if close != NEVER_MS)
-    if not isinstance(spec, SessionWindows):
-        reach = reach_ms(spec)
-        found = {close: max(close - reach, NEVER_MS) for close in known}
+    gap_ms = _gap_ms(spec)
+    if gap_ms is not None:
+        found = _starts_of_sessions(raw_events, gap_ms, known)
     else:
-        found = _starts_of_sessions(raw_events, spec.gap_ms, known)
+        reach = _reach_ms(spec)
+        found = {
+            close: NEVER_MS if reach is None else max(close - reach, NEVER_MS) for close in known
+        }
     return {NEVER_MS: NEVER_MS, **found}
+
+
+def _gap_ms(spec: PipelineWindows) -> int | None:
+    """The gap of sessions, as windows or by row; None of others."""
+    match spec:
+        case SessionWindows(gap_ms=gap_ms) | GracedRows(window=SessionRows(gap_ms=gap_ms)):
+            return gap_ms
+        case _:
+            return None
+
+
+def _reach_ms(spec: PipelineWindows) -> int | None:
+    match spec:
+        case GracedRows():
+            return reach_of_rows_ms(spec)
+        case SessionWindows():
+            return None
+        case _:
+            return reach_ms(spec)
 
 
 def _starts_of_sessions(

@@ -9,7 +9,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.row_kernel import IS_OWN, RowKernel, result_column
+from windows_pipeline.engine.row_kernel import (
+    IS_OWN,
+    NUMBER,
+    ROWS_THERE,
+    RowKernel,
+    result_column,
+)
 from windows_pipeline.windows.row_windows import RowWindow
 
 
@@ -20,6 +26,8 @@ def evaluate_rows(
     aggregates: Sequence[Aggregate],
     arrival: Sequence[str],
     keep: Sequence[str],
+    *,
+    tells_number: bool = False,
 ) -> DataFrame:
     """Computes each row's window.
 
@@ -33,11 +41,13 @@ def evaluate_rows(
         aggregates: What to compute.
         arrival: The columns that order arrival.
         keep: The columns to keep.
+        tells_number: Whether to tell each row's number in its group, and how many rows that has;
+            of no use where keys are cut into slices.
 
     Returns:
         A row for each own row, in no order: the kept columns; `window_start_ms` of tumbling
         windows and sessions by time, `window_end_ms` of the former (else null); the aggregates
-        as `result_0` and so on.
+        as `result_0` and so on. On request `number`, from 1, and `rows_there` (bigint).
 
     Raises:
         ArithmeticError: When it runs: a sum does not fit its type (rule G2).
@@ -52,8 +62,11 @@ def evaluate_rows(
     in_order = (
         records.select(*wanted).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
     )
-    kernel = RowKernel(targets, keys, aggregates, keep)
-    return in_order.mapInArrow(kernel, _result_schema(records.schema, keep, aggregates))
+    kernel = RowKernel(targets, keys, aggregates, keep, tells_number=tells_number)
+    schema = _result_schema(records.schema, keep, aggregates)
+    for name in (NUMBER, ROWS_THERE) if tells_number else ():
+        schema.add(name, T.LongType())
+    return in_order.mapInArrow(kernel, schema)
 
 
 def _result_schema(

@@ -20,6 +20,8 @@ from windows_pipeline.windows.row_windows import RowWindow
 
 IS_OWN = "is_own"
 """The column that tells a slice's own rows from those that only reach into it."""
+NUMBER, ROWS_THERE = "number", "rows_there"
+"""A row's number in its group, from 1, and how many rows that has."""
 
 
 def result_column(place: int) -> str:
@@ -36,11 +38,14 @@ class RowKernel:
         keys: Sequence[str],
         aggregates: Sequence[Aggregate],
         keep: Sequence[str],
+        *,
+        tells_number: bool = False,
     ) -> None:
         self._targets = dict(targets)
         self._by = ["target", *keys]
         self._aggregates = list(aggregates)
         self._keep = list(keep)
+        self._tells_number = tells_number
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes rows by group, and in it by time and arrival, or by arrival alone."""
@@ -80,10 +85,15 @@ class RowKernel:
         for records in parts_of(whole, self._aggregates):
             rows = own[done : done + len(records.windows.group)]
             done += len(rows)
-            yield from self._batches(table, rows, frames, records)
+            yield from self._batches(table, starts, rows, frames, records)
 
     def _batches(
-        self, table: pa.Table, rows: np.ndarray, frames: Frames, records: WindowedRecords
+        self,
+        table: pa.Table,
+        starts: np.ndarray,
+        rows: np.ndarray,
+        frames: Frames,
+        records: WindowedRecords,
     ) -> list[pa.RecordBatch]:
         kept = _taken(table.select(self._keep), rows)
         for name, bound_ms in (
@@ -95,6 +105,10 @@ class RowKernel:
         for place, aggregate in enumerate(self._aggregates):
             results = aggregate_windows(aggregate, table.column(aggregate.column), records)
             kept = kept.append_column(result_column(place), results)
+        if self._tells_number:
+            group = np.searchsorted(starts, rows, "right")
+            kept = kept.append_column(NUMBER, pa.array(rows - starts[group - 1] + 1))
+            kept = kept.append_column(ROWS_THERE, pa.array(starts[group] - starts[group - 1]))
         batches: list[pa.RecordBatch] = kept.to_batches()
         return batches
 

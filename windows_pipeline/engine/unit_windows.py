@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.evaluation import evaluate
+from windows_pipeline.engine.unit_rows import unit_rows
 from windows_pipeline.windows import (
     FixedWindows,
+    GracedRows,
     PipelineWindows,
     SessionWindows,
     SlidingWindows,
@@ -54,15 +56,19 @@ def last_end_ms(spec: FixedWindows) -> Column:
     return time_ms + F.lit(length_ms(spec))
 
 
-def is_late(spec: FixedWindows) -> Column:
-    """Whether every window of a record was closed when it arrived (rule A5)."""
-    last_ms = last_instant(spec, last_end_ms(spec))
+def is_late(spec: FixedWindows | GracedRows) -> Column:
+    """Whether every window of a record was closed when it arrived (rules A5, F5)."""
+    last_ms = F.col("event_time_ms")
+    if not isinstance(spec, GracedRows):
+        last_ms = last_instant(spec, last_end_ms(spec))
     return F.coalesce(last_ms < F.col("close_time_ms"), F.lit(False))
 
 
-def is_uncovered(spec: FixedWindows) -> Column:
+def is_uncovered(spec: FixedWindows | GracedRows) -> Column:
     """Whether no window covers a record: below the first, or in a gap (rules A5, B6, C1)."""
     in_gap = F.lit(False)
+    if isinstance(spec, GracedRows):
+        return in_gap
     # Of sliding windows the last one that holds a record starts with it.
     last_start_ms = F.col("event_time_ms")
     if isinstance(spec, TimeWindows):
@@ -81,12 +87,16 @@ def unit_windows(
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed; see `evaluate`.
 
+    Of row windows those that it closed; see `unit_rows`.
+
     Args:
-        records: What `stream_time.records_to_read` gives.
+        records: What `stream_time.records_to_read` gives; for row windows each record once.
         spec: The windows.
         aggregates: What to compute.
         closings: By target, the close times before and after it.
     """
+    if isinstance(spec, GracedRows):
+        return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings)
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
     if isinstance(spec, SessionWindows):
         return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)

@@ -26,9 +26,6 @@ from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
-PLACE = ("unit", "rule", "key", "window_start", "window_end")
-"""The columns that name a standing alert."""
-
 _FIRST_LOOK_BACK_MS = 86_400_000
 
 
@@ -50,6 +47,11 @@ class AlertsJob(WindowsJob):
     def tables(self) -> list[Table]:
         """Alerts."""
         return [self.own.alerts]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns that name a standing alert."""
+        return ("unit", "rule", *self.windows.named_by)
 
     @property
     def checks(self) -> list[Check]:
@@ -144,7 +146,7 @@ class AlertsJob(WindowsJob):
         judged = alerts.join(is_final, same, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
-        before = Window.partitionBy("rule", "key").orderBy("window_end_ms")
+        before = Window.partitionBy("rule", "key").orderBy("window_end_ms", "window_start_ms")
         beside = with_milliseconds(judged).withColumns(
             {
                 "previous_end": F.lag("window_end").over(before),
@@ -165,7 +167,8 @@ class AlertsJob(WindowsJob):
         in_doubt = units_that_differ({name: sides[name] for name in compared}, compared)
         doubtful = F.col("unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("in_published") + F.col("in_retracted")
-        counted = counted_alike({name: rows.where(doubtful) for name, rows in sides.items()}, PLACE)
+        told = {name: rows.where(doubtful) for name, rows in sides.items()}
+        counted = counted_alike(told, self.place)
         return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("unit")))
 
     def _sides(

@@ -16,6 +16,7 @@ from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
+    Read,
     Timeline,
     Unit,
     build_timeline,
@@ -24,7 +25,7 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
-from windows_pipeline.windows import PipelineWindows
+from windows_pipeline.windows import GracedRows, PipelineWindows
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,20 @@ class Arrivals:
         # What came later may only lead further back than needed.
         arrived = raw_events.where(F.col("unit") <= F.lit(max(days)))
         from_ms = reached_from_ms(arrived, self.spec, closes_ms.values())
+        if isinstance(self.spec, GracedRows):
+            earliest_ms = min((from_ms[at] for at in closes_ms.values()), default=NEVER_MS)
+            return self._records_once(raw_events, list(closes_ms), earliest_ms)
         reads = reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
         return records_to_read(raw_events, self.timeline, reads, self.spec.close_delay_ms)
+
+    def _records_once(self, raw_events: DataFrame, days: Sequence[date], from_ms: int) -> DataFrame:
+        """Each record once, with the last of the days as its target."""
+        reads = reads_from(self.timeline, {max(days): from_ms} if days else {})
+        read = {one.unit for one in reads}
+        # However late the records of a day are, the day has to say so.
+        reads += [Read(max(days), day, from_ms) for day in days if day not in read]
+        delay_ms, is_new = self.spec.close_delay_ms, F.col("unit").isin(list(days))
+        return records_to_read(raw_events, self.timeline, reads, delay_ms, is_new=is_new)
 
 
 def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing
-from windows_pipeline.jobs import alerts, final_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
@@ -59,7 +58,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         """Takes the closed windows of the days, and what they differ in from the published."""
         stage = super().stage(spark, days, log)
         found = differences(
-            self._published(spark, days), stage.tables[0].rows, final_windows.PLACE
+            self._published(spark, days), stage.tables[0].rows, self.place
         ).withColumns(
             {
                 "correction": F.lit(self.correction.number).cast("bigint"),
@@ -87,7 +86,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
     ) -> int:
         """Writes the windows that differ from those that stand there; returns the version."""
         stored = final.table.read(spark).where(in_units(days))
-        return _change(spark, final, stored, final_windows.PLACE)
+        return _change(spark, final, stored, self.place)
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.final_version
@@ -115,7 +114,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
         (rows,) = stage.tables
         stored = rows.table.read(spark).where(in_units(days))
         # One that was taken back may be raised again: by its correction they differ.
-        place = (*alerts.PLACE, "correction")
+        place = (*self.place, "correction")
         return {rows.table.name: _change(spark, rows, stored, place)}
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
@@ -126,16 +125,16 @@ class AlertsCorrection(InCorrection, AlertsJob):
         """The alerts before and those raised now: kept, taken back, or new."""
         number = F.lit(self.correction.number).cast("bigint")
         history = ("correction", "retracted_by")
-        found = differences(standing(before).drop(*history), raised.drop(*history), alerts.PLACE)
+        found = differences(standing(before).drop(*history), raised.drop(*history), self.place)
         gone = found.where(F.col("old").isNotNull()).select(
-            *alerts.PLACE, F.lit(True).alias("is_gone")
+            *self.place, F.lit(True).alias("is_gone")
         )
         taken_back = F.when(F.col("retracted_by").isNull() & F.col("is_gone"), number)
-        marked = before.join(gone, list(alerts.PLACE), "left").withColumn(
+        marked = before.join(gone, list(self.place), "left").withColumn(
             "retracted_by", F.coalesce("retracted_by", taken_back)
         )
         added = found.where(F.col("new").isNotNull()).select(
-            *alerts.PLACE, "new.*", number.alias("correction")
+            *self.place, "new.*", number.alias("correction")
         )
         return marked.drop("is_gone").unionByName(added, allowMissingColumns=True)
 

@@ -20,9 +20,6 @@ from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.differences import with_differences
 
-PLACE = ("unit", "key", "window_start", "window_end")
-"""The columns that name a final window."""
-
 
 class FinalWindowsJob(WindowsJob):
     """Fills final_windows of one named window definition from its keyed_windows."""
@@ -41,6 +38,16 @@ class FinalWindowsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of final windows."""
         return final_windows_checks(self.windows)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns that name a final window."""
+        return ("unit", *self.windows.named_by)
+
+    @property
+    def _once(self) -> tuple[str, ...]:
+        """The columns whose values a final window has alone."""
+        return ("key", *(self.windows.row_name or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         keyed = self.own.keyed_windows.read(spark).where(in_units(days))
@@ -80,21 +87,23 @@ class FinalWindowsJob(WindowsJob):
         sides = {
             "final": final,
             "published": with_differences(
-                self._published(spark, days), newest_corrections(corrections), PLACE
+                self._published(spark, days),
+                newest_corrections(corrections, self.place),
+                self.place,
             ),
             "closed": self._closed(spark, days),
         }
         differing = units_that_differ(sides, required=["final", "closed"])
         misplaced = _misplaced(final, closings, closed_by_unit(self.windows))
-        in_doubt = differing | misplaced | _repeated(final)
-        sides["before"] = corrections.select(*PLACE, "old.*")
+        in_doubt = differing | misplaced | _repeated(final, self._once)
+        sides["before"] = corrections.select(*self.place, "old.*")
         doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
-        same_end = Window.partitionBy("key", "window_end")
+        same = Window.partitionBy(*self._once)
         had = F.col("in_published") + F.col("in_before")
-        alike = _with_end_ms(counted_alike(doubtful, PLACE)).withColumns(
+        alike = _with_end_ms(counted_alike(doubtful, self.place)).withColumns(
             {
                 "window_start_ms": F.unix_millis("window_start"),
-                "times_final": F.sum("in_final").over(same_end),
+                "times_final": F.sum("in_final").over(same),
                 "unit_had": F.sum(had).over(Window.partitionBy("unit")),
             }
         )
@@ -120,11 +129,11 @@ class FinalWindowsJob(WindowsJob):
         return table.read(spark).where(in_units(days))
 
 
-def newest_corrections(corrections: DataFrame) -> DataFrame:
+def newest_corrections(corrections: DataFrame, place: Sequence[str]) -> DataFrame:
     """The last thing that happened to each corrected window: its place and `new`."""
     # In a struct: max_by would pass over a null.
     new = F.max_by(F.struct("new"), "correction").getField("new")
-    return corrections.groupBy(*PLACE).agg(new.alias("new"))
+    return corrections.groupBy(*place).agg(new.alias("new"))
 
 
 def _with_end_ms(rows: DataFrame) -> DataFrame:
@@ -137,12 +146,12 @@ def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
     return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
-def _repeated(final: DataFrame) -> set[date]:
-    """The units with a window whose key and end are final elsewhere, too."""
-    ends = final.groupBy("key", "window_end").agg(
+def _repeated(final: DataFrame, once: Sequence[str]) -> set[date]:
+    """The units with a window that is final elsewhere, too, by what it should have alone."""
+    each = final.groupBy(*once).agg(
         F.count("*").alias("times"), F.collect_set("unit").alias("units")
     )
-    return _units(ends.where("times > 1").select(F.explode("units").alias("unit")))
+    return _units(each.where("times > 1").select(F.explode("units").alias("unit")))
 
 
 def _units(rows: DataFrame) -> set[date]:

@@ -16,11 +16,12 @@ from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.evidence import account_for_records, window_evidence
 from windows_pipeline.quality.invariants import accounting_checks
+from windows_pipeline.quality.row_evidence import row_evidence
 from windows_pipeline.quality.validation import Batch, Check, breaking
 from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
-from windows_pipeline.windows import SessionWindows
+from windows_pipeline.windows import GracedRows, SessionWindows
 
 
 class KeyedWindowsJob(WindowsJob):
@@ -82,7 +83,11 @@ class KeyedWindowsJob(WindowsJob):
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
-        beside = window_evidence(records, with_milliseconds(keyed), spec)
+        given = with_milliseconds(keyed)
+        if isinstance(spec, GracedRows):
+            beside = row_evidence(records, given, spec, arrivals.closings(days))
+        else:
+            beside = window_evidence(records, given, spec)
         checks = window_checks(self.windows)
         told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)

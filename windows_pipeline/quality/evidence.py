@@ -20,7 +20,7 @@ from windows_pipeline.engine.unit_windows import (
 )
 from windows_pipeline.quality.evidence_kernel import EvidenceKernel
 from windows_pipeline.quality.session_evidence_kernel import ADDED, SessionEvidenceKernel
-from windows_pipeline.windows import FixedWindows, PipelineWindows, SessionWindows
+from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _GROUPED = ("target", "key")
 _RECORD_COLUMNS = (*_GROUPED, "event_time_ms", "close_time_ms", "is_new")
@@ -46,7 +46,9 @@ _ADDED = (
 )
 
 
-def window_evidence(records: DataFrame, windows: DataFrame, spec: PipelineWindows) -> DataFrame:
+def window_evidence(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows | SessionWindows
+) -> DataFrame:
     """Puts beside each window what its records say, and says which new records none holds.
 
     Args:
@@ -110,8 +112,8 @@ def account_for_records(
     """Says of each unit where its records went (rule A5).
 
     Args:
-        evidence: What `window_evidence` gives, for all windows that the unit changed; the
-            windows may be left out.
+        evidence: What `window_evidence` or `row_evidence` gives, for all windows that the unit
+            changed; the windows may be left out.
         late: late_records that these units list: `unit`, `arrived_unit`.
         rejected: rejected_records of these units: `unit`.
         units: One row a unit: `unit`, `target`, `ingested` (bigint), `close_after_ms`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windows_pipeline.config import Source, Windows
 from windows_pipeline.quality.validation import Check
-from windows_pipeline.windows import SessionWindows, TimeWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 
 def closed_by_unit(windows: Windows) -> str:
@@ -62,8 +62,9 @@ def final_windows_checks(windows: Windows) -> list[Check]:
     """Checks of final windows; a row a distinct window, with how often each side has it.
 
     The sides: the rows judged (`in_final`), what is published (`in_published`), and the
-    closed keyed windows (`in_closed`). `times_final`: how often its key and end are final;
-    `unit_had`: how many windows its unit has had, also before corrections.
+    closed keyed windows (`in_closed`). `times_final`: how often its key and end are final, or,
+    where windows are of rows, its row; `unit_had`: how many windows its unit has had, also
+    before corrections.
     """
     return [
         Check(
@@ -94,7 +95,9 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
         f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in windows.alerts.items()
     )
     # Late records can make a session around one that was closed before, and ends before.
-    first = "" if isinstance(windows.spec, SessionWindows) else "episode_start > window_start OR "
+    # Of blocks by arrival one that ends later may start earlier.
+    may_start_before = isinstance(windows.spec, (SessionWindows, GracedRows))
+    first = "" if may_start_before else "episode_start > window_start OR "
     return [
         Check(
             "alert_breaks_its_rule",

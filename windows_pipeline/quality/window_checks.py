@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windows_pipeline.config import Windows
 from windows_pipeline.quality.validation import Check
-from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, SlidingWindows, TimeWindows
 
 _NOT_EMPTY = Check(
     "no_empty_window", "No window is empty", "record_count IS NULL OR record_count <= 0"
@@ -25,6 +25,8 @@ def window_checks(windows: Windows) -> list[Check]:
             return _time_checks(spec)
         case SessionWindows() as spec:
             return _session_checks(spec)
+        case GracedRows():
+            return _row_checks()
 
 
 def _sliding_checks(spec: SlidingWindows) -> list[Check]:
@@ -120,4 +122,31 @@ def _session_checks(spec: SessionWindows) -> list[Check]:
         ),
         _ONE_AN_END,
         _NOT_EMPTY,
+    ]
+
+
+def _row_checks() -> list[Check]:
+    return [
+        Check(
+            "one_result_a_row",
+            "Each row that came in time and is settled has one result, in the unit that settled "
+            "it, and nothing else has one (rules F2, F5)",
+            "found <> 1 OR NOT coalesce(expected, FALSE)",
+        ),
+        Check(
+            "bounds_inclusive",
+            "A row's window has the bounds that its definition gives, and holds the row and its "
+            "records between them, both included (rules F2, F5)",
+            "NOT coalesce(window_start_ms = recount_start_ms AND window_end_ms = settled_ms "
+            "AND row_time_ms BETWEEN window_start_ms AND window_end_ms, FALSE) "
+            "OR first_event_time_ms < window_start_ms OR last_event_time_ms > window_end_ms "
+            "OR first_event_time_ms > last_event_time_ms",
+        ),
+        Check(
+            "row_holds_its_records",
+            "A row's count, first and last event time are those of the raw records in its "
+            "window (rules F1, F2)",
+            "NOT (record_count <=> recount AND first_event_time_ms <=> recount_first_ms "
+            "AND last_event_time_ms <=> recount_last_ms)",
+        ),
     ]

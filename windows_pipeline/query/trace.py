@@ -16,7 +16,7 @@ from windows_pipeline.jobs.arrivals import arrivals_of
 from windows_pipeline.jobs.log import read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
-from windows_pipeline.windows import FixedWindows, SessionWindows
+from windows_pipeline.windows import FixedWindows, GracedRows, PipelineWindows, SessionWindows
 
 
 def records_of_alert(
@@ -28,6 +28,8 @@ def records_of_alert(
     window_end: datetime,
 ) -> DataFrame:
     """The records that count in a final window, hence in each alert that it raised.
+
+    Where windows are of rows, several of a key may end then: the records of them all.
 
     Args:
         spark: The session.
@@ -62,8 +64,8 @@ def records_of_alert(
     unit = found[0].unit
     records = arrivals.records(source.raw_events.read(spark), [unit])
     own = records.where(F.col("key") == F.lit(key))
-    if isinstance(spec, SessionWindows):
-        counted = _of_session(own, spec, arrivals.closings([unit]), end_ms)
+    if isinstance(spec, (SessionWindows, GracedRows)):
+        counted = _of_listed(own, spec, arrivals.closings([unit]), end_ms)
     else:
         counted = _of_fixed(own, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
@@ -83,10 +85,10 @@ def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
     return records.where(held & (F.col("close_time_ms") <= last_ms))
 
 
-def _of_session(
-    records: DataFrame, spec: SessionWindows, closings: Mapping[int, Closing], end_ms: int
+def _of_listed(
+    records: DataFrame, spec: PipelineWindows, closings: Mapping[int, Closing], end_ms: int
 ) -> DataFrame:
-    """The records of the session that ends then: between its bounds there may be late ones."""
+    """The records of the windows that end then, where not all between the bounds count."""
     place = list(ARRIVAL)
     told = records.withColumn("record", F.struct(*place))
     listed = Aggregate("records", Function.COLLECT_LIST, "record")

@@ -31,7 +31,7 @@ from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.streaming.together import together
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
-from windows_pipeline.windows import SessionWindows
+from windows_pipeline.windows import GracedRows, SessionWindows
 
 
 class _Found(NamedTuple):
@@ -72,8 +72,9 @@ class BatchWindows:
         windows = self.job.windows
         records = self._records()
         wanted = records
-        if not (windows.partial_results or isinstance(windows.spec, SessionWindows)):
-            # A session that reaches further is open, which all its records tell.
+        if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
+            # A session that reaches further is open, which all its records tell; rows may be
+            # counted by arrival.
             wanted = records.where(F.col("event_time_ms") < F.lit(self._scope.closing.after_ms))
         closings = {self._target: self._scope.closing}
         found_windows = unit_windows(wanted, windows.spec, windows.aggregate_list, closings)
@@ -160,11 +161,10 @@ class BatchWindows:
         is_window = F.col("window_end_ms").isNotNull()
         is_closed = is_window & F.col("closed")
         broken = [F.count_if(is_closed & F.expr(rule.when)) for rule in self.job.rules.values()]
+        # A row is counted or late as it comes.
+        uncounted = F.lit(0) if isinstance(spec, GracedRows) else F.count("uncounted_time_ms")
         of_windows = with_instants(computed).agg(
-            F.count_if(is_window),
-            F.count_if(is_closed),
-            sum(broken, F.lit(0)),
-            F.count("uncounted_time_ms"),
+            F.count_if(is_window), F.count_if(is_closed), sum(broken, F.lit(0)), uncounted
         )
         counts = together([lambda: list(of_windows.collect()[0]), lambda: [late.count()]])
         return _Found(*chain(*counts))
@@ -188,8 +188,9 @@ class BatchWindows:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
         values = list(self.job.pipeline.source.values)
-        if isinstance(spec, SessionWindows):
-            late = late_records(records, computed, spec, values, [self._target])
+        if isinstance(spec, (SessionWindows, GracedRows)):
+            arrived = records if isinstance(spec, SessionWindows) else self._own_records
+            late = late_records(arrived, computed, spec, values, [self._target])
             return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records
@@ -205,10 +206,10 @@ class BatchWindows:
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
         earlier = standing(job.own.alerts.read(closed.sparkSession))
-        if before_ms > NEVER_MS:
-            from_ms = self._from_ms
-            if not isinstance(spec, SessionWindows):
-                from_ms = before_ms - length_ms(spec)
+        from_ms = self._from_ms
+        if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
+            from_ms = before_ms - length_ms(spec)
+        if from_ms > NEVER_MS:
             from_instant = F.timestamp_millis(F.lit(from_ms))
             earlier = earlier.where(F.col("window_end") >= from_instant)
         is_earlier = last_instant(spec, F.unix_millis("window_end")) < F.lit(before_ms)

@@ -33,6 +33,11 @@ _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
     _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
 )
+_ROW = (
+    _Column("event_time", "timestamp", "when the row happened whose window it is"),
+    _Column("arrived_unit", "date", "arrival day of that row"),
+    *_RECORD,
+)
 _FIRING = (
     _Column("firing_id", "bigint", "number of the window's firing, from 0"),
     _Column("reason", "string", "EARLY, ON_TIME or LATE"),
@@ -116,13 +121,13 @@ def keyed_windows(source: Source, windows: Windows) -> T.StructType:
     """A window that the unit changed or closed, as it stood at the unit's end."""
     closed = _Column("closed", "boolean", "whether it can still change")
     results = _aggregates(source, windows)
-    return _schema([_UNIT, _key(source), *_bounds(windows), *_RECORDS, *results, closed, _BATCH])
+    return _schema([_UNIT, _key(source), *_place(windows), *_RECORDS, *results, closed, _BATCH])
 
 
 def final_windows(source: Source, windows: Windows) -> T.StructType:
     """A window that the unit closed."""
     return _schema(
-        [_UNIT, _key(source), *_bounds(windows), *_RECORDS, *_aggregates(source, windows)]
+        [_UNIT, _key(source), *_place(windows), *_RECORDS, *_aggregates(source, windows)]
     )
 
 
@@ -133,7 +138,7 @@ def corrections(source: Source, windows: Windows) -> T.StructType:
             _Column("correction", "bigint", "its number: 1, 2, ... by windows"),
             _UNIT,
             _key(source),
-            *_bounds(windows),
+            *_place(windows),
             _Column("what", "string", "changed, retracted or added"),
             _Column("cause", "string", "why, in the words of whoever corrected"),
         ]
@@ -151,7 +156,7 @@ def alerts(source: Source, windows: Windows) -> T.StructType:
             _UNIT,
             _Column("rule", "string", "name of the rule"),
             _key(source),
-            *_bounds(windows),
+            *_place(windows),
             *_RECORDS,
             *_aggregates(source, windows),
             _Column("severity", "double", "how bad, by the rule's own measure"),
@@ -168,7 +173,7 @@ def firings(source: Source, windows: Windows) -> T.StructType:
         [
             _Column("unit", "date", "arrival day whose record or stream time made it fire"),
             _key(source),
-            *_bounds(windows),
+            *_place(windows),
             *_FIRING,
             _Column("cause", "string", "RECORD of its own, or STREAM_TIME, which rose"),
             _Column("stream_time", "timestamp", "after the record that made it fire"),
@@ -188,7 +193,7 @@ def early_warnings(source: Source, windows: Windows) -> T.StructType:
             _Column("unit", "date", "arrival day that raised the warning, or closed its window"),
             _Column("rule", "string", "name of the rule"),
             _key(source),
-            *_bounds(windows),
+            *_place(windows),
             _Column("state", "string", "open; by the final result: confirmed or withdrawn"),
             *_FIRING,
             _Column("stream_time", "timestamp", "when it fired"),
@@ -199,11 +204,13 @@ def early_warnings(source: Source, windows: Windows) -> T.StructType:
     )
 
 
-def _bounds(windows: Windows) -> Iterable[_Column]:
+def _place(windows: Windows) -> Iterable[_Column]:
+    """A window's bounds and, where each is a row's, what names the row."""
     exclusive = isinstance(windows.spec, TimeWindows)
     end = "first instant after it" if exclusive else "last instant of the window; belongs to it"
     yield _Column("window_start", "timestamp", "first instant of the window; belongs to it")
     yield _Column("window_end", "timestamp", end)
+    yield from (column for column in _ROW if column.name in windows.row_name)
 
 
 def _key(source: Source) -> _Column:

@@ -2,6 +2,7 @@
 
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.forward import ForwardSlidingWindows
+from windows_pipeline.windows.graced_rows import ROW_NAME, GracedRows
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.row_bounds import (
     CURRENT_RANGE,
@@ -21,18 +22,20 @@ FixedWindows = SlidingWindows | TimeWindows
 """Those of a pipeline whose bounds do not follow from what they hold."""
 FiringWindows = FixedWindows | SessionWindows
 """Those that can fire before they close."""
-PipelineWindows = FiringWindows
+PipelineWindows = FiringWindows | GracedRows
 """Those that a pipeline's file can name."""
 
 __all__ = [
     "CURRENT_RANGE",
     "CURRENT_ROW",
+    "ROW_NAME",
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",
     "FiringWindows",
     "FixedWindows",
     "ForwardSlidingWindows",
+    "GracedRows",
     "GroupWindow",
     "PipelineWindows",
     "RowCount",

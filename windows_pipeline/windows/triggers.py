@@ -8,6 +8,8 @@ from windows_pipeline.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows import (
     FiringWindows,
     ForwardSlidingWindows,
+    GracedRows,
+    PipelineWindows,
     SlidingWindows,
     TimeWindows,
     WindowSpec,
@@ -143,12 +145,14 @@ class Trigger:
         """
         return replace(self, as_in_flink=True)
 
-    def fitted(self, windows: WindowSpec) -> FiringWindows:
+    def fitted(self, windows: WindowSpec | PipelineWindows) -> FiringWindows:
         """The windows, if they can fire other than when they close.
 
         Raises:
             ValueError: Says what does not fit, and the cure.
         """
+        if isinstance(windows, GracedRows):
+            raise ValueError("trigger: rows have one result each, the final one; leave it out")
         if isinstance(windows, ForwardSlidingWindows):
             raise ValueError(
                 "trigger: ForwardSlidingWindows fire when they close only; use "

@@ -1,0 +1,40 @@
+"""Every kind of window that a pipeline's file can name."""
+
+from __future__ import annotations
+
+from windows_pipeline.config.problems import nearest
+from windows_pipeline.config.row_kinds import (
+    ROW_KINDS,
+    CountKind,
+    SessionRowsKind,
+    SlideRowsKind,
+    TumbleRowsKind,
+)
+from windows_pipeline.config.window_kinds import Hopping, Session, Sliding, Tumbling, Windows
+
+AnyWindows = (
+    Sliding
+    | Hopping
+    | Tumbling
+    | Session
+    | SlideRowsKind
+    | TumbleRowsKind
+    | SessionRowsKind
+    | CountKind
+)
+
+KINDS: dict[str, type[Windows]] = {
+    "sliding": Sliding,
+    "hopping": Hopping,
+    "tumbling": Tumbling,
+    "session": Session,
+    **ROW_KINDS,
+}
+"""The model of each kind, by the name that the file has."""
+
+
+def unknown_kind(kind: object) -> str:
+    """What is wrong with a kind that there is not, and the cure."""
+    names = [repr(name) for name in KINDS]
+    known = f"use {', '.join(names[:-1])} or {names[-1]}"
+    return f"is not known; {nearest(kind, KINDS, known) if isinstance(kind, str) else known}"

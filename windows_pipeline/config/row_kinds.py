@@ -1,0 +1,281 @@
+"""FLIP-11's row windows and count windows, as a pipeline's file names them (rule F5)."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, StrictBool, field_serializer
+
+from windows_pipeline.config.fields import PositiveDurationMs
+from windows_pipeline.config.problems import Problem, without_value
+from windows_pipeline.config.window_kinds import Windows
+from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.windows import (
+    ROW_NAME,
+    UNBOUNDED_RANGE,
+    UNBOUNDED_ROW,
+    CountWindows,
+    GracedRows,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+    rows,
+)
+from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
+
+if TYPE_CHECKING:
+    from windows_pipeline.config.model import Source
+
+_ROWS = re.compile(r"([+-]?\d{1,15}) rows?")
+_MOST_ROWS = 1_000_000_000
+_UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
+_FORMS = "write a duration such as '10 minutes', or '5 rows'"
+
+
+def _distance(value: object) -> str:
+    """One text for each distance, however it is written."""
+    if not isinstance(value, str):
+        raise ValueError(f"has no unit; {_FORMS}")
+    text = value.strip()
+    counted = _ROWS.fullmatch(text)
+    if counted:
+        number = int(counted[1])
+        if abs(number) > _MOST_ROWS:
+            raise ValueError(f"is too many; take at most {_MOST_ROWS} rows")
+        return _rows_text(number)
+    try:
+        return duration_text(duration_ms(text, ""))
+    except ValueError as error:
+        raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
+
+
+def _rows_text(number: int) -> str:
+    return f"{number} row" if abs(number) == 1 else f"{number} rows"
+
+
+def _preceding(value: object) -> str:
+    return value if isinstance(value, str) and value in _UNBOUNDED else _distance(value)
+
+
+def _following(value: object) -> str:
+    if value in ("unbounded", "unbounded rows"):
+        raise ValueError(
+            "has no place in a pipeline: records go on, so no row would ever be final; bound it"
+        )
+    return _distance(value)
+
+
+def _size(value: object) -> str:
+    text = _distance(value)
+    if _bound(text).distance in (None, 0) or text.startswith("-"):
+        raise ValueError("must be above zero; write at least '1 ms' or '1 row'")
+    return text
+
+
+def _gap(value: object) -> object:
+    if isinstance(value, str) and _ROWS.fullmatch(value.strip()):
+        raise ValueError(
+            "counts rows, but a session ends after a time of silence; write a duration"
+        )
+    return value
+
+
+def _records(value: object) -> int:
+    if type(value) is int and 0 < value <= _MOST_ROWS:
+        return value
+    raise ValueError(f"is no number of records; write a whole one, from 1 to {_MOST_ROWS}")
+
+
+def _bound(text: str) -> RowBound:
+    """What a text of `_distance` or `_preceding` says."""
+    if text in _UNBOUNDED:
+        return _UNBOUNDED[text]
+    counted = _ROWS.fullmatch(text)
+    return row_bound(rows(int(counted[1])) if counted else text, "bound")
+
+
+_Records = Annotated[int, BeforeValidator(_records)]
+
+
+class ARowEach(Windows):
+    """Windows of which each row has one; only final ones are kept (rule F5)."""
+
+    partial_results: StrictBool = False
+
+    @property
+    def row_name(self) -> tuple[str, ...]:
+        """The columns that tell rows of equal bounds apart."""
+        return ROW_NAME
+
+    def problems(self, source: Source) -> Iterator[Problem]:
+        """What does not fit together."""
+        if self.partial_results:
+            text = (
+                "would keep a version of each row for every record that comes near it; leave "
+                "partial_results out: a row is kept once, when it is final"
+            )
+            yield Problem(("partial_results",), "true", text)
+        if self.trigger is not None:
+            text = (
+                "windows are rows, each of which has one result, its final one; leave trigger "
+                "out, or take kind: hopping or tumbling"
+            )
+            yield Problem(("trigger",), self.kind, text)
+        for name in self.aggregates:
+            if name in ROW_NAME:
+                text = f"is a column that names a row ({', '.join(ROW_NAME)}); rename it"
+                yield Problem(("aggregates", name), name, text)
+        misfits = list(self._misfits())
+        yield from misfits
+        if not misfits and self.spec.by_arrival and source.has_several_partitions:
+            text = (
+                "goes by the order of arrival; several source partitions have no one order; leave "
+                "source_partition out, or take rows by time"
+            )
+            yield Problem(("kind",), self.kind, text)
+
+    @property
+    @abstractmethod
+    def spec(self) -> GracedRows:
+        """The window specification."""
+
+    def _misfits(self) -> Iterator[Problem]:
+        """Fields of its own that do not fit together."""
+        yield from ()
+
+
+class SlideRowsKind(ARowEach):
+    """The rows around each row (rule F2).
+
+    Attributes:
+        preceding: How far before the row its frame starts: a duration, 'N rows', 'unbounded'
+            or 'unbounded rows'; a negative one starts after the row.
+        following: How far after the row it ends, measured alike; None for the row itself.
+    """
+
+    kind: Literal["slide_rows"]
+    preceding: Annotated[str, BeforeValidator(_preceding)]
+    following: Annotated[str, BeforeValidator(_following)] | None = None
+
+    @property
+    def spec(self) -> GracedRows:
+        """The window specification."""
+        return GracedRows(self._frames, self.grace)
+
+    @field_serializer("following")
+    def _following_text(self, written: str | None) -> str:
+        """The same text, whether it was written or left out."""
+        if written is not None:
+            return written
+        ahead = self._frames.ahead or 0
+        by_rows = self._frames.unit is FrameUnit.ROWS
+        return _rows_text(ahead) if by_rows else duration_text(ahead)
+
+    @property
+    def _frames(self) -> SlideRows:
+        from_start = SlideRows.preceding(_bound(self.preceding))
+        return from_start if self.following is None else from_start.following(self._end)
+
+    @property
+    def _end(self) -> RowBound:
+        assert self.following is not None  # noqa: S101  who asks has looked
+        return _bound(self.following)
+
+    def _misfits(self) -> Iterator[Problem]:
+        if self.following is None:
+            return
+        if self._end.unit is not _bound(self.preceding).unit:
+            text = (
+                f"does not go with preceding: {self.preceding!r}; write both as durations or both "
+                "as rows"
+            )
+            yield Problem(("following",), self.following, text)
+            return
+        try:
+            _ = self._frames
+        except ValueError:
+            text = (
+                f"ends the frame before it starts (preceding: {self.preceding!r}), so it holds "
+                "nothing; let it start before its end"
+            )
+            yield Problem(("following",), self.following, text)
+
+
+class TumbleRowsKind(ARowEach):
+    """Of each row's tumbling window, or block of so many rows, what came up to it (rule F2).
+
+    Attributes:
+        size: A duration or 'N rows'.
+    """
+
+    kind: Literal["tumble_rows"]
+    size: Annotated[str, BeforeValidator(_size)]
+
+    @property
+    def spec(self) -> GracedRows:
+        """The window specification."""
+        size = _bound(self.size)
+        assert size.distance is not None  # noqa: S101  a size is no bound to leave out
+        return GracedRows(TumbleRows(unit=size.unit, size=size.distance), self.grace)
+
+
+class SessionRowsKind(ARowEach):
+    """Of each row's session what came up to it (rule F2).
+
+    Attributes:
+        gap: The longest silence within a session, ms.
+    """
+
+    kind: Literal["session_rows"]
+    gap: Annotated[PositiveDurationMs, BeforeValidator(_gap)]
+
+    @property
+    def spec(self) -> GracedRows:
+        """The window specification."""
+        return GracedRows(SessionRows(gap_ms=self.gap), self.grace)
+
+
+class CountKind(ARowEach):
+    """So many records of a key, in the order in which they came (rule F1).
+
+    Attributes:
+        size: How many records a window holds.
+        advance: From one window's first record to the next one's; the size if left out.
+        short_first: Whether windows end with each `advance`-th record, the first ones with fewer
+            than `size`; otherwise all are full.
+    """
+
+    kind: Literal["count"]
+    size: _Records
+    advance: _Records | None = None
+    short_first: StrictBool = False
+
+    @property
+    def spec(self) -> GracedRows:
+        """The window specification."""
+        windows = CountWindows(self.size, self.advance or self.size, self.short_first)
+        return GracedRows(windows, self.grace)
+
+    @field_serializer("advance")
+    def _advance_between(self, written: int | None) -> int:
+        """The same, whether it was written or left out."""
+        return written or self.size
+
+    def _misfits(self) -> Iterator[Problem]:
+        if self.advance is not None and self.advance > self.size:
+            text = (
+                f"is above the size, {self.size}: the records between would be in no window and "
+                "in no table; write the size, or less"
+            )
+            yield Problem(("advance",), str(self.advance), text)
+
+
+ROW_KINDS: dict[str, type[ARowEach]] = {
+    "slide_rows": SlideRowsKind,
+    "tumble_rows": TumbleRowsKind,
+    "session_rows": SessionRowsKind,
+    "count": CountKind,
+}
