@@ -43,7 +43,7 @@ from windows_pipeline.windows import FixedWindows, SessionWindows
 
 FIRST_DAY = date(2026, 11, 1)
 LISTED = Aggregate("listed", Function.COLLECT_LIST, "number")
-ARRIVAL = ["merged_as", "unit", "number"]
+ARRIVAL = ["merged_as", "unit", "source_partition", "number"]
 
 
 def arrived(records: Records, partitions: Sequence[int], cuts: list[int]) -> list[Record]:
@@ -94,6 +94,7 @@ def read(
         if place <= after:
             row = {"target": target, "key": record.key, "event_time_ms": record.event_time}
             row |= {"stream_time_ms": stream_time_ms, "merged_as": merged_as, "unit": record.unit}
+            row |= {"source_partition": record.source_partition}
             row |= {"number": record.offset, "is_new": is_new or place > before}
             rows.append(row)
     return rows
@@ -141,6 +142,14 @@ def fired(spec: FixedWindows, policy: Policy, rows: list[dict[str, Any]]) -> Ite
 # Source partition 0 is new, behind what is merged of 1.
 @example(
     [("a", 5), ("a", 3), ("a", 9)], Policy(10, 10, lateness=5, every_n=1), [1, 2], [1, 0, 0], None
+)
+# Partition 0 wakes at the place where 1 stands, and comes before what 1 brings in that unit.
+@example(
+    [(None, 0), (None, 2), (None, 2), ("b", 2), ("b", 2)],
+    Policy(difference=1, every_n=1),
+    [2],
+    [0, 1],
+    1,
 )
 @PROPERTY
 def test_each_unit_tells_its_own(
