@@ -53,12 +53,13 @@ def run_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
-        StreamBehindError: The checkpoint is not that of these tables.
+        StreamBehindError: The checkpoint is not that of these tables, or one of them was emptied
+            by a rebuild that has not ended.
         Exception: What stopped a micro-batch.
     """
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark)
-        if table.is_stale(spark):
+        if table.is_half_rebuilt(spark):
             raise StreamBehindError(
                 f"{table.name} was emptied and not filled again; first finish that: "
                 f"windows-pipeline rebuild {pipeline.name}"

@@ -177,7 +177,11 @@ class Table:
         """Whether it is there and follows another definition, or was emptied and not filled."""
         if not self.exists(spark):
             return False
-        return not self.follows_definition(spark) or _REBUILDING in self.properties(spark)
+        return not self.follows_definition(spark) or self.is_half_rebuilt(spark)
+
+    def is_half_rebuilt(self, spark: SparkSession) -> bool:
+        """Whether it was emptied and not filled again."""
+        return _REBUILDING in self.properties(spark)
 
     def follows_definition(self, spark: SparkSession) -> bool:
         """Whether its rows follow this definition."""
