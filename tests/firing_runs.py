@@ -53,8 +53,10 @@ def rises_of(times: np.ndarray, grid_ms: int, *, input_ends: bool) -> Rises:
     return Rises(risen, np.ones(len(risen), np.bool_), at)
 
 
-def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
-    """What the engine fires."""
+def arrived_of(
+    records: Records, policy: Policy, grid_ms: int = 1
+) -> tuple[Arrived, Rises, list[Key], np.ndarray]:
+    """The records by key as the engine takes them, the rises, the keys, and each one's number."""
     times = np.array([time for _, time in records], np.int64)
     rises = rises_of(times, grid_ms, input_ends=policy.input_ends)
     keys = sorted({key for key, _ in records}, key=lambda key: (key is not None, key or ""))
@@ -68,13 +70,21 @@ def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
         rises.entry(stream_time, pa.table({"offset": number})),
         rises.stream_time_ms,
     )
+    return arrived, rises, keys, number
+
+
+def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
+    """What the engine fires."""
+    arrived, rises, keys, number = arrived_of(records, policy, grid_ms)
     found: list[Firing] = []
     for part in find_firings(spec_of(policy), trigger_of(policy), arrived):
         windows = part.panes.windows
         for f in range(len(part.id)):
-            held = windows.enter_order[windows.left[f] : windows.entered[f]]
+            chain = part.panes.starts[windows.group[f]]
+            held = windows.enter_order[chain : windows.entered[f]]
+            held = held[held >= windows.left[f]]
             after = int(part.after[f])
-            met = rises.stream_time_ms[after] if part.by_rise[f] else stream_time[after]
+            met = (rises.stream_time_ms if part.by_rise[f] else arrived.stream_time_ms)[after]
             last = bool(met == END_OF_INPUT_MS)
             at = rises.at["offset"][after].as_py() if part.by_rise[f] else int(number[after])
             found.append(

@@ -10,11 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY
-from firing_runs import Records, fired, policies, record_lists
+from firing_runs import (
+    Records,
+    arrived_of,
+    fired,
+    policies,
+    record_lists,
+    spec_of,
+    trigger_of,
+)
 from golden_cases import Case, read_cases
 from oracle import Record, SlidingDefinition, windows_after
 from oracle_firings import Firing, Policy, firings
 from windows_pipeline.engine import found_firings
+from windows_pipeline.engine.found_firings import find_firings
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
@@ -125,6 +134,33 @@ def test_the_last_firing_of_a_sliding_window_is_the_window(
         )
         for window in windows_after(came, 0, definition)
     }
+
+
+def put_into_panes(records: Records, policy: Policy) -> tuple[int, int]:
+    """How often records stand in panes, and how many firings show them."""
+    parts = list(find_firings(spec_of(policy), trigger_of(policy), arrived_of(records, policy)[0]))
+    return sum(len(part.record) for part in parts), sum(len(part.id) for part in parts)
+
+
+@pytest.mark.parametrize("length", [10, 100, 1_000])
+@pytest.mark.parametrize("panes", ["accumulating", "discarding"])
+def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None:
+    """Rule E2: what fires costs what is told, not each record in each window, however long."""
+    in_order = [("a", second) for second in range(3_000)]
+    sliding = Policy(difference=length, discarding=panes == "discarding")
+    hopping = sliding._replace(difference=0, size=10 * length, advance=length)
+    for policy in (sliding, hopping):
+        stand, fired_ = put_into_panes(in_order, policy)
+        assert stand <= len(in_order)
+        assert fired_ <= 2 * len(in_order)
+    # Every tenth record comes half a window late, in grace: a few copies for each firing.
+    late = [("a", time - length // 2 if time % 10 == 3 else time) for _, time in in_order]
+    for policy in (sliding, hopping):
+        stand, fired_ = put_into_panes(late, policy._replace(lateness=length))
+        assert stand <= len(late) + 2 * fired_
+    ticks = sliding._replace(interval=length)
+    stand, fired_ = put_into_panes(in_order, ticks)
+    assert stand <= 3 * len(in_order) <= 3 * fired_
 
 
 def told(records: Records, policy: Policy) -> list[tuple[object, ...]]:

@@ -9,6 +9,19 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from windows_pipeline.engine.firing_epochs import (
+    P_AFTER,
+    P_BY_RISE,
+    P_CHAIN,
+    P_ENTERED,
+    P_FINAL,
+    P_ID,
+    P_LEFT,
+    P_REASON,
+    P_WINDOW,
+    epoch_firings,
+    moments_of,
+)
 from windows_pipeline.engine.firing_life import (
     F_AFTER,
     F_BY_RISE,
@@ -20,12 +33,21 @@ from windows_pipeline.engine.firing_life import (
     F_REASON,
     F_SIZE,
     F_START,
+    INTERVAL,
     LATENESS,
+    FiringReason,
     policy_of,
 )
+from windows_pipeline.engine.firing_lives import (
+    Asked,
+    Came,
+    Lives,
+    asked_windows,
+    sliding_lives,
+    time_lives,
+)
 from windows_pipeline.engine.firing_sessions import session_firings
-from windows_pipeline.engine.firing_sliding import Asked, asked_windows, sliding_firings
-from windows_pipeline.engine.firing_sweep import time_firings
+from windows_pipeline.engine.firing_sweep import firings_one_by_one
 from windows_pipeline.engine.rises import END_OF_INPUT_MS
 from windows_pipeline.engine.sweep import Windows
 from windows_pipeline.engine.timeline import NEVER_MS
@@ -127,47 +149,144 @@ def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Ite
     by_time = np.lexsort((arrived.time_ms, group))
     policy = policy_of(trigger, spec.grace_ms)
     clock_ms, rises_ms = arrived.stream_time_ms - delay_ms, arrived.rises_ms - delay_ms
-    common = (by_time, arrived.time_ms, clock_ms, arrived.entry, rises_ms, policy)
+    came = Came(arrived.starts, by_time, arrived.time_ms, clock_ms, arrived.entry, rises_ms)
     if isinstance(spec, SessionWindows):
-        yield _filled(0, *session_firings(arrived.starts, *common, spec.gap_ms), arrived, by_time)
+        yield _filled(0, *session_firings(*came, policy, spec.gap_ms), came)
         return
+    together = _share_panes(spec, trigger)
+    for first_group, lives in _lives(spec, came, policy):
+        own = came._replace(starts=came.starts[first_group:])
+        for part in _parts(lives, policy, together=together):
+            if together:
+                yield _shared(first_group, spec, part, own, policy, delay_ms)
+            else:
+                found = firings_one_by_one(part, own, policy, _end_after_ms(spec))
+                yield _filled(first_group, *found, came)
+    if isinstance(spec, SlidingWindows) and spec.emit_empty:
+        yield _silences(spec, came, policy, int((arrived.rises_ms != END_OF_INPUT_MS).sum()))
+
+
+def _share_panes(spec: SlidingWindows | TimeWindows, trigger: Trigger) -> bool:
+    """Whether windows are fired together, and not each by itself.
+
+    Those that count their records, or have ticks of their own as Flink's do, can't be. Nor is it
+    worth it where they do not overlap, or a tick comes more often than a window starts: records are
+    in fewer windows then than are looked at by ticks.
+    """
+    interval_ms = trigger.early_every_ms
+    if trigger.early_every_records or (trigger.as_in_flink and interval_ms):
+        return False
     if isinstance(spec, SlidingWindows):
-        yield from _sliding(spec, arrived, by_time, clock_ms, rises_ms, policy)
+        return True
+    return spec.advance_ms < spec.size_ms and (not interval_ms or interval_ms >= spec.advance_ms)
+
+
+def _end_after_ms(spec: SlidingWindows | TimeWindows) -> int:
+    """From the last event time that belongs to a window to its end (rules B2, C1)."""
+    return 0 if isinstance(spec, SlidingWindows) else 1
+
+
+def _lives(
+    spec: SlidingWindows | TimeWindows, came: Came, policy: np.ndarray
+) -> Iterator[tuple[int, Lives]]:
+    """The windows, each lot with the group that its first one is numbered by."""
+    lateness_ms = int(policy[LATENESS])
+    if isinstance(spec, SlidingWindows):
+        asked = _asked(spec, came, lateness_ms)
+        yield 0, sliding_lives(asked, came, lateness_ms, spec.time_difference_ms)[0]
         return
-    for first, last, from_ms, to_ms in _parts(spec, arrived, by_time):
-        starts = arrived.starts[first : last + 1]
-        found = time_firings(starts, *common, spec.size_ms, spec.advance_ms, from_ms, to_ms)
-        yield _filled(first, *found, arrived, by_time)
+    for first, last, from_ms, to_ms in _spans(spec, came):
+        some = came._replace(starts=came.starts[first : last + 1])
+        yield first, time_lives(some, lateness_ms, spec.size_ms, spec.advance_ms, from_ms, to_ms)
 
 
-def _sliding(
-    spec: SlidingWindows,
-    arrived: Arrived,
-    by_time: np.ndarray,
-    clock_ms: np.ndarray,
-    rises_ms: np.ndarray,
-    policy: np.ndarray,
-) -> Iterator[Firings]:
+def _asked(spec: SlidingWindows, came: Came, lateness_ms: int) -> Asked:
     first_ms = NEVER_MS if spec.first_window_start_ms is None else spec.first_window_start_ms
-    difference_ms, time_ms = spec.time_difference_ms, arrived.time_ms
-    definition = (int(policy[LATENESS]), difference_ms, first_ms)
-    asked = Asked(*asked_windows(arrived.starts, by_time, time_ms, clock_ms, *definition))
-    # Nothing is known to come after the end of the input, so it closes no silence.
-    closing = int((arrived.rises_ms != END_OF_INPUT_MS).sum()) if spec.emit_empty else 0
-    part = np.cumsum(asked.high - asked.low) // PART_RECORDS
+    return Asked(*asked_windows(came, lateness_ms, spec.time_difference_ms, first_ms))
+
+
+def _parts(lives: Lives, policy: np.ndarray, *, together: bool) -> Iterator[Lives]:
+    """The windows in parts whose panes fit in memory."""
+    records = lives.high - lives.low
+    if together:
+        # Each record stays for those of the windows in reach, at each tick within these.
+        ticks = (lives.last_ms - lives.start_ms) // max(int(policy[INTERVAL]), 1)
+        times = 1 + ticks if policy[INTERVAL] else 1
+        records = (1 + np.maximum(np.diff(lives.high, prepend=0), 0)) * times
+    part = np.cumsum(records) // PART_RECORDS
     cuts = np.flatnonzero(np.diff(part)) + 1
     for first, last in pairwise([0, *cuts.tolist(), len(part)]):
-        of_part = Asked(*(field[first:last] for field in asked))
-        came = (by_time, time_ms, clock_ms, arrived.entry, rises_ms)
-        found = sliding_firings(*of_part, *came, policy, difference_ms, closing)
-        yield _filled(0, *found, arrived, by_time)
+        if first < last:
+            yield lives.only(slice(first, last))
 
 
-def _parts(
-    spec: TimeWindows, arrived: Arrived, by_time: np.ndarray
-) -> Iterator[tuple[int, int, int, int]]:
+def _shared(
+    first_group: int,
+    spec: SlidingWindows | TimeWindows,
+    lives: Lives,
+    came: Came,
+    policy: np.ndarray,
+    delay_ms: int,
+) -> Firings:
+    moments = moments_of(lives, came, policy)
+    record, enter_order, starts, found = epoch_firings(lives, moments, came, policy, delay_ms)
+    window = found[:, P_WINDOW]
+    end_ms, is_final = lives.last_ms[window] + _end_after_ms(spec), found[:, P_FINAL] != 0
+    windows = Windows(
+        found[:, P_CHAIN],
+        end_ms,
+        is_final,
+        found[:, P_ENTERED],
+        found[:, P_LEFT],
+        enter_order,
+        np.zeros(len(record), np.bool_),
+    )
+    return Firings(
+        first_group + lives.group[window],
+        lives.start_ms[window],
+        end_ms,
+        found[:, P_ID],
+        found[:, P_REASON],
+        found[:, P_BY_RISE] != 0,
+        found[:, P_AFTER],
+        is_final,
+        record,
+        WindowedRecords(starts, came.time_ms[record], windows, str),
+    )
+
+
+def _silences(spec: SlidingWindows, came: Came, policy: np.ndarray, known_rises: int) -> Firings:
+    """Fires each window that nothing came into, once, as a rise closes it (rule B8).
+
+    Nothing is known to come after the end of the input, so that one closes none.
+    """
+    lateness_ms = int(policy[LATENESS])
+    asked = _asked(spec, came, lateness_ms)
+    _, is_silent = sliding_lives(asked, came, lateness_ms, spec.time_difference_ms)
+    closing = np.searchsorted(came.rises, asked.end_ms + 1 + lateness_ms)
+    kept = is_silent & (closing < known_rises)
+    end_ms, nothing = asked.end_ms[kept], np.zeros(int(kept.sum()), np.int64)
+    always = np.ones(len(end_ms), np.bool_)
+    # A pane that nothing is in, of a record that is there.
+    record, never = came.by_time[:1], np.zeros(1, np.bool_)
+    windows = Windows(nothing, end_ms, always, nothing, nothing, np.zeros(1, np.int64), never)
+    return Firings(
+        asked.group[kept],
+        end_ms - spec.time_difference_ms,
+        end_ms,
+        nothing,
+        np.full(len(end_ms), FiringReason.ON_TIME, np.int64),
+        always,
+        closing[kept],
+        always,
+        record,
+        WindowedRecords(np.array([0, 1]), came.time_ms[record], windows, str),
+    )
+
+
+def _spans(spec: TimeWindows, came: Came) -> Iterator[tuple[int, int, int, int]]:
     """Groups, and spans of window starts, whose windows hold about as many records as fit."""
-    starts, advance_ms = arrived.starts, spec.advance_ms
+    starts, advance_ms = came.starts, spec.advance_ms
     first_ms = NEVER_MS if spec.first_window_start_ms is None else spec.first_window_start_ms
     from_ms, to_ms = -(-first_ms // advance_ms) * advance_ms, -NEVER_MS
     room = max(PART_RECORDS * advance_ms // (spec.size_ms + advance_ms), 1)
@@ -178,7 +297,7 @@ def _parts(
             yield first, last, from_ms, to_ms
             first = last
             continue
-        in_order = arrived.time_ms[by_time[starts[first] + room : starts[first + 1] : room]]
+        in_order = came.time_ms[came.by_time[starts[first] + room : starts[first + 1] : room]]
         cuts_ms = np.unique(np.maximum(in_order // advance_ms * advance_ms, from_ms))
         bounds_ms = [from_ms, *cuts_ms[cuts_ms > from_ms].tolist(), to_ms]
         for low_ms, high_ms in pairwise(bounds_ms):
@@ -190,8 +309,7 @@ def _filled(
     first_group: int,
     entries: np.ndarray,
     found: np.ndarray,
-    arrived: Arrived,
-    by_time: np.ndarray,
+    came: Came,
 ) -> Firings:
     if (np.diff(found[:, F_PANE]) < 0).any():
         found = found[np.argsort(found[:, F_PANE], kind="stable")]
@@ -199,8 +317,8 @@ def _filled(
     begins = np.flatnonzero(np.diff(pane, prepend=-1))
     starts = np.append(found[begins, F_PANE], len(entries))
     starts[0] = 0
-    rank = np.empty(len(by_time), np.int64)
-    rank[by_time] = np.arange(len(by_time))
+    rank = np.empty(len(came.by_time), np.int64)
+    rank[came.by_time] = np.arange(len(came.by_time))
     record, enter_order = _in_time_order(entries, starts, rank)
     windows = Windows(
         pane,
@@ -221,7 +339,7 @@ def _filled(
         found[:, F_AFTER],
         found[:, F_FINAL] != 0,
         record,
-        WindowedRecords(starts, arrived.time_ms[record], windows, str),
+        WindowedRecords(starts, came.time_ms[record], windows, str),
     )
 
 
