@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from definitions import build_definitions
-from pipeline_runs import Project, day, version_of
+from pipeline_runs import DAYS, Project, day, version_of
 from windows_pipeline.tables.delta import Table, TableMissingError, in_units
 from windows_pipeline.tables.maintenance import maintain
 
@@ -54,6 +55,48 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
 
     again = maintain(spark, table)
     assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
+
+
+def test_units_that_share_files_are_joined_together(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    """The arrival log is read whole by each run: it is to be few files, however many units."""
+    project = full_run.copy(tmp_path / "days", derived=False)
+    log = project.source.arrival_log
+    rows = log.read(spark).persist()
+    before = sorted(map(str, rows.collect()))
+    for number in (2, 3):
+        log.publish(rows.where(in_units([day(number)])), [day(number)])
+    assert len(files_by_unit(spark, log)) == rows.select("unit").distinct().count()
+    several = log.read(spark).select("_metadata.file_path").distinct().count()
+    assert several > 1
+    assert maintain(spark, log).files_before == several
+    assert log.read(spark).select("_metadata.file_path").distinct().count() == 1
+    assert sorted(map(str, log.read(spark).collect())) == before
+    assert maintain(spark, log).files_before == 0
+    rows.unpersist()
+
+
+def test_days_written_at_once_do_not_lose_each_other(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Units of the log share files: a write that another's got in the way of is made again."""
+    project = full_run.copy(tmp_path / "at once", derived=False)
+    log = project.source.arrival_log
+    before = log.read(spark).persist()
+    rows = sorted(map(str, before.collect()))
+
+    def write(number: int) -> None:
+        session = spark.newSession()
+        own = session.createDataFrame(before.where(in_units([day(number)])).toArrow())
+        for _ in range(3):
+            log.withdraw(session, [day(number)])
+            log.publish(own, [day(number)])
+
+    with ThreadPoolExecutor(DAYS) as pool:
+        list(pool.map(write, range(1, DAYS + 1)))
+    assert sorted(map(str, log.read(spark).collect())) == rows
+    before.unpersist()
 
 
 def test_the_job_maintains_what_is_there(

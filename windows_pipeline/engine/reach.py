@@ -33,34 +33,15 @@ def reached_from_ms(
         The event time by close time; `NEVER_MS` where nothing was closed.
     """
     known = sorted(close for close in set(closes_ms) if close != NEVER_MS)
-    gap_ms = _gap_ms(spec)
-    if gap_ms is not None:
-        found = _starts_of_sessions(raw_events, gap_ms, known)
-    else:
-        reach = _reach_ms(spec)
-        found = {
-            close: NEVER_MS if reach is None else max(close - reach, NEVER_MS) for close in known
-        }
-    return {NEVER_MS: NEVER_MS, **found}
-
-
-def _gap_ms(spec: PipelineWindows) -> int | None:
-    """The gap of sessions, as windows or by row; None of others."""
     match spec:
         case SessionWindows(gap_ms=gap_ms) | GracedRows(window=SessionRows(gap_ms=gap_ms)):
-            return gap_ms
-        case _:
-            return None
-
-
-def _reach_ms(spec: PipelineWindows) -> int | None:
-    match spec:
+            return {NEVER_MS: NEVER_MS, **_starts_of_sessions(raw_events, gap_ms, known)}
         case GracedRows():
-            return reach_of_rows_ms(spec)
-        case SessionWindows():
-            return None
+            reach = reach_of_rows_ms(spec)
         case _:
-            return reach_ms(spec)
+            reach = reach_ms(spec)
+    found = {close: NEVER_MS if reach is None else max(close - reach, NEVER_MS) for close in known}
+    return {NEVER_MS: NEVER_MS, **found}
 
 
 def _starts_of_sessions(

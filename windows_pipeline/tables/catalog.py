@@ -76,13 +76,23 @@ def _table(
     schema: T.StructType,
     *sorted_by: str,
     change_feed: bool = False,
+    partitioned: bool = True,
 ) -> Table:
     """A table of a window definition, or of the source where none is named."""
     of_windows = "" if windows_name is None else f"{windows_name}/"
     full_name = f"{pipeline.name}/{of_windows}{name}"
     definition = table_definition(pipeline, windows_name, name)
     place = f"{warehouse}/{full_name}"
-    return Table(full_name, row, place, schema, sorted_by, definition, change_feed)
+    return Table(
+        full_name,
+        row,
+        place,
+        schema,
+        sorted_by,
+        definition,
+        change_feed,
+        partitioned=partitioned,
+    )
 
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
@@ -100,6 +110,7 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
             "A source partition's part of an arrival unit; its presence commits the unit.",
             schemas.arrival_log(),
             "source_partition",
+            partitioned=False,
         ),
         table(
             "rejected_records",

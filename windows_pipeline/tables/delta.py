@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +35,14 @@ _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
+_IN_THE_WAY = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
+"""What Delta says of a write when another changed what it read."""
+_ATTEMPTS = 20
+"""How often such a write is tried."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -42,7 +57,7 @@ class TableMissingError(Exception):
 
 @dataclass(frozen=True)
 class Table:
-    """A Delta table of a pipeline, partitioned by `unit`, the arrival day.
+    """A Delta table of a pipeline, with a column `unit`, the arrival day.
 
     Attributes:
         name: Its name for people: `flights/hourly/final_windows`.
@@ -53,6 +68,8 @@ class Table:
         definition: The part of the pipeline's definition that its rows follow.
         change_feed: Whether Delta keeps its change data feed, from its creation on.
         grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
+        partitioned: Whether each unit has files of its own, so that runs of different units do
+            not meet. A small table that is read whole does without: its units share files.
     """
 
     name: str
@@ -63,6 +80,12 @@ class Table:
     definition: dict[str, str]
     change_feed: bool = False
     grace_may_differ: bool = False
+    partitioned: bool = True
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """What its files are divided by."""
+        return ("unit",) if self.partitioned else ()
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
@@ -108,7 +131,7 @@ class Table:
                 DeltaTable.createIfNotExists(spark)
                 .location(self.location)
                 .addColumns(self.schema)
-                .partitionedBy("unit")
+                .partitionedBy(*self.partition_columns)
                 .comment(self.description)
                 .property(_DEFINITION, self._definition_text())
                 .property(_DIGEST, definition_digest(self.definition))
@@ -130,7 +153,7 @@ class Table:
             .write.format("delta")
             .mode("overwrite")
             .option("overwriteSchema", "true")
-            .partitionBy("unit")
+            .partitionBy(*self.partition_columns)
             .save(self.location)
         )
         self.adopt_definition(spark)
@@ -241,19 +264,19 @@ class Table:
             where: The condition, as SQL over the table's columns.
         """
         spark = rows.sparkSession
+        # One file a unit where units are small, split by size where they are not; or one in all.
+        placed = rows.hint("rebalance", "unit") if self.partitioned else rows.coalesce(1)
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
-        # Where nothing changes Delta commits nothing, and this stays another table's.
-        spark.conf.unset(_LAST_COMMIT)
-        (
-            rows.select(*columns)
-            # One file a unit where units are small; split by size where they are not.
-            .hint("rebalance", "unit")
+        write = (
+            placed.select(*columns)
             .sortWithinPartitions("unit", *self.sorted_by)
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", where)
-            .save(self.location)
         )
+        # Where nothing changes Delta commits nothing, and this stays another table's.
+        spark.conf.unset(_LAST_COMMIT)
+        self._beside_others(lambda: write.save(self.location))
         version = spark.conf.get(_LAST_COMMIT, None)
         return self.version(spark) if version is None else int(version)
 
@@ -279,7 +302,20 @@ class Table:
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units."""
-        DeltaTable.forPath(spark, self.location).delete(in_units(days))
+        table = DeltaTable.forPath(spark, self.location)
+        self._beside_others(lambda: table.delete(in_units(days)))
+
+    def _beside_others(self, write: Callable[[], object]) -> None:
+        """Writes; again, where a run of other units changed a file that their rows share."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                write()
+            except _IN_THE_WAY:
+                if self.partitioned or attempt == _ATTEMPTS - 1:
+                    raise
+                time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  so that they part
+            else:
+                return
 
 
 def _quoted(text: str) -> str:

@@ -52,7 +52,9 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
     units = _crowded_units(spark, table, delta)
     before = after = 0
     if units:
-        optimize = delta.optimize().where(units_sql(units))
+        optimize = delta.optimize()
+        if table.partitioned:
+            optimize = optimize.where(units_sql(units))
         metrics = optimize.executeZOrderBy(*table.sorted_by).select("metrics.*").collect()[0]
         before, after = metrics["numFilesRemoved"], metrics["numFilesAdded"]
     delta.vacuum()
@@ -62,14 +64,17 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
 def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
     """The units with several files, of which one came after the last time that they were joined.
 
-    A unit that is larger than a file keeps several, and is not written anew each time.
+    A unit that is larger than a file keeps several, and is not written anew each time. Where units
+    share files they are all joined or none.
     """
     joined = delta.history().where("operation = 'OPTIMIZE'").agg(F.max("timestamp")).collect()[0][0]
+    place = F.struct(*table.partition_columns)
     files = (
         table.read(spark)
         .select("unit", "_metadata.file_path", "_metadata.file_modification_time")
-        .groupBy("unit")
+        .groupBy(place.alias("place"))
         .agg(
+            F.collect_set("unit").alias("units"),
             F.count_distinct("file_path").alias("files"),
             F.max("file_modification_time").alias("newest"),
         )
@@ -77,4 +82,4 @@ def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list
     )
     if joined is not None:
         files = files.where(F.col("newest") > F.lit(joined))
-    return sorted(row.unit for row in files.collect())
+    return sorted(unit for row in files.select("units").collect() for unit in row.units)
