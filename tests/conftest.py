@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,18 @@ from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 ROOT = Path(__file__).parent.parent
 FETCHING = Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"
 _DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws the seed of Hypothesis, where none is given, before Hypothesis and workers take it."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbelow(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Says how to draw the same cases again."""
+    return f"drawn with --hypothesis-seed={config.option.hypothesis_seed}"
 
 
 @pytest.fixture(scope="session")

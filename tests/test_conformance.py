@@ -97,7 +97,7 @@ WRONG = {
     "one: open: not expected": case(open=[]),
     "offsets=(0, 1)": case(open=[{"key": "k", "start": 0, "end": 10, "offsets": [0, 1]}]),
     "one: dropped: missing 0": case(dropped=[0]),
-    "one: refused: unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
+    "unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
     "one: refused: size: '0 seconds' must be above zero": case(
         window={"kind": "tumbling", "size_ms": 0}
     ),
@@ -129,10 +129,45 @@ def test_each_difference_is_told(spark: SparkSession, tmp_path: Path) -> None:
     assert result.output.splitlines()[-1] == f"0 passed, {len(WRONG)} failed"
 
 
-@pytest.mark.parametrize("text", ["{", '{"id": "x"}', "[1]"])
-def test_what_is_no_case_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+def record(**changes: object) -> dict[str, object]:
+    return {"offset": 0, "partition": 0, "key": "k", "timestamp": 3, "value": 1, **changes}
+
+
+UNREADABLE = {
+    "{": "no case: JSONDecodeError",
+    "[1]": "no case: ",
+    '{"id": "x"}': "no case: KeyError('engine')",
+    json.dumps(case(window={"kind": "spiral"}, error="IllegalArgumentException")): (
+        "unknown kind of window 'spiral'"
+    ),
+    json.dumps(case(window={"kind": ["sliding"]})): "no case: ",
+    json.dumps(case(input=[record(timestamp=1.5)])): "timestamp: 1.5 is no whole number",
+    json.dumps(case(input=[record(timestamp=2**63 - 1)])): "timestamp: 9223372036854775807 is",
+    json.dumps(case(input=[record(offset="x")])): "offset: 'x' is no whole number",
+}
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_no_case_fails_and_the_others_run(tmp_path: Path) -> None:
+    """With its line; and a line ends where JSON says, whatever a text holds."""
+    firing = json.loads(FIRINGS.read_text().split("\n")[0])
+    spiral = json.dumps(firing | {"window": firing["window"] | {"kind": "spiral"}})
+    texts = {**UNREADABLE, spiral: "unknown kind of window 'spiral' that fires"}
+    good = json.dumps(case(id="between\u2028lines"), ensure_ascii=False)
     file = tmp_path / "broken.jsonl"
-    file.write_text(f"\n{text}\n")
+    file.write_text("\ufeff" + "\n".join([*texts, good]), encoding="utf-8")
     result = run(file)
-    assert result.exit_code == 2
-    assert f"{file}:2: no case" in result.output
+    assert result.exit_code == 1
+    lines = result.output.split("\n")
+    for number, told in enumerate(texts.values(), 1):
+        assert any(f"{file}:{number}: {told}" in line for line in lines), told
+    assert "contract: 1 of 6 passed" in lines
+    assert f"1 passed, {len(texts)} failed" in lines
+
+
+def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "latin.jsonl"
+    assert "can't be read" in run(file).output
+    file.write_bytes(b'{"id": "\xe9"}')
+    result = run(file)
+    assert (result.exit_code, f"{file}: is no UTF-8" in result.output) == (2, True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis.strategies import SearchStrategy
+from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -290,3 +291,26 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
         20: (1, 0, 1, 1, False),  # the orders have come to 21 only
         40: (1, 1, None, 0, False),
     }
+
+
+def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:
+    """A column by its name, however it reads as SQL; -0.0 is 0.0 in a key's field, too (G2)."""
+    rows = [((0.0, "a"), 1, 5), ((-0.0, "a"), 2, 7), ((1.0, "a"), 3, 9)]
+    schema = "key struct<x: double, y: string>, ms int, true bigint"
+    events = spark.createDataFrame(rows, schema).withColumn("Ünï", F.col("true") + 1)
+    of = [max_("true").alias("most"), max_("Ünï").alias("more")]
+    windows = TimeWindows.of_size_with_no_grace("10 ms")
+    for pre_aggregate in (True, False):
+        asked = aggregate(windows, by="key", event_time="ms", of=of, pre_aggregate=pre_aggregate)
+        found = asked(events).select("key.x", "record_count", "most", "more").collect()
+        assert {(str(row[0]), *row[1:]) for row in found} == {("0.0", 2, 7, 8), ("1.0", 1, 9, 10)}
+
+
+def test_an_int_of_milliseconds_does_not_wrap(spark: SparkSession) -> None:
+    events = spark.createDataFrame([("a", 2**31 - 8)], "key string, ms int")
+    sessions = SessionWindows.of_inactivity_gap_with_no_grace("10 ms")
+    timed = aggregate(sessions, by="key", event_time="ms", of=[count()])(events)
+    with pytest.raises(
+        SparkRuntimeException, match=r"is an int, and .* fits none; cast it to bigint"
+    ):
+        timed.collect()

@@ -22,6 +22,7 @@ from windows_pipeline import (
     cogroup,
     count,
     firings,
+    first,
     late_records,
     process_firings,
     row_windows,
@@ -46,15 +47,30 @@ def events(spark: SparkSession) -> DataFrame:
         ("key", "ms", [sum_("name")], "sum(name): column 'name' is of type string"),
         ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
         ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
+        ("key", "ms", [count().alias("Target")], "'Target' is what the engine calls a column"),
+        ("key", "ms", [count().alias("key_0")], "'key_0' is what the engine calls a column"),
+        ("nothing", "ms", [count()], "'nothing' is of type void"),
+        ("any_case", "ms", [count()], "'any_case' is of type string collate UTF8_LCASE"),
+        ("key", "ms", [sum_("day")], "sum(day): column 'day' is of type date"),
+        ("key", "ms", [first("pairs")], "first(pairs): column 'pairs' is of type map<"),
     ],
 )
 def test_what_does_not_fit_is_refused(
     events: DataFrame, by: str, event_time: str, of: list[object], named: str
 ) -> None:
-    events = events.withColumn("tags", F.array("name"))
-    with pytest.raises(ValueError, match=r"cast|alias|takes") as refused:
-        aggregate(TEN_MS, by=by, event_time=event_time, of=of)(events)  # type: ignore[arg-type]
-    assert named in str(refused.value)
+    events = events.withColumns(
+        {
+            "tags": F.array("name"),
+            "nothing": F.lit(None),
+            "any_case": F.expr("name COLLATE UTF8_LCASE"),
+            "day": F.current_date(),
+            "pairs": F.create_map("name", "at"),
+        }
+    )
+    for windows in (TEN_MS, TimeWindows.of_size_with_no_grace("10 ms")):
+        with pytest.raises(ValueError, match=r"cast|alias|takes") as refused:
+            aggregate(windows, by=by, event_time=event_time, of=of)(events)  # type: ignore[arg-type]
+        assert named in str(refused.value)
 
 
 @pytest.mark.parametrize(

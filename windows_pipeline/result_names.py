@@ -7,6 +7,12 @@ from collections.abc import Sequence
 
 from windows_pipeline.aggregates import Aggregate
 
+_OF_THE_ENGINE = re.compile(
+    "target|slice|advance_ms|end_ms|(last_)?window_end_ms|window_start_ms|(first|last)_event_time_ms"
+    "|key_[0-9]+|value_[0-9]+_[0-9]+",
+    re.IGNORECASE,
+)
+"""What the engine calls columns while it computes."""
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
 
 
@@ -58,6 +64,11 @@ def require_results(by: Sequence[str], own: Sequence[str], of: Sequence[Aggregat
             raise ValueError(
                 f"of: {one.name!r} would be the name of two columns of the result; give {one} "
                 "another with .alias('...')"
+            )
+        if _OF_THE_ENGINE.fullmatch(one.name):
+            raise ValueError(
+                f"of: {one.name!r} is what the engine calls a column of its own; give {one} "
+                "another name with .alias('...')"
             )
         taken.add(one.name.lower())
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +28,7 @@ def main(
         ),
     ] = None,
 ) -> None:
-    """Runs the cases through the Spark engine and prints each difference.
+    """Runs the cases through the Spark engine, prints each difference and the score by engine.
 
     Ends with the line 'N passed, N failed'; exit status 1 where any failed.
     """
@@ -43,14 +46,19 @@ def main(
     for line in (line for number in cases for line in found[number]):
         typer.echo(line)
     failed = {number for number, lines in found.items() if lines}
-    number = 0
-    for path, of_file in read.items():
-        own = range(number, number + len(of_file))
-        number += len(of_file)
-        typer.echo(f"{path}: {len(set(own) - failed)} of {len(of_file)} passed")
+    files_of_cases = [path for path, of_file in read.items() for _ in of_file]
+    engines = [case.engine for case in cases.values()]
+    for line in [*_scores(files_of_cases, failed), *_scores(engines, failed)]:
+        typer.echo(line)
     typer.echo(f"{len(cases) - len(failed)} passed, {len(failed)} failed")
     if failed:
         raise SystemExit(1)
+
+
+def _scores(names: Sequence[object], failed: AbstractSet[int]) -> list[str]:
+    """How many cases of each name passed; the names are those of the cases in turn."""
+    passed = Counter(name for number, name in enumerate(names) if number not in failed)
+    return [f"{name}: {passed[name]} of {all_} passed" for name, all_ in Counter(names).items()]
 
 
 def _only_agreed(cases: list[AnyCase], agreed: set[tuple[str, str]]) -> list[AnyCase]:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from windows_pipeline.conformance.count_cases import COUNT_KINDS, count_spec, count_updates
+from windows_pipeline.conformance.fields import instant_ms, whole_number
 from windows_pipeline.conformance.firing_cases import FIELD, FiringCase, read_firing_case
 from windows_pipeline.conformance.row_cases import ROW_KINDS, row_answers
 from windows_pipeline.windows import (
@@ -22,13 +23,14 @@ from windows_pipeline.windows import (
 from windows_pipeline.windows.row_windows import RowWindow
 
 AnySpec = WindowSpec | CountWindows | RowWindow
-T = TypeVar("T")
 
 _KAFKA, _FLINK = "kafka-streams", "flink"
+_NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
+"""What reading a line raises that holds no case."""
 
 
 class CaseError(Exception):
-    """A file holds no case, or one that can't be read; the message says where and why."""
+    """A file can't be read; the message says which and why."""
 
 
 class Record(NamedTuple):
@@ -57,7 +59,7 @@ class Case:
         id: Its name.
         engine: Whose answer is expected; `contract` for the contract's own.
         records: The records in the order of arrival; those that count.
-        spec: The windows; None for a kind or an argument that is refused.
+        spec: The windows; None where an argument is refused, or the case could not be read.
         refusal: Why it is refused.
         expected: What is compared, by field: lists of `Answer`, of `Update`, of `RowAnswer` or
             of offsets.
@@ -86,51 +88,59 @@ AnyCase = Case | FiringCase
 
 
 def read_cases(path: Path) -> list[AnyCase]:
-    """Reads a file of cases, one JSON object a line.
+    """Reads a file of cases, one JSON object a line; what can't be read is a case that fails.
 
     Raises:
-        CaseError: A line is no case.
+        CaseError: The file can't be read.
     """
-    return _read(path, _any_case)
+    return [
+        _any_case_or_failure(line, f"{path}:{number}") for number, line in _numbered_lines(path)
+    ]
 
 
 def agreements(path: Path) -> set[tuple[str, str]]:
     """By the contract's cases, which engine gave the same answer to which id (`agrees_with`).
 
     Raises:
-        CaseError: A line is no case.
+        CaseError: The file can't be read, or a line is no case.
     """
-    return set(filter(None, _read(path, _agreement)))
-
-
-def _agreement(raw: dict[str, Any]) -> tuple[str, str] | None:
-    engine = raw.get("agrees_with")
-    return (_engine(engine), raw["id"]) if engine else None
-
-
-def _read(path: Path, read: Callable[[dict[str, Any]], T]) -> list[T]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise CaseError(f"{path}: can't be read: {error.strerror}") from None
-    found = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    found = set()
+    for number, line in _numbered_lines(path):
         try:
-            found.append(read(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raw = json.loads(line)
+            if raw.get("agrees_with"):
+                found.add((_engine(raw["agrees_with"]), str(raw["id"])))
+        except _NO_CASE as error:
             raise CaseError(f"{path}:{number}: no case: {error!r}") from None
     return found
+
+
+def _numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """The lines that hold something: text in a JSON line may hold what Python takes for an end."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise CaseError(f"{path}: can't be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CaseError(f"{path}: is no UTF-8: {error}") from None
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _any_case_or_failure(line: str, place: str) -> AnyCase:
+    raw: Any = None
+    try:
+        raw = json.loads(line)
+        return read_firing_case(raw) if FIELD in raw else _case(raw)
+    except _NO_CASE as error:
+        told = str(error) if type(error) is ValueError else f"no case: {error!r}"
+        known = raw if isinstance(raw, dict) else {}
+        name, engine = known.get("id", place), known.get("engine", "unknown")
+        return Case(str(name), _engine(str(engine)), (), None, f"{place}: {told}", {}, False)
 
 
 def _engine(text: str) -> str:
     """An engine's name without its version."""
     return text.split(" ", maxsplit=1)[0]
-
-
-def _any_case(raw: dict[str, Any]) -> AnyCase:
-    return read_firing_case(raw) if FIELD in raw else _case(raw)
 
 
 def _case(raw: dict[str, Any]) -> Case:
@@ -143,10 +153,10 @@ def _case(raw: dict[str, Any]) -> Case:
     keyed = raw.get("keyed", True)
     records = tuple(
         Record(
-            record["offset"],
-            record.get("partition", 0),
+            whole_number(record, "offset"),
+            whole_number({"partition": 0, **record}, "partition"),
             _key(record["key"]) if keyed else None,
-            record["timestamp"],
+            instant_ms(record),
         )
         for record in raw["input"]
         if record["offset"] not in unusable
@@ -202,8 +212,8 @@ def _spec(window: dict[str, Any]) -> tuple[AnySpec | None, str | None]:
         **dict.fromkeys(COUNT_KINDS, count_spec),
     }
     kind = window["kind"]
-    if kind not in kinds:
-        return None, f"unknown kind of window {kind!r}; known are {', '.join(kinds)}"
+    if kind not in kinds:  # no engine's refusal is expected of what isn't known
+        raise ValueError(f"unknown kind of window {kind!r}; known are {', '.join(kinds)}")
     try:
         return kinds[kind](window), None
     except ValueError as error:

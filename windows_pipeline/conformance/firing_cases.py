@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.conformance.fields import instant_ms, whole_number
 from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_kernel import FiringTarget
 from windows_pipeline.windows import SessionWindows, TimeWindows
@@ -62,7 +63,7 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
 
     Raises:
         KeyError: It lacks a field.
-        ValueError: Its windows or its trigger are refused.
+        ValueError: Its windows, its trigger or a record are refused.
     """
     window, late_by_ms = raw["window"], raw["out_of_orderness_ms"]
     early = window["early"]
@@ -72,6 +73,8 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
     windows: TimeWindows | SessionWindows
     if window["kind"] == "session":
         windows = SessionWindows(window["gap_ms"], grace_ms)
+    elif window["kind"] not in {"hopping", "tumbling"}:
+        raise ValueError(f"unknown kind of window {window['kind']!r} that fires")
     else:
         advance_ms = window.get("advance_ms", window["size_ms"])
         windows = TimeWindows(window["size_ms"], advance_ms, grace_ms)
@@ -87,7 +90,7 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
         raw["id"],
         raw["engine"].split(" ", maxsplit=1)[0],
         tuple(
-            (each["offset"], _key(each["key"]) if keyed else None, each["timestamp"])
+            (whole_number(each, "offset"), _key(each["key"]) if keyed else None, instant_ms(each))
             for each in raw["input"]
         ),
         windows,

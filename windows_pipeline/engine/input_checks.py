@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
 
-NO_KEYS = (T.ArrayType, T.MapType, T.VariantType)
+NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType)
 """Types that nothing is grouped by: they have no order."""
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 
@@ -120,8 +120,8 @@ def _require_expression(events: DataFrame, argument: str, expression: Column | s
     Raises:
         ValueError: Spark cannot make a column of it.
     """
-    column = F.expr(expression) if isinstance(expression, str) else expression
     try:
+        column = column_of(events, expression)
         # Beside other columns, so that it is none over all records.
         return events.select("*", column).schema[-1].dataType
     except AnalysisException as error:
@@ -130,6 +130,13 @@ def _require_expression(events: DataFrame, argument: str, expression: Column | s
             f"{argument}: {expression!r} is no expression over a record of {events.columns}: "
             f"{reason}"
         ) from None
+
+
+def column_of(events: DataFrame, column: Column | str) -> Column:
+    """A column, or an expression; what is a column's name is that column, whatever else it says."""
+    if not isinstance(column, str):
+        return column
+    return F.col(column) if column in events.columns and "." not in column else F.expr(column)
 
 
 def require_orderable(name: str, kind: T.DataType) -> None:
@@ -141,6 +148,11 @@ def require_orderable(name: str, kind: T.DataType) -> None:
     if isinstance(kind, T.StructType):
         for part in kind:
             require_orderable(f"{name}.{part.name}", part.dataType)
+    elif isinstance(kind, T.StringType) and not kind.isUTF8BinaryCollation():
+        raise ValueError(
+            f"by: {name!r} is of type {kind.simpleString()}; text goes by its bytes here: cast it "
+            "to string, and make one text of those that are to be alike, as with lower"
+        )
     elif isinstance(kind, NO_KEYS):
         raise ValueError(
             f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "

@@ -14,6 +14,7 @@ from windows_pipeline.aggregates import Aggregate, Aggregation
 from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.engine.input_checks import (
     NO_KEYS,
+    column_of,
     require_aggregates,
     require_bounded,
     require_column,
@@ -112,6 +113,9 @@ class Input:
         require_aggregates(self.of)
         for one in self.of:
             require_computable(self.events, one)
+        values = self.events.select(*self._value_columns).schema
+        for aggregate in self.aggregates:
+            aggregate.result_type(values[aggregate.column].dataType.simpleString())
         if self.arrival is not None:
             self._require_arrival(self.arrival)
 
@@ -159,6 +163,17 @@ class Input:
         return [f"value_{self.source}_{place}" for place in range(len(self.of))]
 
     @property
+    def _value_columns(self) -> list[Column]:
+        """What is aggregated: null where a condition is not true, so that it does not count."""
+        columns = []
+        for one, name in zip(self.of, self._values, strict=True):
+            value = F.lit(1) if one.column is None else column_of(self.events, one.column)
+            if one.condition is not None:
+                value = F.when(column_of(self.events, one.condition), value)
+            columns.append(value.alias(name))
+        return columns
+
+    @property
     def aggregates(self) -> list[Aggregate]:
         """What the engine computes, of the columns that `records` makes."""
         return [
@@ -188,7 +203,7 @@ class Input:
             *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
             self._known_time_ms().alias("event_time_ms"),
             self._time_ms().alias(_NULLABLE_TIME_MS),
-            *(_value(one).alias(name) for one, name in zip(self.of, self._values, strict=True)),
+            *self._value_columns,
             F.lit(self.source).alias("source"),
             partition.cast("string").alias("source_partition"),
             offset.alias("offset"),
@@ -217,7 +232,13 @@ class Input:
         milliseconds = F.col(name) + F.lit(plus_ms) if plus_ms else F.col(name)
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
-        return milliseconds.cast(self.time_type)
+        if isinstance(self.time_type, T.LongType):
+            return milliseconds
+        # Whatever Spark is told of casts: a bound of a window must not wrap.
+        beyond = F.lit(f"event_time: {self.event_time!r} is an int, and {name} fits none; cast it ")
+        refused = F.raise_error(F.concat(beyond, F.lit("to bigint milliseconds"))).cast("int")
+        known = F.coalesce(milliseconds.try_cast("int"), refused)
+        return F.when(milliseconds.isNotNull(), known)
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
@@ -304,21 +325,17 @@ def _slowest_active(idle_after_ms: int | None) -> Column:
     return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
 
 
-def _value(aggregation: Aggregation) -> Column:
-    """What is aggregated: null where a condition is not true, so that it does not count."""
-    column = aggregation.column
-    value = F.lit(1) if column is None else _column(column)
-    if aggregation.condition is None:
-        return value
-    return F.when(_column(aggregation.condition), value)
-
-
-def _column(column: Column | str) -> Column:
-    return F.expr(column) if isinstance(column, str) else column
+def _holds_doubles(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_holds_doubles(part.dataType) for part in kind)
+    return isinstance(kind, (T.DoubleType, T.FloatType))
 
 
 def _normal(key: Column, kind: T.DataType) -> Column:
     """A key whose equal values are equal to the bit: one NaN, no -0.0."""
+    if isinstance(kind, T.StructType) and _holds_doubles(kind):
+        parts = [_normal(key.getField(part.name), part.dataType).alias(part.name) for part in kind]
+        return F.when(key.isNotNull(), F.struct(*parts))
     if not isinstance(kind, (T.DoubleType, T.FloatType)):
         return key
     return F.when(F.isnan(key), F.lit(float("nan")).cast(kind)).otherwise(key + F.lit(0).cast(kind))
