@@ -59,10 +59,7 @@ def chain(
         time_ms: Event times, in the order of arrival.
         clock_ms: The clock that each record met.
     """
-    always = until.copy()  # the records before it are shown by all further windows, too
-    for k in range(len(of) - 2, -1, -1):
-        always[k] = min(always[k], always[k + 1])
-    stays = _stays(of, always, waiting, records, start_ms, last_ms, closes, time_ms, clock_ms)
+    stays = stays_of(of, until, waiting, records, start_ms, last_ms, closes, time_ms, clock_ms)
     entering, leaving = np.zeros(len(of) + 1, np.int64), np.zeros(len(of) + 1, np.int64)
     copies = np.zeros(len(of) + 1, np.int64)
     for p in range(len(records)):
@@ -99,9 +96,9 @@ def chain(
 
 
 @numba.njit(cache=True)
-def _stays(
+def stays_of(
     of: np.ndarray,
-    always: np.ndarray,
+    until: np.ndarray,
     waiting: int,
     records: np.ndarray,
     start_ms: np.ndarray,
@@ -111,6 +108,9 @@ def _stays(
     clock_ms: np.ndarray,
 ) -> np.ndarray:
     """From which window to before which one each record stays, and is copied; see `chain`."""
+    always = until.copy()  # the records before it are shown by all further windows, too
+    for k in range(len(of) - 2, -1, -1):
+        always[k] = min(always[k], always[k + 1])
     stays = np.zeros((4, len(records)), np.int64)
     first = beyond = 0
     for p in range(len(records)):

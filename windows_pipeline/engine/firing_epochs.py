@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba.typed import List
 
-from windows_pipeline.engine.firing_chain import Chain, chain
+from windows_pipeline.engine.firing_chain import COPIED, COPIED_UP_TO, Chain, chain, stays_of
 from windows_pipeline.engine.firing_life import DISCARDS, INTERVAL, LATENESS, WITH_LATE
 from windows_pipeline.engine.firing_lives import Came, Lives
 
@@ -32,11 +32,14 @@ from windows_pipeline.engine.firing_lives import Came, Lives
     P_FINAL,
     PANE_SIZE,
 ) = range(10)
-_EARLY, _ON_TIME, _LATE = 0, 1, 2
+_ON_TIME, _LATE = 1, 2
 
-# What the panes of an epoch show: of all its windows what came so far, or, where panes discard, of
-# those that fire first; and of the others what came since the epoch before.
-_SO_FAR, _FIRST, _SINCE = 0, 1, 2
+# Windows apart by what they show when they pass, so that in each lot it is more from one to the
+# next: those that pass after they were made; the rest, by whether their last record made them.
+_IN_TIME, _BY_LAST, _BY_OTHER = range(3)
+# Where panes discard, all of these show what came so far in their first epoch only; then the first
+# lot shows what came since the epoch before.
+_SINCE = 3
 
 
 class Moments(NamedTuple):
@@ -45,41 +48,57 @@ class Moments(NamedTuple):
     Attributes:
         closes: The clock that closes each.
         end_at: The rise that it passes with; how many there are, if it doesn't.
-        is_late: Whether it has passed when it is made: then the record that makes it fires it.
+        lot: Which of the lots it is in. One that passed before it was made is fired by its maker.
         until: The first record that its firing on time does not show.
-        first_epoch: The one at whose end it could fire early first.
-        last_epoch: The one within which it passes; one more than there are, if it doesn't.
+        begins: The first epoch in which it fires.
+        passes_in: The one within which it passes; one more than there are, if it doesn't.
         ticks: The rises that end the epochs, all but the last.
-        ticks_ms: The clock at these.
     """
 
     closes: np.ndarray
     end_at: np.ndarray
-    is_late: np.ndarray
+    lot: np.ndarray
     until: np.ndarray
-    first_epoch: np.ndarray
-    last_epoch: np.ndarray
+    begins: np.ndarray
+    passes_in: np.ndarray
     ticks: np.ndarray
-    ticks_ms: np.ndarray
+
+    @property
+    def epochs(self) -> np.ndarray:
+        """In how many epochs each window can fire."""
+        last: np.ndarray = np.minimum(self.passes_in, len(self.ticks))
+        several: np.ndarray = np.maximum(1 + last - self.begins, 1)
+        return several
+
+    def only(self, kept: slice) -> Moments:
+        """Those of some windows."""
+        of_windows = self._asdict()
+        ticks = of_windows.pop("ticks")
+        return Moments(**{name: field[kept] for name, field in of_windows.items()}, ticks=ticks)
 
 
-def moments_of(lives: Lives, came: Came, policy: np.ndarray) -> Moments:
+def ticks_of(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
+    """The rises that fire windows early, by an interval."""
+    interval = int(policy[INTERVAL])
+    return np.flatnonzero(np.diff(rises // interval)) + 1 if interval else np.empty(0, np.int64)
+
+
+def moments_of(lives: Lives, came: Came, ticks: np.ndarray, policy: np.ndarray) -> Moments:
     """Looks up the times of windows among the rises of the clock."""
     passes, made_ms = lives.last_ms + 1, came.clock_ms[lives.maker]
     end_at = np.searchsorted(came.rises, passes)
-    interval = int(policy[INTERVAL])
-    ticks = np.empty(0, np.int64)
-    first_epoch = np.zeros(len(passes), np.int64)
-    if interval:
-        ticks = np.flatnonzero(np.diff(came.rises // interval)) + 1
-        first_epoch = np.searchsorted(came.rises[ticks], (made_ms // interval + 1) * interval)
     is_late = made_ms >= passes
+    by_last = came.time_ms[lives.maker] == lives.last_ms
+    lot = np.where(is_late, np.where(by_last, _BY_LAST, _BY_OTHER), _IN_TIME)
     met_later = _first_met(lives.group, passes, came.starts, came.clock_ms)
     until = np.where(is_late, lives.maker + 1, met_later)
-    last_epoch = np.searchsorted(ticks, end_at) + (end_at == len(came.rises))
-    closes = passes + policy[LATENESS]
-    ticks_ms = came.rises[ticks]
-    return Moments(closes, end_at, is_late, until, first_epoch, last_epoch, ticks, ticks_ms)
+    passes_in = np.searchsorted(ticks, end_at) + (end_at == len(came.rises))
+    begins = passes_in
+    if len(ticks):
+        interval = int(policy[INTERVAL])
+        next_tick_ms = (made_ms // interval + 1) * interval
+        begins = np.minimum(np.searchsorted(came.rises[ticks], next_tick_ms), passes_in)
+    return Moments(passes + policy[LATENESS], end_at, lot, until, begins, passes_in, ticks)
 
 
 @numba.njit(cache=True)
@@ -143,43 +162,46 @@ def _fire_epochs(
     panes: List[np.ndarray],
 ) -> None:
     """Fires the windows of a group, from number `one` to before `end`."""
-    discards, ticks, ticks_ms = policy[DISCARDS] != 0, moments.ticks, moments.ticks_ms
-    kinds = range(_FIRST, _SINCE + 1) if discards else range(_SO_FAR, _FIRST)
+    ticks = moments.ticks
     low, high = came.starts[lives.group[one]], came.starts[lives.group[one] + 1]
-    by_epoch = epoch_at = np.empty(0, np.int64)
-    if discards:
-        in_reach = came.by_time[lives.low[one] : lives.high[end - 1]]
-        by_epoch, epoch_at = _by_epoch(in_reach, came, ticks)
+    apart = len(ticks) > 0 and policy[DISCARDS] != 0
+    in_reach = came.by_time[lives.low[one] : lives.high[end - 1]]
+    by_epoch, epoch_at = _by_epoch(in_reach, came, ticks) if apart else (in_reach, in_reach)
     of, until = np.empty(end - one, np.int64), np.empty(end - one, np.int64)
+    # The first epoch in which this window, or one that ends later, fires.
+    next_epoch = moments.begins[one:end].copy()
+    for k in range(len(next_epoch) - 2, -1, -1):
+        next_epoch[k] = min(next_epoch[k], next_epoch[k + 1])
     lo, epoch = one, 0
-    while lo < end and epoch <= len(ticks):
+    while lo < end:
+        epoch = max(epoch, next_epoch[lo - one])
+        if epoch > len(ticks):
+            break
         is_last = epoch == len(ticks)
         last_ms, shown_until = lives.last_ms[end - 1], high
         if not is_last:
-            last_ms = ticks_ms[epoch] + delay_ms
-            if lives.start_ms[lo] > last_ms:  # no record of it is there by then
-                epoch = np.searchsorted(ticks_ms, lives.start_ms[lo] - delay_ms)
-                continue
+            last_ms = came.rises[ticks[epoch]] + delay_ms
             shown_until = low + np.searchsorted(came.entry[low:high], ticks[epoch] + 1)
         passing = lo
-        while passing < end and moments.last_epoch[passing] == epoch:
+        while passing < end and moments.passes_in[passing] == epoch:
             passing += 1
         others = lives.start_ms[passing : passing if is_last else end]
         beyond = passing + np.searchsorted(others, last_ms, side="right")
-        for kind in kinds:
-            waiting = _select(kind, epoch, lo, passing, moments, of, 0)
-            count = _select(kind, epoch, passing, beyond, moments, of, waiting)
+        for lot in range(_SINCE + apart):
+            waiting = _select(lot, apart, epoch, lo, passing, moments, of, 0)
+            until[:waiting] = moments.until[of[:waiting]]
+            count = _select(lot, apart, epoch, passing, beyond, moments, of, waiting)
+            until[waiting:count] = shown_until
             if count == 0:
                 continue
-            until[:waiting], until[waiting:count] = moments.until[of[:waiting]], shown_until
-            if kind == _SINCE:
+            if lot == _SINCE:
                 bounds = np.searchsorted(epoch_at, np.array([epoch, epoch + 1]))
                 held = by_epoch[bounds[0] : bounds[1]]
             else:
                 held = came.by_time[lives.low[of[0]] : lives.high[of[count - 1]]]
                 held = held[: np.searchsorted(came.time_ms[held], last_ms, side="right")]
             found = chain(
-                of[:count], until[:count], waiting, not discards and policy[WITH_LATE] != 0,
+                of[:count], until[:count], waiting, policy[WITH_LATE] and not policy[DISCARDS],
                 held, lives.start_ms, lives.last_ms, moments.closes, came.time_ms, came.clock_ms,
             )  # fmt: skip
             rows = _panes(of[:count], waiting, epoch, found, moments, came.rises, fired)
@@ -201,14 +223,35 @@ def _by_epoch(in_reach: np.ndarray, came: Came, ticks: np.ndarray) -> tuple[np.n
 
 @numba.njit(cache=True)
 def _select(
-    kind: int, epoch: int, low: int, high: int, moments: Moments, of: np.ndarray, count: int
+    lot: int,
+    apart: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    epoch: int,
+    low: int,
+    high: int,
+    moments: Moments,
+    of: np.ndarray,
+    count: int,
 ) -> int:
-    """Puts those of some windows that fire in an epoch behind the first ones in `of`."""
+    """Puts those of a lot's windows that fire in an epoch behind the first ones in `of`.
+
+    Args:
+        lot: The lot.
+        apart: Whether a window's first epoch is told apart from the others.
+        epoch: The epoch.
+        low: The first window to look at.
+        high: The one before which to stop.
+        moments: When windows do what they do.
+        of: Where to put them.
+        count: How many are there.
+
+    Returns:
+        How many are there then.
+    """
+    own = _IN_TIME if lot == _SINCE else lot
     for w in range(low, high):
-        first = moments.first_epoch[w]
-        passes = moments.last_epoch[w] == epoch
-        is_first = first >= epoch if passes else first == epoch
-        if (passes or first <= epoch) and (kind == _SO_FAR or is_first == (kind == _FIRST)):
+        begins = moments.begins[w]
+        fires = begins <= epoch and (not apart or (begins < epoch) == (lot == _SINCE))
+        if fires and moments.lot[w] == own:
             of[count] = w
             count += 1
     return count
@@ -236,7 +279,7 @@ def _panes(
                 pane[P_REASON] = _ON_TIME
                 pane[P_AFTER] = moments.end_at[w]
                 pane[P_FINAL] = rises[moments.end_at[w]] >= moments.closes[w]
-                if moments.is_late[w]:
+                if moments.lot[w] != _IN_TIME:
                     pane[P_BY_RISE] = pane[P_FINAL] = 0
                     pane[P_AFTER] = moments.until[w] - 1
                 fired[_ON_TIME, w] = 1
@@ -278,7 +321,7 @@ def _fire_later_records(
     """Fires, where panes discard, each record that comes after its window has passed, alone."""
     of, count = np.empty(end - one, np.int64), 0
     for w in range(one, end):
-        passes = moments.last_epoch[w] <= len(moments.ticks)
+        passes = moments.passes_in[w] <= len(moments.ticks)
         if passes and (policy[WITH_LATE] or not fired[_ON_TIME, w]):
             of[count] = w
             count += 1
@@ -306,6 +349,27 @@ def _fire_later_records(
         records.append(alone[:place])
         enter_order.append(np.arange(place))
         panes.append(rows[:place])
+
+
+@numba.njit(cache=True)
+def late_firings(lives: Lives, moments: Moments, came: Came) -> np.ndarray:
+    """How many records come after each window has passed and before it closes, at the most."""
+    many = np.zeros(len(lives.group) + 1, np.int64)
+    one = 0
+    while one < len(lives.group):
+        end = one + 1
+        while end < len(lives.group) and lives.group[end] == lives.group[one]:
+            end += 1
+        of = np.arange(one, end)
+        held = came.by_time[lives.low[one] : lives.high[end - 1]]
+        stays = stays_of(of, moments.until[one:end], end - one, held, lives.start_ms,
+                         lives.last_ms, moments.closes, came.time_ms, came.clock_ms)  # fmt: skip
+        for p in range(len(held)):
+            if stays[COPIED, p] < stays[COPIED_UP_TO, p]:
+                many[one + stays[COPIED, p]] += 1
+                many[one + stays[COPIED_UP_TO, p]] -= 1
+        one = end
+    return np.cumsum(many)[:-1]
 
 
 @numba.njit(cache=True)

@@ -19,8 +19,11 @@ from windows_pipeline.engine.firing_epochs import (
     P_LEFT,
     P_REASON,
     P_WINDOW,
+    Moments,
     epoch_firings,
+    late_firings,
     moments_of,
+    ticks_of,
 )
 from windows_pipeline.engine.firing_life import (
     F_AFTER,
@@ -33,7 +36,6 @@ from windows_pipeline.engine.firing_life import (
     F_REASON,
     F_SIZE,
     F_START,
-    INTERVAL,
     LATENESS,
     FiringReason,
     policy_of,
@@ -94,7 +96,8 @@ class Firings(NamedTuple):
         by_rise: Whether stream time made it fire, not a record.
         after: The rise, or the record, that did.
         is_final: Whether its window was closed then.
-        record: The records of the panes, each pane's by event time; they can stand in several.
+        record: The records of the panes, in the order in which they leave these; they can stand
+            in several.
         panes: The panes as windows over these records, one a firing.
     """
 
@@ -153,29 +156,41 @@ def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Ite
     if isinstance(spec, SessionWindows):
         yield _filled(0, *session_firings(*came, policy, spec.gap_ms), came)
         return
-    together = _share_panes(spec, trigger)
+    ticks = ticks_of(rises_ms, policy)
     for first_group, lives in _lives(spec, came, policy):
         own = came._replace(starts=came.starts[first_group:])
-        for part in _parts(lives, policy, together=together):
-            if together:
-                yield _shared(first_group, spec, part, own, policy, delay_ms)
-            else:
-                found = firings_one_by_one(part, own, policy, _end_after_ms(spec))
-                yield _filled(first_group, *found, came)
+        moments = moments_of(lives, own, ticks, policy)
+        if _share_panes(spec, trigger, lives, moments):
+            for part in _parts(_shared_steps(lives, moments, own, trigger)):
+                some = lives.only(part)
+                found = epoch_firings(some, moments.only(part), own, policy, delay_ms)
+                yield _shared(first_group, spec, some, own, *found)
+        else:
+            for part in _parts(lives.high - lives.low):
+                some = lives.only(part)
+                fired = firings_one_by_one(some, own, policy, _end_after_ms(spec))
+                yield _filled(first_group, *fired, came)
     if isinstance(spec, SlidingWindows) and spec.emit_empty:
         yield _silences(spec, came, policy, int((arrived.rises_ms != END_OF_INPUT_MS).sum()))
 
 
-def _share_panes(spec: SlidingWindows | TimeWindows, trigger: Trigger) -> bool:
+def _share_panes(
+    spec: SlidingWindows | TimeWindows, trigger: Trigger, lives: Lives, moments: Moments
+) -> bool:
     """Whether windows are fired together, and not each by itself.
 
     Those that count their records, or have ticks of their own as Flink's do, can't be. Nor is it
-    worth it where they do not overlap, or a tick comes more often than a window starts: records are
-    in fewer windows then than are looked at by ticks.
+    worth it where they do not overlap, or where a tick comes more often than a window starts:
+    records are in fewer windows then than are looked at by ticks. Where panes discard, ticks
+    without a record fire nothing, so it depends on whether most have one.
     """
-    interval_ms = trigger.early_every_ms
-    if trigger.early_every_records or (trigger.as_in_flink and interval_ms):
+    every_records, interval_ms = trigger.early_every_records, trigger.early_every_ms
+    if every_records and (lives.high - lives.low).max(initial=0) >= every_records:
         return False
+    if interval_ms and trigger.as_in_flink:
+        return False
+    if interval_ms and trigger.discards:
+        return bool(moments.epochs.sum() <= (lives.high - lives.low).sum())
     if isinstance(spec, SlidingWindows):
         return True
     return spec.advance_ms < spec.size_ms and (not interval_ms or interval_ms >= spec.advance_ms)
@@ -205,19 +220,20 @@ def _asked(spec: SlidingWindows, came: Came, lateness_ms: int) -> Asked:
     return Asked(*asked_windows(came, lateness_ms, spec.time_difference_ms, first_ms))
 
 
-def _parts(lives: Lives, policy: np.ndarray, *, together: bool) -> Iterator[Lives]:
-    """The windows in parts whose panes fit in memory."""
-    records = lives.high - lives.low
-    if together:
-        # Each record stays for those of the windows in reach, at each tick within these.
-        ticks = (lives.last_ms - lives.start_ms) // max(int(policy[INTERVAL]), 1)
-        times = 1 + ticks if policy[INTERVAL] else 1
-        records = (1 + np.maximum(np.diff(lives.high, prepend=0), 0)) * times
-    part = np.cumsum(records) // PART_RECORDS
+def _parts(steps: np.ndarray) -> Iterator[slice]:
+    """Windows in parts that fit in memory, by the steps that each takes."""
+    part = np.cumsum(steps) // PART_RECORDS
     cuts = np.flatnonzero(np.diff(part)) + 1
     for first, last in pairwise([0, *cuts.tolist(), len(part)]):
         if first < last:
-            yield lives.only(slice(first, last))
+            yield slice(first, last)
+
+
+def _shared_steps(lives: Lives, moments: Moments, came: Came, trigger: Trigger) -> np.ndarray:
+    """What each window adds to its epochs' chains: firings, new records, and copies."""
+    new_records = np.maximum(np.diff(lives.high, prepend=0), 0)
+    steps: np.ndarray = (1 + new_records) * moments.epochs
+    return steps + late_firings(lives, moments, came) if trigger.late else steps
 
 
 def _shared(
@@ -225,11 +241,11 @@ def _shared(
     spec: SlidingWindows | TimeWindows,
     lives: Lives,
     came: Came,
-    policy: np.ndarray,
-    delay_ms: int,
+    record: np.ndarray,
+    enter_order: np.ndarray,
+    starts: np.ndarray,
+    found: np.ndarray,
 ) -> Firings:
-    moments = moments_of(lives, came, policy)
-    record, enter_order, starts, found = epoch_firings(lives, moments, came, policy, delay_ms)
     window = found[:, P_WINDOW]
     end_ms, is_final = lives.last_ms[window] + _end_after_ms(spec), found[:, P_FINAL] != 0
     windows = Windows(
@@ -285,20 +301,26 @@ def _silences(spec: SlidingWindows, came: Came, policy: np.ndarray, known_rises:
 
 
 def _spans(spec: TimeWindows, came: Came) -> Iterator[tuple[int, int, int, int]]:
-    """Groups, and spans of window starts, whose windows hold about as many records as fit."""
+    """Groups, and spans of window starts, of about as many windows as fit in memory."""
     starts, advance_ms = came.starts, spec.advance_ms
     first_ms = NEVER_MS if spec.first_window_start_ms is None else spec.first_window_start_ms
     from_ms, to_ms = -(-first_ms // advance_ms) * advance_ms, -NEVER_MS
-    room = max(PART_RECORDS * advance_ms // (spec.size_ms + advance_ms), 1)
+    in_order_ms = came.time_ms[came.by_time]
+    since_ms = np.diff(in_order_ms, prepend=in_order_ms[:1])
+    since_ms[starts[:-1]] = spec.size_ms
+    # Of each record the windows that the one before is not in.
+    windows = np.cumsum(np.minimum(since_ms, spec.size_ms) // advance_ms + 1)
+    before = np.concatenate(([0], windows))[starts]
     first = 0
     while first < len(starts) - 1:
-        last = int(np.searchsorted(starts, starts[first] + room, "right")) - 1
+        last = int(np.searchsorted(before, before[first] + PART_RECORDS, "right")) - 1
         if last > first:
             yield first, last, from_ms, to_ms
             first = last
             continue
-        in_order = came.time_ms[came.by_time[starts[first] + room : starts[first + 1] : room]]
-        cuts_ms = np.unique(np.maximum(in_order // advance_ms * advance_ms, from_ms))
+        own = (windows[starts[first] : starts[first + 1]] - before[first]) // PART_RECORDS
+        cut_at = starts[first] + 1 + np.flatnonzero(np.diff(own))
+        cuts_ms = np.unique(np.maximum(in_order_ms[cut_at] // advance_ms * advance_ms, from_ms))
         bounds_ms = [from_ms, *cuts_ms[cuts_ms > from_ms].tolist(), to_ms]
         for low_ms, high_ms in pairwise(bounds_ms):
             yield first, first + 1, low_ms, high_ms
