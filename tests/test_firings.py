@@ -158,6 +158,10 @@ def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None
     for policy in (sliding, hopping):
         stand, fired_ = put_into_panes(late, policy._replace(lateness=length))
         assert stand <= len(late) + 2 * fired_
+    # A key that comes late as a whole, all in grace: windows are made when they have passed.
+    behind = [("b", 2 * len(in_order)), *in_order]
+    stand, fired_ = put_into_panes(behind, sliding._replace(lateness=10**6, late=False))
+    assert stand <= fired_
     ticks = sliding._replace(interval=length)
     stand, fired_ = put_into_panes(in_order, ticks)
     assert stand <= 3 * len(in_order) <= 3 * fired_
