@@ -77,14 +77,15 @@ class Moments(NamedTuple):
         return Moments(**{name: field[kept] for name, field in of_windows.items()}, ticks=ticks)
 
 
-def ticks_of(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
+def _ticks(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
     """The rises that fire windows early, by an interval."""
     interval = int(policy[INTERVAL])
     return np.flatnonzero(np.diff(rises // interval)) + 1 if interval else np.empty(0, np.int64)
 
 
-def moments_of(lives: Lives, came: Came, ticks: np.ndarray, policy: np.ndarray) -> Moments:
+def moments_of(lives: Lives, came: Came, policy: np.ndarray) -> Moments:
     """Looks up the times of windows among the rises of the clock."""
+    ticks = _ticks(came.rises, policy)
     passes, made_ms = lives.last_ms + 1, came.clock_ms[lives.maker]
     end_at = np.searchsorted(came.rises, passes)
     is_late = made_ms >= passes
@@ -135,9 +136,7 @@ def epoch_firings(
     fired = np.zeros((2, len(lives.group)), np.int64)  # how often, and whether on time
     one = 0
     while one < len(lives.group):
-        end = one + 1
-        while end < len(lives.group) and lives.group[end] == lives.group[one]:
-            end += 1
+        end = _end_of_group(lives.group, one)
         _fire_epochs(one, end, lives, moments, came, policy, delay_ms, fired, records,
                      enter_order, panes)  # fmt: skip
         if policy[DISCARDS]:
@@ -145,6 +144,15 @@ def epoch_firings(
                                 enter_order, panes)  # fmt: skip
         one = end
     return _joined(records, enter_order, panes)
+
+
+@numba.njit(cache=True)
+def _end_of_group(group: np.ndarray, one: int) -> int:
+    """The first window that is not of this one's group."""
+    end = one + 1
+    while end < len(group) and group[end] == group[one]:
+        end += 1
+    return end
 
 
 @numba.njit(cache=True)
@@ -357,9 +365,7 @@ def late_firings(lives: Lives, moments: Moments, came: Came) -> np.ndarray:
     many = np.zeros(len(lives.group) + 1, np.int64)
     one = 0
     while one < len(lives.group):
-        end = one + 1
-        while end < len(lives.group) and lives.group[end] == lives.group[one]:
-            end += 1
+        end = _end_of_group(lives.group, one)
         of = np.arange(one, end)
         held = came.by_time[lives.low[one] : lives.high[end - 1]]
         stays = stays_of(of, moments.until[one:end], end - one, held, lives.start_ms,

@@ -23,7 +23,6 @@ from windows_pipeline.engine.firing_epochs import (
     epoch_firings,
     late_firings,
     moments_of,
-    ticks_of,
 )
 from windows_pipeline.engine.firing_life import (
     F_AFTER,
@@ -156,42 +155,62 @@ def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Ite
     if isinstance(spec, SessionWindows):
         yield _filled(0, *session_firings(*came, policy, spec.gap_ms), came)
         return
-    ticks = ticks_of(rises_ms, policy)
-    for first_group, lives in _lives(spec, came, policy):
-        own = came._replace(starts=came.starts[first_group:])
-        moments = moments_of(lives, own, ticks, policy)
-        if _share_panes(spec, trigger, lives, moments):
-            for part in _parts(_shared_steps(lives, moments, own, trigger)):
-                some = lives.only(part)
-                found = epoch_firings(some, moments.only(part), own, policy, delay_ms)
-                yield _shared(first_group, spec, some, own, *found)
-        else:
-            for part in _parts(lives.high - lives.low):
-                some = lives.only(part)
-                fired = firings_one_by_one(some, own, policy, _end_after_ms(spec))
-                yield _filled(first_group, *fired, came)
-    if isinstance(spec, SlidingWindows) and spec.emit_empty:
-        yield _silences(spec, came, policy, int((arrived.rises_ms != END_OF_INPUT_MS).sum()))
+    if isinstance(spec, SlidingWindows):
+        lateness_ms, difference_ms = int(policy[LATENESS]), spec.time_difference_ms
+        asked = _asked(spec, came, lateness_ms)
+        lives, is_silent = sliding_lives(asked, came, lateness_ms, difference_ms)
+        yield from _fire(0, spec, trigger, lives, came, policy)
+        if spec.emit_empty:
+            known_rises = int((arrived.rises_ms != END_OF_INPUT_MS).sum())
+            yield _silences(asked, is_silent, came, difference_ms, lateness_ms, known_rises)
+        return
+    for first, last, from_ms, to_ms in _spans(spec, came):
+        some = came._replace(starts=came.starts[first : last + 1])
+        own = (int(policy[LATENESS]), spec.size_ms, spec.advance_ms)
+        lives = time_lives(some, *own, from_ms, to_ms)
+        yield from _fire(first, spec, trigger, lives, some, policy)
 
 
-def _share_panes(
-    spec: SlidingWindows | TimeWindows, trigger: Trigger, lives: Lives, moments: Moments
+def _fire(
+    first_group: int,
+    spec: SlidingWindows | TimeWindows,
+    trigger: Trigger,
+    lives: Lives,
+    came: Came,
+    policy: np.ndarray,
+) -> Iterator[Firings]:
+    """Fires windows together where that costs less, else each by itself."""
+    pairs = lives.high - lives.low
+    if _can_share_panes(spec, trigger, pairs):
+        moments = moments_of(lives, came, policy)
+        ticks_tell = trigger.discards and trigger.early_every_ms
+        # Where panes discard, a tick without a record fires nothing.
+        if not ticks_tell or moments.epochs.sum() <= pairs.sum():
+            for part in _parts(_shared_steps(lives, moments, came, trigger)):
+                some, own = lives.only(part), moments.only(part)
+                found = epoch_firings(some, own, came, policy, trigger.out_of_orderness_ms)
+                yield _shared(first_group, spec, some, came, *found)
+            return
+    for part in _parts(pairs):
+        fired = firings_one_by_one(lives.only(part), came, policy, _end_after_ms(spec))
+        yield _filled(first_group, *fired, came)
+
+
+def _can_share_panes(
+    spec: SlidingWindows | TimeWindows, trigger: Trigger, records_held: np.ndarray
 ) -> bool:
-    """Whether windows are fired together, and not each by itself.
+    """Whether windows can be fired together, and it can be worth it.
 
     Those that count their records, or have ticks of their own as Flink's do, can't be. Nor is it
     worth it where they do not overlap, or where a tick comes more often than a window starts:
-    records are in fewer windows then than are looked at by ticks. Where panes discard, ticks
-    without a record fire nothing, so it depends on whether most have one.
+    records are in fewer windows then than are looked at by ticks.
     """
     every_records, interval_ms = trigger.early_every_records, trigger.early_every_ms
-    if every_records and (lives.high - lives.low).max(initial=0) >= every_records:
+    if every_records and records_held.max(initial=0) >= every_records:
         return False
     if interval_ms and trigger.as_in_flink:
         return False
-    if interval_ms and trigger.discards:
-        return bool(moments.epochs.sum() <= (lives.high - lives.low).sum())
-    if isinstance(spec, SlidingWindows):
+    if isinstance(spec, SlidingWindows) or (interval_ms and trigger.discards):
         return True
     return spec.advance_ms < spec.size_ms and (not interval_ms or interval_ms >= spec.advance_ms)
 
@@ -199,20 +218,6 @@ def _share_panes(
 def _end_after_ms(spec: SlidingWindows | TimeWindows) -> int:
     """From the last event time that belongs to a window to its end (rules B2, C1)."""
     return 0 if isinstance(spec, SlidingWindows) else 1
-
-
-def _lives(
-    spec: SlidingWindows | TimeWindows, came: Came, policy: np.ndarray
-) -> Iterator[tuple[int, Lives]]:
-    """The windows, each lot with the group that its first one is numbered by."""
-    lateness_ms = int(policy[LATENESS])
-    if isinstance(spec, SlidingWindows):
-        asked = _asked(spec, came, lateness_ms)
-        yield 0, sliding_lives(asked, came, lateness_ms, spec.time_difference_ms)[0]
-        return
-    for first, last, from_ms, to_ms in _spans(spec, came):
-        some = came._replace(starts=came.starts[first : last + 1])
-        yield first, time_lives(some, lateness_ms, spec.size_ms, spec.advance_ms, from_ms, to_ms)
 
 
 def _asked(spec: SlidingWindows, came: Came, lateness_ms: int) -> Asked:
@@ -271,14 +276,18 @@ def _shared(
     )
 
 
-def _silences(spec: SlidingWindows, came: Came, policy: np.ndarray, known_rises: int) -> Firings:
+def _silences(
+    asked: Asked,
+    is_silent: np.ndarray,
+    came: Came,
+    difference_ms: int,
+    lateness_ms: int,
+    known_rises: int,
+) -> Firings:
     """Fires each window that nothing came into, once, as a rise closes it (rule B8).
 
     Nothing is known to come after the end of the input, so that one closes none.
     """
-    lateness_ms = int(policy[LATENESS])
-    asked = _asked(spec, came, lateness_ms)
-    _, is_silent = sliding_lives(asked, came, lateness_ms, spec.time_difference_ms)
     closing = np.searchsorted(came.rises, asked.end_ms + 1 + lateness_ms)
     kept = is_silent & (closing < known_rises)
     end_ms, nothing = asked.end_ms[kept], np.zeros(int(kept.sum()), np.int64)
@@ -288,7 +297,7 @@ def _silences(spec: SlidingWindows, came: Came, policy: np.ndarray, known_rises:
     windows = Windows(nothing, end_ms, always, nothing, nothing, np.zeros(1, np.int64), never)
     return Firings(
         asked.group[kept],
-        end_ms - spec.time_difference_ms,
+        end_ms - difference_ms,
         end_ms,
         nothing,
         np.full(len(end_ms), FiringReason.ON_TIME, np.int64),
