@@ -266,7 +266,7 @@ def kernel_answer(
     spec = spec_of(definition)
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
     kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
-    rows = [row for batch in kernel(batches_of(kept, cuts)) for row in batch.to_pylist()]
+    rows = list(rows_of(kernel, batches_of(kept, cuts), targets))
     windows = [
         window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)
         for row in rows
@@ -283,6 +283,22 @@ def kernel_answer(
         if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
     ]
     return Answer(windows, on_arrival + on_settling)
+
+
+def rows_of(
+    kernel: WindowKernel, batches: Iterator[pa.RecordBatch], targets: Iterable[int]
+) -> Iterator[dict[str, Any]]:
+    """The kernel's rows, with what it leaves to Spark: the only target, and windows' starts."""
+    numbers = list(targets)
+    for batch in kernel(batches):
+        for row in batch.to_pylist():
+            if len(numbers) == 1:
+                row["target"] = numbers[0]
+            if not kernel.tells_starts:
+                row["window_start_ms"] = row["first_event_time_ms"]
+                if kernel.length_ms is not None and row["window_end_ms"] is not None:
+                    row["window_start_ms"] = row["window_end_ms"] - kernel.length_ms
+            yield row
 
 
 def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:

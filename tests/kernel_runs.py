@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from engine_runs import aggregates_of, spec_of, window_row
+from engine_runs import aggregates_of, rows_of, spec_of, window_row
 from oracle import (
     Aggregates,
     Definition,
@@ -178,7 +178,7 @@ def runs_of(
     keys = _text_keys(asked) if keys is None else keys
     wanted = aggregates_of(aggregates or {})
     kernel = WindowKernel(targets, list(keys.columns), ARRIVAL, wanted)
-    return list(_run(kernel, _batches(asked, keys, cuts, random)))
+    return list(rows_of(kernel, _batches(asked, keys, cuts, random), targets))
 
 
 def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def reasons_of(
     keys = _text_keys(asked) if keys is None else keys
     kernel = LateKernel(targets, list(keys.columns), ARRIVAL)
     found: dict[int, dict[RecordId, str]] = {number: {} for number in asked}
-    for row in _run(kernel, _batches(asked, keys, cuts, None)):
+    for row in _rows(kernel, _batches(asked, keys, cuts, None)):
         name = RecordId(row["unit"], row["source_partition"], row["offset"])
         assert name not in found[row["target"]]
         found[row["target"]][name] = row["reason"]
@@ -213,10 +213,7 @@ def _text_keys(asked: Mapping[int, Asked]) -> Keys:
     return Keys({"key": pa.string()}, {key: (key,) for key in in_order})
 
 
-def _run(
-    kernel: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    batches: Iterator[pa.RecordBatch],
-) -> Iterable[dict[str, Any]]:
+def _rows(kernel: LateKernel, batches: Iterator[pa.RecordBatch]) -> Iterable[dict[str, Any]]:
     return (row for batch in kernel(batches) for row in batch.to_pylist())
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +25,8 @@ from golden_cases import Case, read_cases
 from oracle import Record, SlidingDefinition, windows_after
 from oracle_firings import Firing, Policy, firings
 from windows_pipeline.engine import found_firings
-from windows_pipeline.engine.found_firings import find_firings
+from windows_pipeline.engine.firing_lives import New
+from windows_pipeline.engine.found_firings import Firings, find_firings
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
@@ -165,6 +168,28 @@ def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None
     ticks = sliding._replace(interval=length)
     stand, fired_ = put_into_panes(in_order, ticks)
     assert stand <= 3 * len(in_order) <= 3 * fired_
+
+
+def test_a_micro_batch_fills_the_panes_that_it_fires() -> None:
+    """Rules E2, H1: windows that wait for their grace to end are not fired again."""
+    records = [("a", second) for second in range(3_000)]
+    waiting = Policy(difference=100, lateness=10**6)
+    hopping = waiting._replace(difference=0, size=100, advance=10)
+    for policy in (waiting, hopping, waiting._replace(interval=50), hopping._replace(interval=50)):
+        arrived = arrived_of(records, policy)[0]
+        is_new = np.arange(len(records)) >= len(records) - 10
+        new = New(is_new, is_new, with_earlier=False)
+        spec, trigger = spec_of(policy), trigger_of(policy)
+        parts = list(find_firings(spec, trigger, arrived, new))
+        every = list(find_firings(spec, trigger, arrived))
+        assert sum(len(part.record) for part in parts) <= 250
+        assert _after(parts, is_new) == _after(every, is_new) != []
+
+
+def _after(parts: list[Firings], is_new: np.ndarray) -> list[tuple[int, ...]]:
+    """The firings that come after what is new: window, number, reason, and what they come after."""
+    told = (zip(p.start_ms, p.id, p.reason, p.by_rise, p.after, strict=True) for p in parts)
+    return sorted(tuple(map(int, row)) for row in chain.from_iterable(told) if is_new[row[-1]])
 
 
 def told(records: Records, policy: Policy) -> list[tuple[object, ...]]:

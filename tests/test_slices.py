@@ -68,8 +68,7 @@ def test_slices_give_the_windows_of_the_whole_key(
     whole = evaluate(given, targets, ["key"], AGGREGATES)
     sliced = slices.in_slices(given, windows, length_ms)
     assert sliced.select(slices.SLICE).distinct().count() > 20
-    of_slices = evaluate(sliced, targets, ["key", slices.SLICE], AGGREGATES)
-    cut = slices.of_own_slice(of_slices, length_ms)
+    cut = evaluate(sliced, targets, ["key"], AGGREGATES, slice_ms=length_ms)
     assert cut.columns == whole.columns
     expected = sorted(map(repr, whole.collect()))
     assert len(expected) > 60

@@ -18,13 +18,15 @@ from windows_pipeline.engine.inputs import (
     ARRIVAL_COLUMNS,
     Arrival,
     Input,
+    close_after,
     require_arrival,
     with_close_times,
 )
-from windows_pipeline.engine.panes import in_panes, merges
-from windows_pipeline.engine.slices import SLICE, in_slices, of_own_slice, slice_length_ms
+from windows_pipeline.engine.panes import apart, in_panes, merges
+from windows_pipeline.engine.slices import in_slices, slice_length_ms
+from windows_pipeline.engine.unit_windows import last_instant
 from windows_pipeline.result_names import require_apart, require_once, require_results
-from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
+from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -133,11 +135,18 @@ def cogroup(
     require_results(first.key_names, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-    timed = with_close_times(records, windows.close_delay_ms, first.arrival)
+    delay_ms = windows.close_delay_ms
+    # Where nothing is late, what is closed is told by windows' ends, but for silences.
+    by_end = first.arrival is None and not _emits_empty(windows)
+    timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
     found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
+    if by_end:
+        last_ms = last_instant(windows, F.col("window_end_ms"))
+        close_after_ms = close_after(records, delay_ms, None).scalar()
+        found = found.withColumn("closed", last_ms < close_after_ms)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
         *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
@@ -197,6 +206,10 @@ def late_records(
     return transform
 
 
+def _emits_empty(windows: WindowSpec) -> bool:
+    return isinstance(windows, (SlidingWindows, TimeWindows)) and windows.emit_empty
+
+
 def require_windows(windows: WindowSpec) -> None:
     """Refuses what are no windows.
 
@@ -234,6 +247,7 @@ def evaluate_sliced(
     targets = {0: Target(windows)}
     of_panes = None
     if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates):
+        records, aggregates = apart(records, aggregates)
         of_panes = records.schema
         records = in_panes(records, windows, first.keys, aggregates)
     length_ms = slice_length_ms(windows)
@@ -241,8 +255,7 @@ def evaluate_sliced(
         arrival = _arrival(windows, first)
         return evaluate(records, targets, first.keys, aggregates, arrival, of_panes=of_panes)
     sliced = in_slices(records, windows, length_ms)
-    found = evaluate(sliced, targets, [*first.keys, SLICE], aggregates, of_panes=of_panes)
-    return of_own_slice(found, length_ms)
+    return evaluate(sliced, targets, first.keys, aggregates, of_panes=of_panes, slice_ms=length_ms)
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:

@@ -82,14 +82,17 @@ def chunks_of(
     """Splits sorted records where other windows are wanted of them.
 
     Args:
-        table: The columns of `evaluation.evaluate`'s records, by target, group and time.
+        table: The columns of `evaluation.evaluate`'s records, by target, group and time;
+            `target` may be left out where there is one.
         starts: Where each group's records begin; one more entry for the end of the last.
         targets: What is wanted, by target.
 
     Raises:
         ValueError: An event time is null or out of range.
     """
-    numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+    numbers = np.full(len(starts) - 1, next(iter(targets)))
+    if "target" in table.column_names:
+        numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
     known, of_group = np.unique(numbers, return_inverse=True)
     wanted = [targets[int(number)] for number in known]
     before_ms = np.array([target.close_before_ms for target in wanted], np.int64)[of_group]

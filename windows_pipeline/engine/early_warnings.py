@@ -19,9 +19,9 @@ def early_warnings(
     """Warns of each window and rule once, at the first firing before it closes that breaks it.
 
     Args:
-        fired: All firings so far of the windows that some targets found open: `target`,
-            `is_new` (whether it came with the target) and the columns of firings. Not of
-            sessions.
+        fired: All firings so far of the windows that some targets found open, and brought new
+            ones or closed: `target`, `is_new` (whether it came with the target) and the columns
+            of firings. Not of sessions.
         final_windows: The windows that these targets closed, with `target`.
         rules: The rules by name; at least one.
 

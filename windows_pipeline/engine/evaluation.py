@@ -13,6 +13,7 @@ from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
 from windows_pipeline.engine.panes import LAST_MS, RECORDS
 
+_UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
 
 
@@ -25,6 +26,7 @@ def evaluate(
     *,
     tells_uncounted: bool = False,
     of_panes: T.StructType | None = None,
+    slice_ms: int | None = None,
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed, as it left them.
 
@@ -42,6 +44,8 @@ def evaluate(
         tells_uncounted: Whether to tell of records that no sliding window counts.
         of_panes: The schema of the records that were summed up, where the rows are panes of
             theirs (`panes.in_panes`); None where they are records.
+        slice_ms: How long slices are, where the records are cut into such (`slices.in_slices`):
+            then the windows that end in their own are given.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
@@ -56,9 +60,6 @@ def evaluate(
         ValueError: When it runs: an event time is null or out of range.
     """
     columns = [aggregate.column for aggregate in aggregates]
-    wanted = ["target", *keys, "event_time_ms", *_optional(records), *arrival, *columns]
-    if of_panes is not None:
-        wanted += [RECORDS, LAST_MS]
     kernel = WindowKernel(
         targets,
         keys,
@@ -66,15 +67,17 @@ def evaluate(
         aggregates,
         tells_uncounted=tells_uncounted,
         of_panes=of_panes is not None,
+        slice_ms=slice_ms,
     )
-    schema = _result_schema(of_panes or records.schema, records.schema, keys, aggregates)
-    if tells_uncounted:
-        schema.add("uncounted_time_ms", T.LongType()).add("uncounted_close_ms", T.LongType())
-    in_order = _in_order(records.select(*dict.fromkeys(wanted)), keys)
-    if not kernel.tells_runs:
-        return in_order.mapInArrow(kernel, schema)
-    of_runs = T.StructType([*schema, *(T.StructField(name, T.LongType()) for name in RUN)])
-    return _each_window(in_order.mapInArrow(kernel, of_runs))
+    wanted = [*kernel.group, "event_time_ms", *_optional(records), *arrival, *columns]
+    if of_panes is not None:
+        wanted += [RECORDS, LAST_MS]
+    in_order = _in_order(records.select(*dict.fromkeys(wanted)), kernel.group)
+    groups = [records.schema[name] for name in kernel.told]
+    schema = _found_schema(groups, of_panes or records.schema, aggregates, kernel)
+    found = in_order.mapInArrow(kernel, schema)
+    whole = _whole(found, targets, kernel)
+    return _each_window(whole) if kernel.tells_runs else whole
 
 
 def late(
@@ -96,7 +99,8 @@ def late(
         A record that is given to several targets is judged for each.
     """
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
-    return _in_order(records, keys).mapInArrow(LateKernel(targets, keys, arrival), schema)
+    in_order = _in_order(records, ["target", *keys])
+    return in_order.mapInArrow(LateKernel(targets, keys, arrival), schema)
 
 
 def _each_window(runs: DataFrame) -> DataFrame:
@@ -114,21 +118,41 @@ def _optional(records: DataFrame) -> Iterable[str]:
     return (name for name in _OPTIONAL if name in records.columns)
 
 
-def _in_order(records: DataFrame, keys: Sequence[str]) -> DataFrame:
-    group = ["target", *keys]
+def _in_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
     return records.repartition(*group).sortWithinPartitions(*group, "event_time_ms")
 
 
-def _result_schema(
-    values: T.StructType, rows: T.StructType, keys: Sequence[str], aggregates: Sequence[Aggregate]
+def _found_schema(
+    groups: Sequence[T.StructField],
+    values: T.StructType,
+    aggregates: Sequence[Aggregate],
+    kernel: WindowKernel,
 ) -> T.StructType:
-    times = ("window_start_ms", "window_end_ms", "first_event_time_ms", "last_event_time_ms")
-    schema = T.StructType([T.StructField("target", T.IntegerType())])
-    for name in keys:
-        schema.add(name, rows[name].dataType)
-    for name in (*times, "record_count"):
+    """What the kernel gives."""
+    schema = T.StructType(list(groups))
+    starts = ("window_start_ms",) if kernel.tells_starts else ()
+    times = ("window_end_ms", "first_event_time_ms", "last_event_time_ms")
+    for name in (*starts, *times, "record_count"):
         schema.add(name, T.LongType())
     for aggregate in aggregates:
         result = aggregate.result_type(values[aggregate.column].dataType.simpleString())
         schema.add(aggregate.name, T.DataType.fromDDL(result))
-    return schema.add("closed", T.BooleanType())
+    schema.add("closed", T.BooleanType())
+    uncounted = _UNCOUNTED if kernel.tells_uncounted else ()
+    for name in (*uncounted, *(RUN if kernel.tells_runs else ())):
+        schema.add(name, T.LongType())
+    return schema
+
+
+def _whole(found: DataFrame, targets: Mapping[int, Target], kernel: WindowKernel) -> DataFrame:
+    """What the kernel gives, and what need not be moved: the only target, and windows' starts."""
+    columns = [F.col(f"`{name}`") for name in found.columns]
+    if "target" not in kernel.told:
+        columns.append(F.lit(next(iter(targets))).cast("int").alias("target"))
+    if not kernel.tells_starts:
+        length_ms = kernel.length_ms
+        start_ms = F.col("first_event_time_ms")
+        if length_ms is not None:
+            start_ms = F.col("window_end_ms") - F.lit(length_ms)
+        columns.append(start_ms.alias("window_start_ms"))
+    return found.select(*columns)

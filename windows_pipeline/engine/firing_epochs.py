@@ -15,8 +15,14 @@ import numpy as np
 from numba.typed import List
 
 from windows_pipeline.engine.firing_chain import COPIED, COPIED_UP_TO, Chain, chain, stays_of
-from windows_pipeline.engine.firing_life import DISCARDS, INTERVAL, LATENESS, WITH_LATE
-from windows_pipeline.engine.firing_lives import Came, Lives
+from windows_pipeline.engine.firing_life import (
+    DISCARDS,
+    INTERVAL,
+    LATENESS,
+    WITH_LATE,
+    ticks_of,
+)
+from windows_pipeline.engine.firing_lives import Came, Lives, New
 
 # A pane's places: its chain; how many of the chain's records have left and entered by then; its
 # window; and its firing (see `firing_life`).
@@ -50,7 +56,8 @@ class Moments(NamedTuple):
         end_at: The rise that it passes with; how many there are, if it doesn't.
         lot: Which of the lots it is in. One that passed before it was made is fired by its maker.
         until: The first record that its firing on time does not show.
-        begins: The first epoch in which it fires.
+        told: How many of its firings are not wanted before all others.
+        begins: The first epoch in which it fires after these.
         passes_in: The one within which it passes; one more than there are, if it doesn't.
         ticks: The rises that end the epochs, all but the last.
     """
@@ -59,6 +66,7 @@ class Moments(NamedTuple):
     end_at: np.ndarray
     lot: np.ndarray
     until: np.ndarray
+    told: np.ndarray
     begins: np.ndarray
     passes_in: np.ndarray
     ticks: np.ndarray
@@ -77,15 +85,16 @@ class Moments(NamedTuple):
         return Moments(**{name: field[kept] for name, field in of_windows.items()}, ticks=ticks)
 
 
-def _ticks(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
-    """The rises that fire windows early, by an interval."""
-    interval = int(policy[INTERVAL])
-    return np.flatnonzero(np.diff(rises // interval)) + 1 if interval else np.empty(0, np.int64)
+def moments_of(lives: Lives, came: Came, policy: np.ndarray, new: New | None) -> Moments:
+    """Looks up the times of windows among the rises of the clock.
 
-
-def moments_of(lives: Lives, came: Came, policy: np.ndarray) -> Moments:
-    """Looks up the times of windows among the rises of the clock."""
-    ticks = _ticks(came.rises, policy)
+    Args:
+        lives: The windows.
+        came: The records.
+        policy: See `firing_life.policy_of`.
+        new: What is wanted; everything without.
+    """
+    ticks = ticks_of(came.rises, policy)
     passes, made_ms = lives.last_ms + 1, came.clock_ms[lives.maker]
     end_at = np.searchsorted(came.rises, passes)
     is_late = made_ms >= passes
@@ -99,7 +108,13 @@ def moments_of(lives: Lives, came: Came, policy: np.ndarray) -> Moments:
         interval = int(policy[INTERVAL])
         next_tick_ms = (made_ms // interval + 1) * interval
         begins = np.minimum(np.searchsorted(came.rises[ticks], next_tick_ms), passes_in)
-    return Moments(passes + policy[LATENESS], end_at, lot, until, begins, passes_in, ticks)
+    closes, told = passes + policy[LATENESS], np.zeros(len(begins), np.int64)
+    if new is not None and not new.with_earlier and not policy[DISCARDS]:
+        # At each tick before it passes, an accumulating pane shows something.
+        first_new = np.append(np.flatnonzero(new.rises[ticks]), len(ticks))[0]
+        told = np.maximum(np.minimum(first_new, passes_in) - begins, 0)
+        begins = begins + told
+    return Moments(closes, end_at, lot, until, told, begins, passes_in, ticks)
 
 
 @numba.njit(cache=True)
@@ -134,6 +149,7 @@ def epoch_firings(
     records, enter_order = List.empty_list(numba.int64[:]), List.empty_list(numba.int64[:])
     panes = List.empty_list(numba.int64[:, :])
     fired = np.zeros((2, len(lives.group)), np.int64)  # how often, and whether on time
+    fired[0] = moments.told
     one = 0
     while one < len(lives.group):
         end = _end_of_group(lives.group, one)

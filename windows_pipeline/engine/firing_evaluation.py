@@ -22,6 +22,7 @@ def fire(
     arrival: Sequence[str],
     *,
     input_ends: bool = False,
+    with_earlier: bool = False,
 ) -> DataFrame:
     """The firings that come with each target unit (rule E4).
 
@@ -41,6 +42,8 @@ def fire(
         aggregates: What to compute of each pane.
         arrival: The columns that order arrival among records that met one stream time.
         input_ends: Whether stream time passes everything after the last record.
+        with_earlier: With `is_new`, whether to give earlier firings, too, of windows that have
+            new ones, or close, and maybe of others.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms` (of sessions the last record),
@@ -54,7 +57,7 @@ def fire(
         ValueError: When it runs: an event time is null or out of range.
     """
     rises = collect_rises(records, arrival, _grid_ms(targets), input_ends=input_ends)
-    kernel = FiringKernel(targets, rises, keys, arrival, aggregates)
+    kernel = FiringKernel(targets, rises, keys, arrival, aggregates, with_earlier=with_earlier)
     group = ["target", *keys]
     others = ["is_new"] if "is_new" in records.columns else []
     columns = [one.column for one in aggregates]

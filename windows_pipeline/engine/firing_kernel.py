@@ -13,6 +13,7 @@ from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
 from windows_pipeline.engine.chunk import event_times
 from windows_pipeline.engine.firing_life import FiringReason
+from windows_pipeline.engine.firing_lives import New
 from windows_pipeline.engine.found_firings import Arrived, Firings, find_firings
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
@@ -44,12 +45,15 @@ class FiringKernel:
         keys: Sequence[str],
         arrival: Sequence[str],
         aggregates: Sequence[Aggregate],
+        *,
+        with_earlier: bool = False,
     ) -> None:
         self._targets = dict(targets)
         self._rises = dict(rises)
         self._by = ["target", *keys]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
+        self._with_earlier = with_earlier
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by target, keys and arrival."""
@@ -73,19 +77,18 @@ class FiringKernel:
             rises.entry(stream_time_ms, at),
             rises.stream_time_ms,
         )
-        is_new = np.ones(len(stream_time_ms), np.bool_)
+        new = None
         if "is_new" in table.column_names:
             is_new = np.array(table.column("is_new"), np.bool_)
-        is_new = np.concatenate((is_new, rises.is_new))
+            new = New(is_new, rises.is_new, self._with_earlier)
         # Records and rises in one row, by which a firing says what it came after.
         moments = _below(at, rises.at)
         met_ms = np.concatenate((stream_time_ms, rises.stream_time_ms))
-        for found in find_firings(target.windows, target.trigger, arrived):
-            after = found.after + found.by_rise * len(stream_time_ms)
-            if not is_new[after].any():
+        for found in find_firings(target.windows, target.trigger, arrived, new):
+            own = found if new is None else found.only(_wanted(found, new))
+            if not len(own.id):
                 continue
-            own = found.only(is_new[after])
-            after = after[is_new[after]]
+            after = own.after + own.by_rise * len(stream_time_ms)
             told = self._told(target, own, met_ms[after], moments.take(pa.array(after)))
             yield from self._rows(table, starts, own, told)
 
@@ -145,6 +148,15 @@ class FiringKernel:
         for one in self._aggregates:
             columns[one.name] = aggregate_windows(one, values[one.column], panes)
         return columns
+
+
+def _wanted(found: Firings, new: New) -> np.ndarray:
+    """A mask of the firings after something new, and of all where earlier ones are asked for."""
+    if new.with_earlier:
+        return np.ones(len(found.id), np.bool_)
+    is_new = np.concatenate((new.records, new.rises))
+    wanted: np.ndarray = is_new[found.after + found.by_rise * len(new.records)]
+    return wanted
 
 
 def _below(records: pa.Table, rises: pa.Table) -> pa.Table:

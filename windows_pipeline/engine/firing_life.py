@@ -63,6 +63,12 @@ def policy_of(trigger: Trigger, grace_ms: int) -> np.ndarray:
     return policy
 
 
+def ticks_of(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
+    """The rises that fire windows early, by an interval; not Flink's, which windows have alone."""
+    interval = int(policy[INTERVAL])
+    return np.flatnonzero(np.diff(rises // interval)) + 1 if interval else np.empty(0, np.int64)
+
+
 @numba.njit(cache=True)
 def rise_at(rises: np.ndarray, clock: int) -> int:
     """The first rise that takes the clock to a time or beyond."""

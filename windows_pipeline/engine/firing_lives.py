@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from windows_pipeline.engine.firing_life import AS_IN_FLINK, INTERVAL, LATENESS, ticks_of
+
 
 class Came(NamedTuple):
     """Records in the order of arrival, by group, as compiled code takes them.
@@ -50,6 +52,20 @@ class Lives(NamedTuple):
     def only(self, kept: np.ndarray | slice) -> Lives:
         """The windows of a mask or a slice."""
         return Lives(*(field[kept] for field in self))
+
+
+class New(NamedTuple):
+    """Which records and rises firings are wanted after.
+
+    Attributes:
+        records: A mask of the records, in the order of arrival by group.
+        rises: A mask of the rises.
+        with_earlier: Whether earlier firings are wanted, too, of windows that fire or close anew.
+    """
+
+    records: np.ndarray
+    rises: np.ndarray
+    with_earlier: bool
 
 
 class Asked(NamedTuple):
@@ -139,6 +155,19 @@ def sliding_lives(
     start_ms = asked.end_ms - difference_ms
     all_ = Lives(asked.group, start_ms, asked.end_ms, asked.low, asked.high, maker)
     return all_.only(lives), ~lives
+
+
+def stirred(lives: Lives, came: Came, new: New, policy: np.ndarray) -> Lives:
+    """The windows that may fire anew: by a new record, as they pass, or early by a new tick."""
+    passes, rises = lives.last_ms + 1, came.rises
+    ticks = new.rises if policy[AS_IN_FLINK] else new.rises[ticks_of(rises, policy)]
+    by_rise = np.append(new.rises, bool(policy[INTERVAL] and ticks.any()))
+    new_before = np.concatenate(([0], np.cumsum(new.records[came.by_time])))
+    stirred_ = by_rise[np.searchsorted(rises, passes)] | new.records[lives.maker]
+    stirred_ |= new_before[lives.high] > new_before[lives.low]
+    if new.with_earlier and len(rises):
+        stirred_ |= passes + policy[LATENESS] <= rises[-1]
+    return lives.only(stirred_)
 
 
 @numba.njit(cache=True)

@@ -43,8 +43,10 @@ from windows_pipeline.engine.firing_lives import (
     Asked,
     Came,
     Lives,
+    New,
     asked_windows,
     sliding_lives,
+    stirred,
     time_lives,
 )
 from windows_pipeline.engine.firing_sessions import session_firings
@@ -115,14 +117,7 @@ class Firings(NamedTuple):
         """The firings of a mask."""
         if kept.all():
             return self
-        windows = self.panes.windows
-        some = windows._replace(
-            group=windows.group[kept],
-            end_ms=windows.end_ms[kept],
-            closed=windows.closed[kept],
-            entered=windows.entered[kept],
-            left=windows.left[kept],
-        )
+        some = self.panes.windows.only(kept)
         return Firings(
             self.group[kept],
             self.start_ms[kept],
@@ -137,13 +132,17 @@ class Firings(NamedTuple):
         )
 
 
-def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Iterator[Firings]:
+def find_firings(
+    spec: FiringWindows, trigger: Trigger, arrived: Arrived, new: New | None = None
+) -> Iterator[Firings]:
     """Fires the windows, in parts that fit in memory.
 
     Args:
         spec: The windows.
         trigger: When they fire; not a final-only one.
         arrived: The records.
+        new: What firings are wanted after, all without. Others are left out only where that
+            saves work.
     """
     delay_ms = trigger.out_of_orderness_ms
     # By group and event time; in the order of arrival where event times are equal.
@@ -159,7 +158,7 @@ def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Ite
         lateness_ms, difference_ms = int(policy[LATENESS]), spec.time_difference_ms
         asked = _asked(spec, came, lateness_ms)
         lives, is_silent = sliding_lives(asked, came, lateness_ms, difference_ms)
-        yield from _fire(0, spec, trigger, lives, came, policy)
+        yield from _fire(0, spec, trigger, lives, came, policy, new)
         if spec.emit_empty:
             known_rises = int((arrived.rises_ms != END_OF_INPUT_MS).sum())
             yield _silences(asked, is_silent, came, difference_ms, lateness_ms, known_rises)
@@ -168,7 +167,7 @@ def find_firings(spec: FiringWindows, trigger: Trigger, arrived: Arrived) -> Ite
         some = came._replace(starts=came.starts[first : last + 1])
         own = (int(policy[LATENESS]), spec.size_ms, spec.advance_ms)
         lives = time_lives(some, *own, from_ms, to_ms)
-        yield from _fire(first, spec, trigger, lives, some, policy)
+        yield from _fire(first, spec, trigger, lives, some, policy, new)
 
 
 def _fire(
@@ -178,11 +177,14 @@ def _fire(
     lives: Lives,
     came: Came,
     policy: np.ndarray,
+    new: New | None,
 ) -> Iterator[Firings]:
     """Fires windows together where that costs less, else each by itself."""
+    if new is not None:
+        lives = stirred(lives, came, new, policy)
     pairs = lives.high - lives.low
     if _can_share_panes(spec, trigger, pairs):
-        moments = moments_of(lives, came, policy)
+        moments = moments_of(lives, came, policy, new)
         ticks_tell = trigger.discards and trigger.early_every_ms
         # Where panes discard, a tick without a record fires nothing.
         if not ticks_tell or moments.epochs.sum() <= pairs.sum():

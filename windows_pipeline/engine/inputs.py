@@ -160,18 +160,20 @@ class Input:
 
     @property
     def _values(self) -> list[str]:
-        return [f"value_{self.source}_{place}" for place in range(len(self.of))]
+        """The column of each aggregate; several of one column share it."""
+        asked = [(_identity(one.column), _identity(one.condition)) for one in self.of]
+        return [f"value_{self.source}_{asked.index(one)}" for one in asked]
 
     @property
     def _value_columns(self) -> list[Column]:
         """What is aggregated: null where a condition is not true, so that it does not count."""
-        columns = []
+        columns = {}
         for one, name in zip(self.of, self._values, strict=True):
             value = F.lit(1) if one.column is None else column_of(self.events, one.column)
             if one.condition is not None:
                 value = F.when(column_of(self.events, one.condition), value)
-            columns.append(value.alias(name))
-        return columns
+            columns[name] = value.alias(name)
+        return list(columns.values())
 
     @property
     def aggregates(self) -> list[Aggregate]:
@@ -256,16 +258,24 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
     Returns:
         With `close_after_ms`, and where arrival is known `close_time_ms` (bigint).
     """
-    partition = ["source", "source_partition"]
     if arrival is not None:
         records = records.withColumn("close_time_ms", _stream_time_ms() - F.lit(delay_ms))
-    else:
-        partition = []
+    return records.crossJoin(F.broadcast(close_after(records, delay_ms, arrival)))
+
+
+def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
+    """The close time that all records leave, as a row: `close_after_ms` (bigint).
+
+    Args:
+        records: See `with_close_times`.
+        delay_ms: See `with_close_times`.
+        arrival: See `with_close_times`.
+    """
+    partition = [] if arrival is None else ["source", "source_partition"]
     stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("max_ms"))
     idle_after_ms = None if arrival is None else arrival.idle_after_ms
     slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
-    closed = slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
-    return records.crossJoin(F.broadcast(closed))
+    return slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
 
 
 def with_stream_times(
@@ -323,6 +333,11 @@ def _slowest_active(idle_after_ms: int | None) -> Column:
     every = F.collect_list("max_ms")
     active_from_ms = F.array_max(every) - F.lit(idle_after_ms)
     return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
+
+
+def _identity(asked: Column | str | None) -> object:
+    """What tells one column or condition from another; expressions that look alike are two."""
+    return asked if asked is None or isinstance(asked, str) else id(asked)
 
 
 def _holds_doubles(kind: T.DataType) -> bool:

@@ -6,6 +6,7 @@ Hopping windows go out as runs of those that hold the same records, which `evalu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,9 @@ from windows_pipeline.engine.combining import (
 from windows_pipeline.engine.found_windows import FoundWindows, find_windows
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.placement import Reason
-from windows_pipeline.engine.slices import SLICE
+from windows_pipeline.engine.slices import SLICE, of_own_slice
 from windows_pipeline.engine.windowed_records import WindowedRecords
-from windows_pipeline.windows import TimeWindows
+from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
 RUN = ("last_window_end_ms", "advance_ms")
 """The columns of a run's last window and of the way from each of its windows to the next."""
@@ -33,6 +34,12 @@ class WindowKernel:
     """Gives the windows of each partition; see `evaluation.evaluate`.
 
     Attributes:
+        group: The columns whose values make a group; one target alone has none, beside others.
+        told: Those that windows have: all but the slice.
+        length_ms: From each window's start to its end; None where one starts with its first
+            record, or where they differ in it.
+        tells_starts: Whether they differ in it; then there is a column `window_start_ms`.
+        tells_uncounted: Whether there are rows of records that no window counts.
         tells_runs: Whether a row is a run of windows that hold the same records: the first of
             them, and the columns `RUN`. So it is where any windows are hopping or tumbling.
     """
@@ -46,20 +53,37 @@ class WindowKernel:
         *,
         tells_uncounted: bool = False,
         of_panes: bool = False,
+        slice_ms: int | None = None,
     ) -> None:
         self._targets = dict(targets)
-        self._by = ["target", *keys]
+        self._keys = list(keys)
+        cut = [] if slice_ms is None else [SLICE]
+        alone = len(targets) == 1 and bool(self._keys or cut)
+        self.told = self._keys if alone else ["target", *keys]
+        self.group = [*self.told, *cut]
+        self._slice_ms = slice_ms
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
-        self._tells_uncounted = tells_uncounted
+        self.tells_uncounted = tells_uncounted
         self._of_panes = of_panes
+        lengths_ms = {_length_ms(each.windows) for each in targets.values()}
+        self.tells_starts = len(lengths_ms) != 1
+        self.length_ms = None if self.tells_starts else lengths_ms.pop()
         self.tells_runs = any(isinstance(each.windows, TimeWindows) for each in targets.values())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by target, keys and event time."""
-        for table, starts in whole_groups(batches, self._by):
+        """Takes records sorted by group and event time."""
+        for table, starts in whole_groups(batches, self.group):
             for chunk in chunks_of(table, starts, self._targets):
-                yield from self._windows(find_windows(chunk, self._arrival))
+                found = find_windows(chunk, self._arrival)
+                if self._slice_ms is not None:
+                    found = self._of_own_slice(found, self._slice_ms)
+                yield from self._windows(found)
+
+    def _of_own_slice(self, found: FoundWindows, slice_ms: int) -> FoundWindows:
+        of_group = np.array(found.table.column(SLICE).take(pa.array(found.starts[:-1])), np.int64)
+        own = of_own_slice(found.windows, of_group, slice_ms, found.advance_ms)
+        return replace(found, windows=own)
 
     def _windows(self, found: FoundWindows) -> Iterator[pa.RecordBatch]:
         def describe(window: int) -> str:
@@ -69,7 +93,7 @@ class WindowKernel:
         for records in parts_of(whole, self._aggregates):
             batch = self._batch(found, records)
             yield batch
-        if self._tells_uncounted and found.windows.uncounted.any():
+        if self.tells_uncounted and found.windows.uncounted.any():
             yield self._uncounted(found, batch.schema)
 
     def _batch(self, found: FoundWindows, records: WindowedRecords) -> pa.RecordBatch:
@@ -80,11 +104,12 @@ class WindowKernel:
         else:
             first_ms, last_ms = event_time_bounds(records)
             record_count = pa.array(windows.entered - windows.left)
-        length_ms = found.length_ms
-        columns = self._groups(found, found.starts[windows.group]) | {
-            "window_start_ms": first_ms
-            if length_ms is None
-            else pa.array(windows.end_ms - length_ms),
+        columns = self._groups(found, found.starts[windows.group])
+        if self.tells_starts:
+            length_ms, end_ms = found.length_ms, windows.end_ms
+            start_ms = first_ms if length_ms is None else pa.array(end_ms - length_ms)
+            columns["window_start_ms"] = start_ms
+        columns |= {
             "window_end_ms": pa.array(windows.end_ms),
             "first_event_time_ms": first_ms,
             "last_event_time_ms": last_ms,
@@ -97,7 +122,7 @@ class WindowKernel:
                 else aggregate_windows(one, table.column(one.column), records)
             )
         columns["closed"] = pa.array(windows.closed)
-        if self._tells_uncounted:
+        if self.tells_uncounted:
             no_record = pa.nulls(len(windows.group), pa.int64())
             columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
         if self.tells_runs:
@@ -108,7 +133,7 @@ class WindowKernel:
 
     def _groups(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:
         place = pa.array(records)
-        return {name: found.table.column(name).take(place).combine_chunks() for name in self._by}
+        return {name: found.table.column(name).take(place).combine_chunks() for name in self.told}
 
     def _uncounted(self, found: FoundWindows, schema: pa.Schema) -> pa.RecordBatch:
         """Rows of the distinct event and close times of the records that no window counts."""
@@ -129,9 +154,13 @@ class WindowKernel:
         start_ms = (
             int(found.time_ms[record]) if found.length_ms is None else end_ms - found.length_ms
         )
-        key = [found.table.column(name)[record].as_py() for name in self._by[1:] if name != SLICE]
+        key = [found.table.column(name)[record].as_py() for name in self._keys]
         named = key[0] if len(key) == 1 else tuple(key)
         return f"the window of key {named!r} from {start_ms} to {end_ms} (ms)"
+
+
+def _length_ms(spec: WindowSpec) -> int | None:
+    return None if isinstance(spec, SessionWindows) else spec.length_ms
 
 
 class LateKernel:

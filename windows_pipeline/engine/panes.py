@@ -8,6 +8,7 @@ where that is shorter than it need be. `combining` makes windows of panes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TypeGuard
 
@@ -62,6 +63,14 @@ def merges(aggregates: Sequence[Aggregate]) -> bool:
     )
 
 
+def apart(records: DataFrame, aggregates: Sequence[Aggregate]) -> tuple[DataFrame, list[Aggregate]]:
+    """Gives each aggregate a column of its own, as `in_panes` needs."""
+    own = [f"{one.column}_{place}" for place, one in enumerate(aggregates)]
+    copies = {name: F.col(one.column) for name, one in zip(own, aggregates, strict=True)}
+    renamed = [replace(one, column=name) for name, one in zip(own, aggregates, strict=True)]
+    return (records.withColumns(copies) if copies else records), renamed
+
+
 def in_panes(
     records: DataFrame, windows: TimeWindows, keys: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> DataFrame:
@@ -84,7 +93,9 @@ def in_panes(
     time_ms = F.col(FIRST_MS)
     in_range = F.when(F.abs(time_ms) <= F.lit(MAX_INSTANT_MS), time_ms)  # the rest is refused later
     entry_ms = _next_end(windows, in_range)
-    carried = [F.first("close_after_ms").alias("close_after_ms")]
+    carried = []
+    if "close_after_ms" in records.columns:
+        carried.append(F.first("close_after_ms").alias("close_after_ms"))
     if "close_time_ms" in records.columns:
         entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("close_time_ms")))
         carried.append(F.max("close_time_ms").alias("close_time_ms"))

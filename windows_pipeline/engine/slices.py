@@ -5,9 +5,11 @@ So a hot key, or a window over all records, is not one task: its slices are grou
 
 from __future__ import annotations
 
+import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.sweep import Windows
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SlidingWindows,
@@ -55,9 +57,32 @@ def in_slices(records: DataFrame, windows: WindowSpec, length_ms: int) -> DataFr
     return records.withColumn(SLICE, F.explode(slices))
 
 
-def of_own_slice(windows: DataFrame, length_ms: int) -> DataFrame:
-    """Keeps the windows that end in the slice that they were found in: each once."""
-    return windows.where(slice_of(F.col("window_end_ms"), length_ms) == F.col(SLICE)).drop(SLICE)
+def of_own_slice(
+    windows: Windows, slice_of_group: np.ndarray, length_ms: int, advance_ms: int
+) -> Windows:
+    """Keeps the windows that end in the slice that they were found in: each once.
+
+    Args:
+        windows: The windows; runs of hopping ones are cut where they reach into other slices.
+        slice_of_group: The slice of each group.
+        length_ms: How long a slice is.
+        advance_ms: From one window of a run to the next.
+    """
+    first_ms = slice_of_group[windows.group] * length_ms
+    beyond_ms = first_ms + length_ms
+    end_ms, last_end_ms = windows.end_ms, windows.last_end_ms
+    if last_end_ms is None:
+        return windows.only((end_ms >= first_ms) & (end_ms < beyond_ms))
+    end_ms = end_ms + _steps(first_ms - end_ms, advance_ms)
+    last_end_ms = last_end_ms - _steps(last_end_ms - beyond_ms + 1, advance_ms)
+    cut = windows._replace(end_ms=end_ms, last_end_ms=last_end_ms)
+    return cut.only(end_ms <= last_end_ms)
+
+
+def _steps(at_least_ms: np.ndarray, advance_ms: int) -> np.ndarray:
+    """So many advances, in milliseconds; none where there is nothing to go."""
+    steps: np.ndarray = -(-np.maximum(at_least_ms, 0) // advance_ms) * advance_ms
+    return steps
 
 
 def _reach_ms(windows: WindowSpec) -> int | None:

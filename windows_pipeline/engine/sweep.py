@@ -32,6 +32,19 @@ class Windows(NamedTuple):
     last_end_ms: np.ndarray | None = None
     """Where each stands for a run of hopping windows alike, the end of the last of them."""
 
+    def only(self, kept: np.ndarray) -> Windows:
+        """The windows of a mask."""
+        if kept.all():
+            return self
+        return self._replace(
+            group=self.group[kept],
+            end_ms=self.end_ms[kept],
+            closed=self.closed[kept],
+            entered=self.entered[kept],
+            left=self.left[kept],
+            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[kept],
+        )
+
 
 @numba.njit(cache=True)
 def sweep(

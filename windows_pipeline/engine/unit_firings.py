@@ -47,7 +47,7 @@ def unit_firings(
         came_with: Whether the record after which a window fired came with the target, over
             `target`, `after_unit` and `after_batch`.
         with_earlier: Whether to tell also the earlier firings of windows that each target found
-            open. Not of sessions.
+            open, where it brought them new ones or closed them. Not of sessions.
 
     Returns:
         What `fire` gives with `FIRING_ARRIVAL`, and `is_new`: whether it came with the target.
@@ -56,11 +56,10 @@ def unit_firings(
     placed = _merged(records, delay_ms, wakings)
     place = F.struct("stream_time_ms", "merged_as")
     known = _beside(placed, reached).where(place <= F.col("reached_after"))
-    if with_earlier:
-        known = known.drop("is_new")
-    else:
-        known = known.withColumn("is_new", F.col("is_new") | (place > F.col("reached_before")))
-    fired = fire(known, dict.fromkeys(reached, windows), ["key"], aggregates, FIRING_ARRIVAL)
+    known = known.withColumn("is_new", F.col("is_new") | (place > F.col("reached_before")))
+    targets = dict.fromkeys(reached, windows)
+    arrival = FIRING_ARRIVAL
+    fired = fire(known, targets, ["key"], aggregates, arrival, with_earlier=with_earlier)
     if not with_earlier:
         return fired.withColumn("is_new", F.lit(True))
     # Of windows that were closed before, not all records were read.

@@ -13,20 +13,15 @@ from windows_pipeline.engine.evaluation import evaluate
 from windows_pipeline.engine.unit_rows import unit_rows
 from windows_pipeline.windows import (
     FixedWindows,
+    ForwardSlidingWindows,
     GracedRows,
     PipelineWindows,
     SessionWindows,
-    SlidingWindows,
     TimeWindows,
 )
 
 ARRIVAL = ("unit", "source_partition", "offset")
 """What orders the arrival of records that met one close time (rule A1)."""
-
-
-def length_ms(spec: FixedWindows) -> int:
-    """From a window's start to its end."""
-    return spec.time_difference_ms if isinstance(spec, SlidingWindows) else spec.size_ms
 
 
 def reach_ms(spec: FixedWindows) -> int:
@@ -39,7 +34,7 @@ def reach_ms(spec: FixedWindows) -> int:
     return spec.size_ms if isinstance(spec, TimeWindows) else 2 * (spec.time_difference_ms + 1)
 
 
-def last_instant(spec: PipelineWindows, end_ms: Column) -> Column:
+def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) -> Column:
     """The last millisecond that belongs to a window: it is closed if that lies before the close.
 
     The ends of hopping and tumbling windows do not belong to them (rules A4, C1).
@@ -53,7 +48,7 @@ def last_end_ms(spec: FixedWindows) -> Column:
     if isinstance(spec, TimeWindows):
         # The remainder is not negative, also before 1970 (rule C1).
         time_ms -= F.expr(f"pmod(event_time_ms, {spec.advance_ms}L)")
-    return time_ms + F.lit(length_ms(spec))
+    return time_ms + F.lit(spec.length_ms)
 
 
 def is_late(spec: FixedWindows | GracedRows) -> Column:

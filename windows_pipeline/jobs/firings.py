@@ -118,8 +118,8 @@ class FiringsJob(WindowsJob):
     ) -> DataFrame:
         """The firings of some targets as rows of the table; see `unit_firings`.
 
-        Where there are rules it has earlier ones, too: a warning is of a window's first firing
-        that breaks the rule, which came before, maybe.
+        Where there are rules it has earlier ones of the same windows, too: a warning is of a
+        window's first firing that breaks the rule, which came before, maybe.
         """
         trigger = self.trigger.spec
         target = FiringTarget(trigger.fitted(self.windows.spec), trigger)

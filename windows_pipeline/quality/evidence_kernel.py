@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.engine.unit_windows import length_ms
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
 _TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset")
@@ -128,7 +127,7 @@ class _Chunk:
         spec: FixedWindows,
     ) -> None:
         exclusive_ms = 1 if isinstance(spec, TimeWindows) else 0
-        self.difference_ms = length_ms(spec) - exclusive_ms
+        self.difference_ms = spec.length_ms - exclusive_ms
         self.windows, self.of_windows = windows, of_windows
         time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
         left_end_ms = time_ms

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.chunk import Closing
-from windows_pipeline.engine.unit_windows import ARRIVAL, last_instant, length_ms, unit_windows
+from windows_pipeline.engine.unit_windows import ARRIVAL, last_instant, unit_windows
 from windows_pipeline.jobs.arrivals import arrivals_of
 from windows_pipeline.jobs.log import read_log
 from windows_pipeline.settings import Settings
@@ -81,7 +81,7 @@ def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
     """The records between a window's bounds that found it open (rules A5, B5)."""
     last_ms = last_instant(spec, F.lit(end_ms))
     time_ms = F.col("event_time_ms")
-    held = (time_ms >= F.lit(end_ms - length_ms(spec))) & (time_ms <= last_ms)
+    held = (time_ms >= F.lit(end_ms - spec.length_ms)) & (time_ms <= last_ms)
     return records.where(held & (F.col("close_time_ms") <= last_ms))
 
 

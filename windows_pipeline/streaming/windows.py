@@ -20,7 +20,6 @@ from windows_pipeline.engine.unit_windows import (
     is_late,
     is_uncovered,
     last_instant,
-    length_ms,
     unit_windows,
 )
 from windows_pipeline.jobs.alerts import AlertsJob
@@ -195,7 +194,7 @@ class BatchWindows:
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records
         late = late_records(own, computed, spec, values, [self._target])
-        last_ms = F.unix_millis("event_time") + F.lit(length_ms(spec))
+        last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
         settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
         return late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit")))
 
@@ -208,7 +207,7 @@ class BatchWindows:
         earlier = standing(job.own.alerts.read(closed.sparkSession))
         from_ms = self._from_ms
         if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
-            from_ms = before_ms - length_ms(spec)
+            from_ms = before_ms - spec.length_ms
         if from_ms > NEVER_MS:
             from_instant = F.timestamp_millis(F.lit(from_ms))
             earlier = earlier.where(F.col("window_end") >= from_instant)

@@ -33,6 +33,11 @@ class ForwardSlidingWindows(Graced):
         require_positive("size", self.size_ms)
         require_not_negative("grace", self.grace_ms)
 
+    @property
+    def length_ms(self) -> int:
+        """From a window's start to its end."""
+        return self.size_ms
+
     @classmethod
     def of(cls, size: Duration) -> ForwardSlidingWindows:
         """Makes windows of a size, with no grace (rule B7).

@@ -53,6 +53,11 @@ class SlidingWindows(Graced):
         require_instant_or_none("first_window_start_ms", self.first_window_start_ms)
         require_flag("emit_empty", self.emit_empty)
 
+    @property
+    def length_ms(self) -> int:
+        """From a window's start to its end."""
+        return self.time_difference_ms
+
     @classmethod
     def with_time_difference_and_grace(
         cls,

@@ -47,6 +47,11 @@ class TimeWindows(Graced):
         require_instant_or_none("first_window_start_ms", self.first_window_start_ms)
         require_flag("emit_empty", self.emit_empty)
 
+    @property
+    def length_ms(self) -> int:
+        """From a window's start to its end."""
+        return self.size_ms
+
     @classmethod
     def of_size_and_grace(
         cls,
