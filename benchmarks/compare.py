@@ -22,6 +22,9 @@ Tell = Callable[[str], None]
 _SLOW_S = 20.0
 _QUIET_CORES = 0.2
 _MORE_TURNS = 1
+_WARM_RUNS = 8
+_WARM_S = 20.0
+"""A way is warm after so many runs or seconds: the JVM compiles what is hot only by then."""
 
 
 @dataclass
@@ -30,7 +33,7 @@ class Measured:
 
     Attributes:
         way: The way.
-        runs: Its runs after the first, or that alone where it is slow.
+        runs: Its runs once it was warm, or the first alone where it is slow.
         wanted: How many runs count: those that others disturbed least.
         failure: Why there are no runs, or no more.
     """
@@ -116,7 +119,7 @@ def compare(
     """Measures the ways in turns: ours, another, the next one, ours again, and so on.
 
     Where the records don't fit in memory each way has a process of its own, warmed up on few
-    records; else the engines stay, and the first run of each doesn't count.
+    records; else the engines stay, and the runs that warm them up don't count.
 
     Args:
         work: The work.
@@ -139,20 +142,35 @@ def compare(
             if one.is_enough:
                 continue
             tell(f"{work.name}: {one.way.name}, run {turn}")
-            _wait_for_quiet(patience_s)
             try:
+                if turn == 0 and not alone:
+                    one.runs += _warm(work, one.way, engines)
+                    continue
+                _wait_for_quiet(patience_s)
                 run = _run_alone(work, one.way, engines) if alone else _run(work, one.way, engines)
             except EngineFailedError as error:
                 one.failure = str(error)
                 engines.end(one.way.engine)
                 continue
-            if turn > 0 or alone or run.seconds > _SLOW_S:
-                one.runs.append(run)
+            one.runs.append(run)
     return measured
 
 
 def _run(work: Workload, way: Way, engines: Engines) -> Run:
     return engines.loaded(way.engine, work).run(way.name)
+
+
+def _warm(work: Workload, way: Way, engines: Engines) -> list[Run]:
+    """Runs a way until it is warm; returns the run that counts all the same, as it is slow."""
+    spent_s = 0.0
+    for _ in range(_WARM_RUNS):
+        run = _run(work, way, engines)
+        if run.seconds > _SLOW_S:
+            return [run]
+        spent_s += run.seconds
+        if spent_s > _WARM_S:
+            break
+    return []
 
 
 def _run_alone(work: Workload, way: Way, engines: Engines) -> Run:
