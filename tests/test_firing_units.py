@@ -154,6 +154,20 @@ def fired(
     [0, 1],
     1,
 )
+# A window that fired before closes in a unit that brings it nothing.
+@example(
+    [(None, 0), (None, 1), (None, 2)], Policy(difference=1, lateness=1, late=False), [2], [0], None
+)
+# Discarding panes that are empty at a tick take no number.
+@example(
+    [(None, 0), (None, 1), (None, 2), (None, 3)],
+    Policy(difference=1, interval=1, discarding=True, late=False),
+    [3],
+    [0],
+    None,
+)
+# A late record makes a window to its right that has passed, and is not in it.
+@example([(None, 5), (None, 20), (None, 3)], Policy(difference=2, lateness=30), [2], [0], None)
 @PROPERTY
 def test_each_unit_tells_its_own(
     records: Records,
