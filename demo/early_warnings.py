@@ -126,7 +126,7 @@ def _draw(firings: pd.DataFrame) -> Figure:
         axes.plot([], [], mark, color="grey", label=label)
     axes.axhline(_LIMIT, color="black", linestyle=":", linewidth=1, label="the rule's limit")
     day = _local(firings["window_start"]).min()
-    axes.set_title(f"{firings['key'].iloc[0]}, {day:%d %B %Y}: average departure delay by hour")
+    axes.set_title(f"{firings['key'].iloc[0]}, {day:%d %B %Y}: average departure delay by hour, from HH:MM")
     axes.set_xlabel("stream time when the window fired (New York)")
     axes.set_ylabel("minutes, of the flights so far", fontsize="small")
     hours = DateFormatter("%H:%M", tz=_NEW_YORK)  # type: ignore[no-untyped-call]  # its stub
@@ -148,8 +148,8 @@ def _draw_window(axes: Axes, firings: pd.DataFrame) -> None:
     start = _local(firings["window_start"]).iloc[0]
     axes.annotate(
         f"{start:%H:%M}",
-        (at.iloc[-1], delay.iloc[-1]),
-        (4, -3),
+        (at.iloc[0], delay.iloc[0]),
+        (-12, 8),
         textcoords="offset points",
         fontsize="small",
         color=color,

@@ -31,6 +31,7 @@ def with_trigger(trigger: str, text: str = TUMBLING) -> str:
         ("{early_every: 15 minutes}", AT_END.early_every("15 minutes")),
         ("{early_every: 10 records, late: false}", AT_END.early_every_n(10).without_late()),
         ("{early_every: 1 record}", AT_END.early_every_update()),
+        ("{early_every: 10  Records}", AT_END.early_every_n(10)),
         ("{early_every: update, panes: discarding}", AT_END.early_every_update().discarding()),
         ("{out_of_orderness: 5 seconds}", AT_END.with_out_of_orderness("5 seconds")),
     ],
@@ -58,6 +59,8 @@ def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> Non
             "'7 hours' is above the grace, 6 hours: windows would close before they pass",
         ),
         ("update", "", "'update' is no mapping"),
+        ("", "", "is empty; write {} to have windows fire on time and late, or leave it out"),
+        ("{early_every: 9007199254740993 records}", ".early_every", "is more than a window can"),
     ],
 )
 def test_a_mistake_in_a_trigger_is_told(

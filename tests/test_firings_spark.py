@@ -242,13 +242,30 @@ def test_what_fails_names_key_window_and_firing(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="ZeroDivisionError") as raised:
         found.collect()
     assert "firing 0 of the window of key 'a' from -15 to 5 (ms)" in str(raised.value)
+    assert f"{__file__}, line " in str(raised.value)
+
+
+def test_records_that_are_not_there_are_told(spark: SparkSession) -> None:
+    """Rule E3."""
+    function = WindowFunction(lambda *_: [], "n bigint", records=["nope"])
+    wanted = process_firings(
+        HOPPING,
+        Trigger.at_window_end(),
+        function,
+        by="user",
+        event_time="ts",
+        arrival=ARRIVAL,
+    )
+    with pytest.raises(ValueError, match="records: 'nope'"):
+        frame(spark, [("a", 3)]).transform(wanted)
 
 
 @pytest.mark.parametrize(
     ("process", "error", "message"),
     [
-        (lambda *_: [{"m": 1}], RuntimeError, "is no row of 'n bigint'"),
-        (lambda *_: [(1, 2)], RuntimeError, "is no row of 'n bigint'"),
+        (lambda *_: [{"m": 1}], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
+        (lambda *_: [(1, 2)], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
+        (lambda *_: None, TypeError, "gave None in firing 7 .*; have it yield rows"),
         (lambda *_: [[1], ("x",)], TypeError, "gave \\('x',\\), which is no row of 'n bigint'"),
     ],
 )

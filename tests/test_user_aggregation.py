@@ -177,10 +177,11 @@ def test_an_exception_names_aggregate_and_window(function: str) -> None:
     windows = case.records.windows
     later = windows._replace(left=windows.left + 1)
     case = case._replace(records=case.records._replace(windows=later))
-    message = r"result: user_aggregate\(value\) failed in window 0: KeyError\('of the user'\)"
+    message = r"result: user_aggregate\(value\) failed in window 0: KeyError\('of the user'\) \("
     with pytest.raises(RuntimeError, match=message) as raised:
         case.aggregated(user, "bigint")
     assert isinstance(raised.value.__cause__, KeyError)
+    assert f"{__file__}, line " in str(raised.value)
 
 
 def test_a_result_of_another_type_names_aggregate_and_window() -> None:

@@ -20,6 +20,7 @@ from windows_pipeline.engine.closing import at_closing
 from windows_pipeline.engine.firing_evaluation import closing_grid_ms, fire
 from windows_pipeline.engine.firing_function import RECORDS, FunctionKernel
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
+from windows_pipeline.engine.input_checks import require_column
 from windows_pipeline.engine.inputs import (
     ARRIVAL_COLUMNS,
     Arrival,
@@ -168,6 +169,8 @@ def process_firings(
         if function.records is not None:
             if of:
                 raise ValueError("of: the window function takes records; leave out the aggregates")
+            for name in function.records:
+                require_column(events, "records", name)
             record = F.struct(*(F.col(f"`{name}`") for name in function.records))
             wanted = [collect_list(record).alias(RECORDS)]
         own = input_of(Stream(events, by, event_time, wanted, arrival))

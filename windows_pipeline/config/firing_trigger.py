@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool
+from pydantic_core import PydanticCustomError
 
 from windows_pipeline.config.fields import DurationMs
 from windows_pipeline.config.problems import without_value
@@ -14,7 +15,10 @@ from windows_pipeline.durations import duration_ms, duration_text
 from windows_pipeline.windows.triggers import Trigger
 
 _RECORDS = re.compile(r"(\d+) records?")
+_MOST_RECORDS = 2**53
 _UPDATE = "update"
+EMPTY = "empty"
+"""The kind of the error of what is there and says nothing."""
 _FORMS = "write a duration such as '15 minutes', or '10 records', or 'update' for every record"
 
 
@@ -22,12 +26,14 @@ def _early_every(value: object) -> str:
     """One text for each interval, however it is written."""
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
-    text = value.strip()
+    text = " ".join(value.lower().split())
     records = _RECORDS.fullmatch(text)
     if records:
         number = int(records[1])
         if number == 0:
             raise ValueError("must be above zero; write at least '1 record'")
+        if number > _MOST_RECORDS:
+            raise ValueError(f"is more than a window can hold; write at most {_MOST_RECORDS}")
         return _UPDATE if number == 1 else f"{number} records"
     if text == _UPDATE:
         return text
@@ -39,6 +45,14 @@ def _early_every(value: object) -> str:
     if ms <= 0:
         raise ValueError("must be above zero; write at least '1 ms'")
     return duration_text(ms)
+
+
+def not_empty(value: object) -> object:
+    """Refuses a trigger whose lines are missing: to leave it out says something else."""
+    if value is None:
+        told = "is empty; write {} to have windows fire on time and late, or leave it out"
+        raise PydanticCustomError(EMPTY, told)
+    return value
 
 
 class FiringTrigger(Strict):

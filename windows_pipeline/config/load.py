@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from windows_pipeline.config.firing_trigger import FiringTrigger
+from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline, Source
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
@@ -101,6 +101,8 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
 
 def _text(details: ErrorDetails) -> str:
     """What is wrong and the cure, in the file's terms."""
+    if details["type"] == EMPTY:
+        return details["msg"]
     if details["input"] is None:
         return "has no value; write one"
     match details["type"]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import BeforeValidator, Field, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.config.checks import fixed_result_columns
@@ -19,7 +19,7 @@ from windows_pipeline.config.fields import (
     Text,
     epoch_ms,
 )
-from windows_pipeline.config.firing_trigger import FiringTrigger
+from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.problems import Problem
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.rules import compile_expression
@@ -79,7 +79,7 @@ class Windows(Strict):
     partial_results: StrictBool = True
     aggregates: dict[Identifier, AggregateText]
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
-    trigger: FiringTrigger | None = None
+    trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from windows_pipeline.engine.arrow_type import arrow_type
+from windows_pipeline.engine.user_errors import with_place
 from windows_pipeline.windows.time_window import TimeWindow
 from windows_pipeline.windows.window_function import FiringContext, Row, WindowFunction
 
@@ -37,12 +38,7 @@ class FunctionKernel:
         made: list[Row] = []
         firing_of: list[int] = []
         for firing, (key, content, context) in enumerate(self._firings(batch)):
-            try:
-                rows = [self._row(row) for row in self._process(key, content, context)]
-            except Exception as error:
-                raise RuntimeError(
-                    f"the window function failed in {_named(key, context)}: {error!r}"
-                ) from error
+            rows = self._process(key, content, context)
             made += rows
             firing_of += [firing] * len(rows)
         try:
@@ -52,8 +48,20 @@ class FunctionKernel:
             raise
         return pa.RecordBatch.from_struct_array(array)
 
-    def _process(self, key: Any, content: Any, context: FiringContext) -> Sequence[Row]:
-        return list(self._function.process(key, context.window, content, context))
+    def _process(self, key: Any, content: Any, context: FiringContext) -> list[Row]:
+        try:
+            given = self._function.process(key, context.window, content, context)
+            rows = None if given is None else list(given)
+        except Exception as error:
+            raise RuntimeError(
+                f"the window function failed in {_named(key, context)}: {with_place(error)}"
+            ) from error
+        if rows is None:
+            raise TypeError(
+                f"the window function gave None in {_named(key, context)}; have it yield rows, "
+                "or return a list of them"
+            )
+        return [self._row(row, key, context) for row in rows]
 
     def _firings(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, Any, FiringContext]]:
         def values(name: str) -> list[Any]:
@@ -73,12 +81,12 @@ class FunctionKernel:
         contents = (dict(zip(self._aggregates, row, strict=True)) for row in rows)
         return zip(keys, contents, contexts, strict=True)
 
-    def _row(self, row: Row) -> Row:
+    def _row(self, row: Row, key: Any, context: FiringContext) -> Row:
         fits = isinstance(row, (tuple, list)) and len(row) == len(self._names)
         if isinstance(row, Mapping):
             fits = set(row) == set(self._names)
         if not fits:
-            raise TypeError(f"{row!r} is no row of {self._function.schema!r}")
+            raise TypeError(self._no_row(row, key, context))
         return tuple(row) if isinstance(row, list) else row
 
     def _check_types(
@@ -90,10 +98,13 @@ class FunctionKernel:
                 pa.array([row], self._type)
             except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
                 key, _, context = contexts[firing]
-                raise TypeError(
-                    f"the window function gave {row!r}, which is no row of "
-                    f"{self._function.schema!r}, in {_named(key, context)}: {error}"
-                ) from error
+                raise TypeError(f"{self._no_row(row, key, context)}: {error}") from error
+
+    def _no_row(self, row: Row, key: Any, context: FiringContext) -> str:
+        return (
+            f"the window function gave {row!r}, which is no row of {self._function.schema!r}, "
+            f"in {_named(key, context)}"
+        )
 
 
 def _named(key: Any, context: FiringContext) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windows_pipeline.aggregates import Aggregate, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.engine.arrow_type import arrow_type
+from windows_pipeline.engine.user_errors import with_place
 from windows_pipeline.engine.values import is_valid, places_by_time_and_value, value_codes
 from windows_pipeline.engine.windowed_records import WindowedRecords
 
@@ -158,7 +159,8 @@ def _results(
             result = user.result(held.accumulator())
         except Exception as error:
             raise RuntimeError(
-                f"{aggregate.name}: {aggregate} failed in {records.describe(window)}: {error!r}"
+                f"{aggregate.name}: {aggregate} failed in {records.describe(window)}: "
+                f"{with_place(error)}"
             ) from error
         entered, left = to_enter, to_leave
         # A result may be a part of the accumulator, which goes on changing.
