@@ -126,7 +126,8 @@ def _draw(firings: pd.DataFrame) -> Figure:
         axes.plot([], [], mark, color="grey", label=label)
     axes.axhline(_LIMIT, color="black", linestyle=":", linewidth=1, label="the rule's limit")
     day = _local(firings["window_start"]).min()
-    axes.set_title(f"{firings['key'].iloc[0]}, {day:%d %B %Y}: average departure delay by hour, from HH:MM")
+    where_and_when = f"{firings['key'].iloc[0]}, {day:%d %B %Y}"
+    axes.set_title(f"{where_and_when}: average departure delay by hour, from HH:MM")
     axes.set_xlabel("stream time when the window fired (New York)")
     axes.set_ylabel("minutes, of the flights so far", fontsize="small")
     hours = DateFormatter("%H:%M", tz=_NEW_YORK)  # type: ignore[no-untyped-call]  # its stub
