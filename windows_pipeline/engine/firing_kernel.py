@@ -85,7 +85,7 @@ class FiringKernel:
         moments = _below(at, rises.at)
         met_ms = np.concatenate((stream_time_ms, rises.stream_time_ms))
         for found in find_firings(target.windows, target.trigger, arrived, new):
-            own = found if new is None else found.only(_wanted(found, new))
+            own = found if new is None or new.with_earlier else found.only(_after_new(found, new))
             if not len(own.id):
                 continue
             after = own.after + own.by_rise * len(stream_time_ms)
@@ -150,13 +150,11 @@ class FiringKernel:
         return columns
 
 
-def _wanted(found: Firings, new: New) -> np.ndarray:
-    """A mask of the firings after something new, and of all where earlier ones are asked for."""
-    if new.with_earlier:
-        return np.ones(len(found.id), np.bool_)
+def _after_new(found: Firings, new: New) -> np.ndarray:
+    """A mask of the firings after a new record or rise."""
     is_new = np.concatenate((new.records, new.rises))
-    wanted: np.ndarray = is_new[found.after + found.by_rise * len(new.records)]
-    return wanted
+    after_new: np.ndarray = is_new[found.after + found.by_rise * len(new.records)]
+    return after_new
 
 
 def _below(records: pa.Table, rises: pa.Table) -> pa.Table:

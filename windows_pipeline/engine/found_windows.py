@@ -76,17 +76,24 @@ def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
     advance_ms = 1
     match spec:
         case SlidingWindows():
-            windows, length_ms = _sliding(kept, spec), spec.length_ms
+            windows = _sliding(kept, spec)
         case ForwardSlidingWindows():
             enter_ms = placement.enter_ms[in_time]
-            windows, length_ms = _forward(kept, spec, enter_ms), spec.length_ms
+            windows = _forward(kept, spec, enter_ms)
         case TimeWindows():
             enter_ms, last_end_ms = placement.enter_ms[in_time], placement.last_end_ms[in_time]
-            windows, length_ms = _hopping(kept, spec, enter_ms, last_end_ms), spec.length_ms
+            windows = _hopping(kept, spec, enter_ms, last_end_ms)
             advance_ms = spec.advance_ms
     reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.UNCOUNTED
     return FoundWindows(
-        kept.table, kept.close_ms, kept.starts, kept.time_ms, windows, length_ms, advance_ms, reason
+        kept.table,
+        kept.close_ms,
+        kept.starts,
+        kept.time_ms,
+        windows,
+        spec.length_ms,
+        advance_ms,
+        reason,
     )
 
 

@@ -58,8 +58,7 @@ def unit_firings(
     known = _beside(placed, reached).where(place <= F.col("reached_after"))
     known = known.withColumn("is_new", F.col("is_new") | (place > F.col("reached_before")))
     targets = dict.fromkeys(reached, windows)
-    arrival = FIRING_ARRIVAL
-    fired = fire(known, targets, ["key"], aggregates, arrival, with_earlier=with_earlier)
+    fired = fire(known, targets, ["key"], aggregates, FIRING_ARRIVAL, with_earlier=with_earlier)
     if not with_earlier:
         return fired.withColumn("is_new", F.lit(True))
     # Of windows that were closed before, not all records were read.
