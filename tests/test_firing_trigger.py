@@ -47,6 +47,7 @@ def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> Non
     ("trigger", "field", "words"),
     [
         ("{early_every: 15}", ".early_every", "'15' has no unit; write a duration such as"),
+        ("{early_every: }", ".early_every", "is empty; write a duration such as '15 minutes', or"),
         ("{early_every: 0 records}", ".early_every", "'0 records' must be above zero"),
         ("{early_every: 0 ms}", ".early_every", "'0 ms' must be above zero"),
         ("{early_every: often}", ".early_every", "or 'update' for every record"),

@@ -24,6 +24,8 @@ _FORMS = "write a duration such as '15 minutes', or '10 records', or 'update' fo
 
 def _early_every(value: object) -> str:
     """One text for each interval, however it is written."""
+    if value is None:
+        raise PydanticCustomError(EMPTY, f"is empty; {_FORMS}; or leave it out")
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
     text = " ".join(value.lower().split())
@@ -67,7 +69,7 @@ class FiringTrigger(Strict):
         out_of_orderness: How far behind stream time the clock runs that ends are judged by, ms.
     """
 
-    early_every: Annotated[str, BeforeValidator(_early_every)] | None = None
+    early_every: Annotated[str | None, BeforeValidator(_early_every)] = None
     late: StrictBool = True
     panes: Literal["accumulating", "discarding"] = "accumulating"
     out_of_orderness: DurationMs = 0
