@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -121,3 +122,19 @@ def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: Spar
     project = full_run.copy(tmp_path / "raw", derived=False)
     with pytest.raises(TableMissingError, match="flights/hourly/alerts"):
         maintain(spark, project.windows.alerts)
+
+
+def test_files_tell_the_bounds_of_what_their_rows_are_sorted_by(
+    full_run: Project, spark: SparkSession
+) -> None:
+    """Of other columns they would say little, and take time to gather and to look through."""
+    tables = [
+        (full_run.windows.keyed_windows, {"window_end", "key"}),
+        (full_run.source.raw_events, {"event_time"}),
+        (full_run.source.arrival_log, {"unit", "source_partition"}),
+    ]
+    for table, columns in tables:
+        added = spark.read.json(f"{table.location}/_delta_log/*.json").select("add.stats")
+        found = [json.loads(row.stats) for row in added.dropna().collect()]
+        assert found
+        assert {name for stats in found for name in stats["minValues"]} == columns, table.name

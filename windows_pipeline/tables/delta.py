@@ -33,6 +33,8 @@ _DIGEST = "windows_pipeline.digest"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Where Delta tells the version that the session's last write made."""
 _CHANGE_FEED = "delta.enableChangeDataFeed"
+_STATISTICS = "delta.dataSkippingStatsColumns"
+"""The property that names the columns of whose values in a file Delta keeps least and most."""
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _IN_THE_WAY = (
@@ -64,7 +66,8 @@ class Table:
         description: What a row is.
         location: Its folder or URI.
         schema: Its columns; `unit` is one.
-        sorted_by: How rows are sorted in a file, for pruning by file statistics.
+        sorted_by: How rows are sorted in a file, for pruning by file statistics; there are
+            statistics of these columns only, as those of others would tell little.
         definition: The part of the pipeline's definition that its rows follow.
         change_feed: Whether Delta keeps its change data feed, from its creation on.
         grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
@@ -86,6 +89,11 @@ class Table:
     def partition_columns(self) -> tuple[str, ...]:
         """What its files are divided by."""
         return ("unit",) if self.partitioned else ()
+
+    @property
+    def _sort_columns(self) -> tuple[str, ...]:
+        """What rows of a file are sorted by; within a partition `unit` is always the same."""
+        return self.sorted_by if self.partitioned else ("unit", *self.sorted_by)
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
@@ -136,6 +144,7 @@ class Table:
                 .property(_DEFINITION, self._definition_text())
                 .property(_DIGEST, definition_digest(self.definition))
                 .property(_CHANGE_FEED, str(self.change_feed).lower())
+                .property(_STATISTICS, ",".join(self._sort_columns))
                 .execute()
             )
 
