@@ -16,6 +16,8 @@ from project_ui import make_project, running_ui
 from pipeline_runs import DERIVED, Project, day, version_of
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import firing_tables
+from windows_pipeline.tables.delta import Table
 
 CHECKS = {
     "raw_events": [
@@ -27,8 +29,13 @@ CHECKS = {
     ],
     "hourly/final_windows": ["final_is_closed", "final_never_changed", "final_once"],
     "hourly/alerts": ["alert_breaks_its_rule", "alerts_never_changed", "episodes_apart"],
+    "hourly/firings": [
+        *("early_warning_breaks_its_rule", "early_warning_once", "early_warning_settled_by_final"),
+        *("final_firing_is_final", "firing_reasons_in_order", "firings_numbered"),
+        *("last_firing_shows_final", "on_time_once"),
+    ],
 }
-"""The checks of sliding windows, as the README lists them."""
+"""The checks of sliding windows with a trigger, as the documents list them."""
 LANDED = 3
 GRACE = timedelta(hours=6)
 
@@ -36,7 +43,16 @@ GRACE = timedelta(hours=6)
 @pytest.fixture
 def project(tmp_path: Path, small_settings: Settings, landed_flights: Path) -> Project:
     """Three days have landed, nothing is materialized; the folder's name has a blank."""
-    return make_project(tmp_path / "a project", small_settings, landed_flights, LANDED)
+    project = make_project(tmp_path / "a project", small_settings, landed_flights, LANDED)
+    project.declare(trigger={"early_every": "15 minutes"})
+    return project
+
+
+def of_firings(project: Project) -> list[Table]:
+    """The tables firings and early_warnings."""
+    tables = firing_tables(project.pipeline, "hourly", project.settings.warehouse)
+    assert tables is not None
+    return tables.all
 
 
 @pytest.fixture
@@ -49,7 +65,8 @@ def test_days_materialized_by_clicks_are_shown_as_they_are(
     project: Project, pages: DagsterPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages.open_graph()
-    for asset in ("raw_events", "rejected_records", "arrival_log", *DERIVED, "corrections"):
+    of_source = ("raw_events", "rejected_records", "arrival_log")
+    for asset in (*of_source, *DERIVED, "corrections", "firings", "early_warnings"):
         pages.shows_asset(asset)
 
     pages.backfill_all(day(1), day(2))
@@ -93,14 +110,15 @@ def tables_hold_what_is_shown(pages: DagsterPages, project: Project) -> None:
     spark = start_session(project.settings)
     try:
         newest = day(LANDED)
-        for name in ("final_windows", "alerts"):
-            table = getattr(project.windows, name)
+        for table in (project.windows.final_windows, project.windows.alerts, *of_firings(project)):
             rows = Counter(row.unit for row in table.read(spark).select("unit").collect())
-            pages.open_day(f"hourly/{name}", newest)
+            name = table.name.removeprefix("flights/")
+            assert rows, name
+            pages.open_day(name, newest)
             pages.shows_metadata("dagster/uri", table.location)
             pages.shows_metadata("delta_version", str(version_of(spark, table)))
             for shown in (day(1), day(2), newest):
-                pages.open_day(f"hourly/{name}", shown)
+                pages.open_day(name, shown)
                 pages.shows_metadata("dagster/partition_row_count", str(rows[shown]))
         raw = project.source.raw_events.read(spark)
         landed = sum(len(accepted(project, day(number))) for number in range(1, LANDED + 1))
@@ -117,7 +135,8 @@ def instance_knows_two_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -
     with dg.DagsterInstance.from_config(str(home)) as instance:
         runs = instance.get_runs()
         assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
-        for table in [*vars(project.source).values(), *vars(project.windows).values()]:
+        of_windows = [*vars(project.windows).values(), *of_firings(project)]
+        for table in [*vars(project.source).values(), *of_windows]:
             key = dg.AssetKey(table.name.split("/"))
             if key.path[-1] != "corrections":
                 assert instance.get_materialized_partitions(key) == days
