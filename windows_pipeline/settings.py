@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+_FEW_RECORDS = 10_000
+"""So many take longer to compile plans for than to run without."""
 # Spark ships all of these; the POMs of Delta and of Spark's Kafka connector name them again.
 _EXCLUDES = (
     "at.yawk.lz4:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,"
@@ -37,7 +39,7 @@ class Settings(BaseModel):
             `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
-        small_batches: Spark SQL's configuration for a stream's micro-batches of few records.
+        small_batches: Spark SQL's configuration for runs and micro-batches of few records.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,6 +72,10 @@ class Settings(BaseModel):
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
         return {**delta, **self.spark, **needed}
+
+    def conf_for(self, records: int) -> dict[str, str]:
+        """What to set of Spark SQL while a run or micro-batch of so many records is computed."""
+        return self.small_batches if records <= _FEW_RECORDS else {}
 
 
 def load_settings(root: Path) -> Settings:

@@ -31,8 +31,9 @@ import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
 
 /**
- * Sliding windows by Kafka Streams' topology test driver: one thread, no broker, an in-memory
- * store. Records are put in the order of their times, which is its best case.
+ * Sliding windows by Kafka Streams' topology test driver: one thread, no broker, its default
+ * store (RocksDB): in the one in memory a search for a key's windows passes those of all keys.
+ * Records are put in the order of their times, which is its best case.
  *
  * <p>Commands: {@code load FILE DIFFERENCE_MS} (see FlinkWindows), {@code run} (answers the
  * seconds) and {@code answer} (answers the fields of the benchmark's Answer).
@@ -101,7 +102,7 @@ public final class KafkaWindows {
             () -> new long[] {0, 0, Long.MIN_VALUE},
             (key, value, so) -> new long[] {so[0] + 1, so[1] + value, Math.max(so[2], value)},
             Materialized.<Long, long[]>as(
-                    Stores.inMemoryWindowStore(STORE, kept, difference, false))
+                    Stores.persistentTimestampedWindowStore(STORE, kept, difference, false))
                 .withKeySerde(Serdes.Long())
                 .withValueSerde(AGGREGATES)
                 .withCachingDisabled()

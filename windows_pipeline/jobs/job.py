@@ -14,6 +14,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
+from windows_pipeline.session import configured
+from windows_pipeline.settings import Settings
 from windows_pipeline.tables.delta import Table, in_units
 
 RowCounts = dict[str, dict[date, int]]
@@ -71,6 +73,11 @@ class Job(Protocol):
     """A job that fills the tables of one step of the chain."""
 
     @property
+    def settings(self) -> Settings:
+        """Where the tables lie, and how Spark runs."""
+        ...
+
+    @property
     def inputs(self) -> list[Table]:
         """The tables that it reads."""
         ...
@@ -87,6 +94,10 @@ class Job(Protocol):
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log, as the rest of the job takes it; nothing if it is not read."""
+        ...
+
+    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+        """About how many records some units brought; only Spark's settings follow from it."""
         ...
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
@@ -142,6 +153,11 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     for table in job.tables:
         table.create_if_missing(spark)
     log = job.arrived(spark)
+    with configured(spark, job.settings.conf_for(job.records(days, log))):
+        return _run(job, spark, days, log)
+
+
+def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> JobResult:
     stage = job.stage(spark, days, log)
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
@@ -160,8 +176,10 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
     """Runs a job's checks on the rows that its tables hold for some units."""
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
-    rows = [table.read(spark).where(in_units(days)) for table in job.tables]
-    return _validate_all(job.evidence(spark, days, rows, job.arrived(spark)))
+    log = job.arrived(spark)
+    with configured(spark, job.settings.conf_for(job.records(days, log))):
+        rows = [table.read(spark).where(in_units(days)) for table in job.tables]
+        return _validate_all(job.evidence(spark, days, rows, log))
 
 
 def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:

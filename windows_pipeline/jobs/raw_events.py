@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -19,10 +20,13 @@ from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_runni
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.landed_files import landed_bytes, read_landed
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table
+
+_RECORD_BYTES = 100
+"""What a landed record takes, about."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,12 @@ class RawEventsJob:
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Nothing: days are ingested whatever else is there."""
         return ()
+
+    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+        """A guess, from the size of what landed; of a table or topic, that they are many."""
+        if not self.pipeline.source.is_landed:
+            return sys.maxsize
+        return landed_bytes(self.landing, days) // _RECORD_BYTES
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Reads the landed files of the days.

@@ -80,6 +80,11 @@ class WindowsJob:
         """The arrival log."""
         return read_log(spark, self.source.arrival_log)
 
+    def records(self, days: Sequence[date], log: ArrivalLog) -> int:
+        """How many records the days brought, as the log has it."""
+        wanted = set(days)
+        return sum(row.rows + row.unit_rejected for row in log if row.unit in wanted)
+
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """What has arrived, as the definition's windows see it."""
         return arrivals_of(self.pipeline, log, self.windows.spec)

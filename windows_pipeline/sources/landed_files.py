@@ -78,10 +78,18 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
             a Parquet file holds times in nanoseconds, which Spark can't read.
     """
     root = _root(path)
-    with ThreadPoolExecutor(_LISTING_THREADS) as threads:
-        listed = threads.map(lambda day: _files_of(root, path, day), sorted(set(days)))
-        files = [file for day_files in listed for file in day_files]
+    entries = _entries(root, path, days)
+    files = [_file(root, day, entry.base_name) for day, entry in entries]
     return _read(spark, source, root, files)
+
+
+def landed_bytes(path: str, days: Iterable[date]) -> int:
+    """How large the files are that landed on some days.
+
+    Raises:
+        FileNotFoundError: A day has no folder.
+    """
+    return sum(entry.size for _, entry in _entries(_root(path), path, days))
 
 
 def read_files(
@@ -122,7 +130,17 @@ def _day(name: str) -> date | None:
         return None
 
 
-def _files_of(root: _Root, path: str, day: date) -> Sequence[LandedFile]:
+def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, fs.FileInfo]]:
+    """The files of some days, by day and name."""
+    wanted = sorted(set(days))
+    with ThreadPoolExecutor(_LISTING_THREADS) as threads:
+        listed = threads.map(lambda day: _entries_of(root, path, day), wanted)
+        return [
+            (day, entry) for day, of_day in zip(wanted, listed, strict=True) for entry in of_day
+        ]
+
+
+def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
     folder = f"{root.path}/{day}"
     try:
         entries = root.filesystem.get_file_info(fs.FileSelector(folder))
@@ -132,7 +150,7 @@ def _files_of(root: _Root, path: str, day: date) -> Sequence[LandedFile]:
             "or an empty folder for a day without events"
         ) from error
     return [
-        _file(root, day, entry.base_name)
+        entry
         for entry in sorted(entries, key=lambda entry: entry.base_name)
         if entry.type == fs.FileType.File and not entry.base_name.startswith(("_", "."))
     ]

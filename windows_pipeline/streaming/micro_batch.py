@@ -30,8 +30,6 @@ from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
 
-FEW_RECORDS = 10_000
-"""Up to which a micro-batch runs as `Settings.small_batches` says."""
 Appends = list[Callable[[], None]]
 """What is to be written of one definition, in any order."""
 
@@ -114,8 +112,8 @@ class MicroBatch:
             windows = self._windows(fresh, standing, after) if accepted else []
             return [of_definition.compute() for of_definition in windows]
 
-        few = accepted + sum(rejected.values()) <= FEW_RECORDS
-        with configured(ordered.sparkSession, self.settings.small_batches if few else {}):
+        conf = self.settings.conf_for(accepted + sum(rejected.values()))
+        with configured(ordered.sparkSession, conf):
             # They follow from the batch and what was before; none is there before the log has it.
             for of_task in together([ingest, compute]):
                 for appends in of_task:

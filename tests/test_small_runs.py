@@ -1,0 +1,77 @@
+"""A run of few records is computed as `small_batches` says, one of many is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline_runs import Project, day
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
+from windows_pipeline.jobs.job import Stage
+from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.delta import in_units
+
+NAME = "windows_pipeline.run_is"
+
+
+@dataclass(frozen=True)
+class NotingRaw(RawEventsJob):
+    """Notes what Spark is told while it runs."""
+
+    seen: list[str | None] = field(default_factory=list)
+
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
+        self.seen.append(spark.conf.get(NAME, None))
+        return super().stage(spark, days, log)
+
+
+@dataclass(frozen=True)
+class NotingKeyed(KeyedWindowsJob):
+    """The same."""
+
+    seen: list[str | None] = field(default_factory=list)
+
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
+        self.seen.append(spark.conf.get(NAME, None))
+        return super().stage(spark, days, log)
+
+
+def landed_in(spark: SparkSession, project: Project, days: Sequence[date]) -> int:
+    tables = (project.source.raw_events, project.source.rejected_records)
+    return sum(table.read(spark).where(in_units(days)).count() for table in tables)
+
+
+def test_settings_tell_few_from_many(settings: Settings) -> None:
+    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    assert told.conf_for(10_000) == {NAME: "small"}
+    assert told.conf_for(10_001) == {}
+
+
+def test_a_day_of_few_records_runs_so_and_many_days_do_not(
+    spark: SparkSession, settings: Settings, landed_flights: Path, tmp_path: Path
+) -> None:
+    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    project = Project(tmp_path, told)
+    project.declare()
+    project.land(landed_flights, 12)
+    few, many = [day(1)], [day(number) for number in range(1, 13)]
+    raw = NotingRaw(project.pipeline, project.settings)
+    keyed = NotingKeyed(project.pipeline, "hourly", project.settings)
+    jobs: list[Job] = [raw, keyed]
+    for job in jobs:
+        for days in (few, many):
+            assert run_job(job, spark, days).published
+            assert spark.conf.get(NAME, None) is None
+    assert raw.seen == keyed.seen == ["small", None]
+
+    log = read_log(spark, project.source.arrival_log)
+    for days in (few, many):
+        assert keyed.records(days, log) == landed_in(spark, project, days)
+    assert landed_in(spark, project, many) > 10_000
+    assert all(check.passed for check in check_published(keyed, spark, few))
+    assert spark.conf.get(NAME, None) is None
