@@ -62,12 +62,12 @@ def test_a_day_of_few_records_runs_so_and_many_days_do_not(
     few, many = [day(1)], [day(number) for number in range(1, 13)]
     raw = NotingRaw(project.pipeline, project.settings)
     keyed = NotingKeyed(project.pipeline, "hourly", project.settings)
-    jobs: list[Job] = [raw, keyed]
-    for job in jobs:
-        for days in (few, many):
-            assert run_job(job, spark, days).published
-            assert spark.conf.get(NAME, None) is None
-    assert raw.seen == keyed.seen == ["small", None]
+    runs: list[tuple[Job, list[date]]] = [(raw, few), (raw, many), (keyed, few)]
+    for job, days in runs:
+        assert run_job(job, spark, days).published
+        assert spark.conf.get(NAME, None) is None
+    assert raw.seen == ["small", None]
+    assert keyed.seen == ["small"]
 
     log = read_log(spark, project.source.arrival_log)
     for days in (few, many):

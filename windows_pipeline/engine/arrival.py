@@ -7,7 +7,8 @@ from datetime import date
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructField, StructType
+
+from windows_pipeline.small_frame import small_frame
 
 PLACE = ["unit", "source_partition"]
 """The columns within which arrival is ordered."""
@@ -67,8 +68,7 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
         without accepted records has one row, with 0 `rows`, and null for the source
         partition, the offsets and the event time.
     """
-    schema = StructType([StructField("unit", DateType())])
-    units = ordered.sparkSession.createDataFrame([(day,) for day in sorted(set(days))], schema)
+    units = small_frame(ordered.sparkSession, [(day,) for day in sorted(set(days))], "unit date")
     of_partition = ordered.groupBy(*PLACE).agg(
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),

@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.engine.arrival import PLACE, order_of_arrival
 from windows_pipeline.engine.groups import group_starts
+from windows_pipeline.small_frame import small_frame
 
 _NOTHING_MS = -(2**63)
 """The largest event time of no record."""
@@ -89,7 +90,8 @@ def in_arrival_order_by_ranges(
     cached = in_ranges.mapInArrow(numbered, schema).persist(StorageLevel.MEMORY_AND_DISK)
     sums = cached.groupBy("range", *PLACE).agg(F.count("*"), F.max("event_time"))
     bases = bases_of(RangeSum(*row) for row in sums.collect())
-    before = accepted.sparkSession.createDataFrame(
+    before = small_frame(
+        accepted.sparkSession,
         bases,
         "range int, unit date, source_partition string, rows_before bigint, max_before bigint",
     )

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_rows import reach_of_rows_ms
 from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000
@@ -87,7 +88,7 @@ def _going_on(
         .agg(F.max("time_ms").alias("end_ms"))
     )
     spark = raw_events.sparkSession
-    closes = spark.createDataFrame([(close,) for close in closes_ms], "close_ms bigint")
+    closes = small_frame(spark, [(close,) for close in closes_ms], "close_ms bigint")
     rows = (
         sessions.join(F.broadcast(closes), F.expr("start_ms < close_ms AND close_ms <= end_ms"))
         .groupBy("close_ms")

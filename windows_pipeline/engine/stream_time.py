@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, Unit
+from windows_pipeline.small_frame import small_frame
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256
@@ -100,15 +101,18 @@ def _looked_up(known: Mapping[str, int], name: Column) -> Column:
 def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
     """The same by joins; a record is given once a target."""
     spark = records.sparkSession
-    plan = spark.createDataFrame(
+    plan = small_frame(
+        spark,
         [(read.unit, target_of(read.target), read.from_ms) for read in reads],
         "unit date, target int, from_ms bigint",
     )
-    in_force = spark.createDataFrame(
+    in_force = small_frame(
+        spark,
         [(unit.day, unit.in_force_before_ms) for unit in units],
         "unit date, in_force_ms bigint",
     )
-    before = spark.createDataFrame(
+    before = small_frame(
+        spark,
         [
             (unit.day, partition, stream_time_ms)
             for unit in units

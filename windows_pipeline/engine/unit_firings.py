@@ -13,6 +13,7 @@ from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
 from windows_pipeline.engine.merge import Place, Waking
 from windows_pipeline.engine.unit_windows import last_instant
+from windows_pipeline.small_frame import small_frame
 
 FIRING_ARRIVAL = ("merged_as", "unit", "batch", "source_partition", "offset")
 """What orders records that met one stream time: their place in the merge, then how they came."""
@@ -77,7 +78,8 @@ def _merged(records: DataFrame, delay_ms: int, wakings: Sequence[Waking]) -> Dat
     timed = records.withColumn("stream_time_ms", stream_time_ms)
     if not wakings:
         return timed.withColumn("merged_as", F.col("source_partition"))
-    woke = records.sparkSession.createDataFrame(
+    woke = small_frame(
+        records.sparkSession,
         [(*waking[:3], *waking.place) for waking in wakings],
         "woke_unit date, woke_batch bigint, woke_partition string, woke_ms bigint, woke_as string",
     )
@@ -98,7 +100,8 @@ def _beside(rows: DataFrame, reached: Mapping[int, Reached]) -> DataFrame:
         (one,) = reached.values()
         known = {"reached_before": one.before, "reached_after": one.after}
         return rows.withColumns({name: place_column(place) for name, place in known.items()})
-    table = rows.sparkSession.createDataFrame(
+    table = small_frame(
+        rows.sparkSession,
         [(target, *places) for target, places in reached.items()],
         f"target int, reached_before {_PLACE}, reached_after {_PLACE}",
     )

@@ -19,6 +19,7 @@ from windows_pipeline.engine.row_kernel import NUMBER, ROWS_THERE, result_column
 from windows_pipeline.engine.row_slices import row_slice_length_ms, rows_in_slices
 from windows_pipeline.engine.slices import SLICE
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import (
     ROW_NAME,
     CountWindows,
@@ -149,7 +150,8 @@ def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
 
 def _of_targets(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     """The rows whose window ends between the close times of a target, with that target."""
-    units = rows.sparkSession.createDataFrame(
+    units = small_frame(
+        rows.sparkSession,
         [(target, *closing) for target, closing in closings.items()],
         "target int, before_ms bigint, after_ms bigint",
     )

@@ -23,6 +23,7 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
@@ -70,7 +71,7 @@ class AlertsJob(WindowsJob):
         final = self.own.final_windows.read(spark).where(in_units(days))
         (table,) = self.tables
         if not self.windows.alerts:
-            return Stage([StagedTable(table, spark.createDataFrame([], table.schema))], [])
+            return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
         raised = kept(self.raise_alerts(final))
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)

@@ -25,6 +25,7 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 
@@ -120,7 +121,8 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
         before_ms, after_ms = closing or (None, None)
         waits_for = None if closing else arrivals.next_day
         rows.append((day, target_of(day), ingested[day], before_ms, after_ms, waits_for))
-    return spark.createDataFrame(
+    return small_frame(
+        spark,
         rows,
         "unit date, target int, ingested bigint, close_before_ms bigint, "
         "close_after_ms bigint, held_back_by date",
@@ -142,7 +144,7 @@ def stretches_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date
         if rows and rows[-1][0] == unit.day - timedelta(days=1):
             _, since, before_ms = rows[-1]
         rows.append((unit.day, since, before_ms))
-    return spark.createDataFrame(rows, "unit date, since date, stream_before_ms bigint")
+    return small_frame(spark, rows, "unit date, since date, stream_before_ms bigint")
 
 
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:

@@ -17,6 +17,7 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import closed_by_unit, final_windows_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.differences import with_differences
 
@@ -125,7 +126,7 @@ class FinalWindowsJob(WindowsJob):
         """The corrections that the judged rows must agree with."""
         table = self.own.corrections
         if not table.exists(spark):
-            return spark.createDataFrame([], table.schema)
+            return small_frame(spark, [], table.schema)
         return table.read(spark).where(in_units(days))
 
 

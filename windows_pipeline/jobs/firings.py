@@ -29,6 +29,7 @@ from windows_pipeline.quality.firing_evidence import (
     beside_results,
 )
 from windows_pipeline.quality.validation import Batch, Check
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.catalog import FiringTables, firing_tables
 from windows_pipeline.tables.delta import Table, in_units
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
@@ -106,7 +107,7 @@ class FiringsJob(WindowsJob):
             cached.append(warnings)
         elif self.fires.early_warnings is not None:
             table = self.fires.early_warnings
-            staged.append(StagedTable(table, spark.createDataFrame([], table.schema)))
+            staged.append(StagedTable(table, small_frame(spark, [], table.schema)))
         return Stage(staged, cached)
 
     def fired(

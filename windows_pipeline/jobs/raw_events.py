@@ -20,6 +20,7 @@ from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_runni
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.landed_files import landed_bytes, read_landed
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.tables.catalog import source_tables
@@ -136,7 +137,7 @@ class RawEventsJob:
         """How many records each unit landed; of a table or topic, which is not read again, null."""
         source = self.pipeline.source
         if not source.is_landed:
-            return spark.createDataFrame([], "unit date, landed bigint")
+            return small_frame(spark, [], "unit date, landed bigint")
         landed = read_landed(spark, source, self.landing, days)
         return landed.groupBy("unit").agg(F.count("*").alias("landed"))
 

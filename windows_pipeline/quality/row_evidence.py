@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.chunk import Closing
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import (
     ROW_NAME,
     CountWindows,
@@ -149,7 +150,8 @@ def _expected(spec: GracedRows) -> _Expected:
 
 def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     """The results that are there or should be, side by side."""
-    units = results.sparkSession.createDataFrame(
+    units = small_frame(
+        results.sparkSession,
         [(target, *closing) for target, closing in closings.items()],
         "expected_target int, before_ms bigint, after_ms bigint",
     )

@@ -32,6 +32,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from windows_pipeline.small_frame import small_frame
+
 _HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
 _UNIT = r"/(\d{4}-\d{2}-\d{2})/[^/]+$"
@@ -70,7 +72,7 @@ def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
         StructField("malformed", BooleanType()),
     ]
     declared = [StructField(name, StringType()) for name in columns]
-    return spark.createDataFrame([], StructType(fields + declared))
+    return small_frame(spark, [], StructType(fields + declared))
 
 
 def read_jsonl(

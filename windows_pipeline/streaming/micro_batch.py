@@ -21,10 +21,11 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.holes import require_no_holes
 from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
-from windows_pipeline.streaming.standing import Part, Standing, log_rows
+from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.together import together
 from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
@@ -85,9 +86,7 @@ class MicroBatch:
         source, tables = self.pipeline.source, self._tables
         own_order = [PARTITION, OFFSET] if OFFSET in landed.columns else []
         judged = judged_records(landed, source, own_order)
-        # Without the plan that made them: each further query would look through it again.
-        ordered = in_stream_order(judged, source.arrival, standing).localCheckpoint()
-        parts, rejected = _summed_up(ordered)
+        ordered, parts, rejected = in_stream_order(judged, source.arrival, standing)
         if source.kafka is not None and source.kafka.holes == "refused":
             require_no_holes(standing, parts, source.kafka.topic)
         rows = log_rows(
@@ -150,7 +149,8 @@ class MicroBatch:
         return [BatchWindows(job, self.number, fresh, before, after) for job in jobs]
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
-        frame = spark.createDataFrame(
+        frame = small_frame(
+            spark,
             rows,
             "unit date, source_partition string, max_event_time bigint, rows bigint, "
             "unit_rejected bigint, last_offset bigint, in_force bigint, batch bigint, "
@@ -158,25 +158,3 @@ class MicroBatch:
         )
         instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "in_force")}
         arrival_log.append(frame.withColumns(instants), self.number)
-
-
-def _summed_up(ordered: DataFrame) -> tuple[list[Part], dict[date, int]]:
-    """What there is of each unit and source partition, and how many rejected records."""
-    accepted = F.col("reason").isNull()
-    rows = ordered.groupBy("unit", "source_partition").agg(
-        # Of a topic, rejected records have offsets, too.
-        F.min("offset").alias("first_offset"),
-        F.max("offset").alias("last_offset"),
-        F.count_if(accepted).alias("accepted"),
-        F.max(F.when(accepted, F.col("event_time"))).alias("max_event_time_ms"),
-        F.count_if(~accepted).alias("rejected"),
-    )
-    parts: list[Part] = []
-    rejected: dict[date, int] = {}
-    for row in rows.collect():
-        if row.source_partition is not None:
-            place = (row.unit, row.source_partition, row.first_offset, row.last_offset)
-            parts.append(Part(*place, row.accepted, row.max_event_time_ms, row.rejected))
-        if row.rejected:
-            rejected[row.unit] = rejected.get(row.unit, 0) + row.rejected
-    return parts, rejected

@@ -1,19 +1,71 @@
-"""The order of arrival within a micro-batch, after what came before it (rules A1, A2)."""
+"""The order of arrival within a micro-batch, after what came before it (rules A1, A2).
+
+Records are numbered within stretches of the order, each of which a task can take: a file, where
+files order them, or a range of a topic's offsets. A sum a stretch goes to the driver, which adds up
+what lies before each.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.arrival import in_arrival_order
+from windows_pipeline.engine.arrival import PLACE, order_of_arrival
 from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.streaming.standing import Standing
+from windows_pipeline.small_frame import small_frame
+from windows_pipeline.streaming.standing import Part, Standing
 
 PARTITION, OFFSET = "stream_partition", "stream_offset"
 """The columns of a source that has partitions and offsets of its own."""
+_OFFSETS_A_STRETCH = 100_000
 
 
-def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) -> DataFrame:
+class InOrder(NamedTuple):
+    """A micro-batch in the order of arrival.
+
+    Attributes:
+        records: What was judged, unordered, with `offset` and `running_max` (bigint, ms) as
+            `in_arrival_order` gives them, over all that came of the unit and source partition.
+            Where the stream time in force was later than that of a record's own partition,
+            `running_max` is the former: the decision stays with the record (rule A4). Computed
+            already, but for a small join.
+        parts: What there is of each unit and source partition.
+        rejected: How many records were rejected, by unit.
+    """
+
+    records: DataFrame
+    parts: list[Part]
+    rejected: dict[date, int]
+
+
+class _Sum(NamedTuple):
+    """What a stretch holds; the first and last offset are counted within it, or a topic's own."""
+
+    unit: date
+    source_partition: str | None
+    stretch: str | int
+    first_offset: int | None
+    last_offset: int | None
+    accepted: int
+    max_event_time_ms: int | None
+    rejected: int
+
+
+class _Base(NamedTuple):
+    """What lies before a stretch: how many records of its day, and the largest time to know."""
+
+    unit: date
+    source_partition: str
+    stretch: str | int
+    rows_before: int
+    known_ms: int | None
+
+
+def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) -> InOrder:
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
     Args:
@@ -21,49 +73,125 @@ def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) 
             (bigint) where the source has its own.
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
-
-    Returns:
-        The records, unordered, with `offset` and `running_max` (bigint, ms) as
-        `in_arrival_order` gives them, over all that came of the unit and source partition.
-        Where the stream time in force was later than that of a record's own partition, it
-        is the former: the decision stays with the record (rule A4).
     """
     if OFFSET in judged.columns:
-        own = judged.withColumn("source_partition", F.col(PARTITION))
-        by_offset = Window.partitionBy("unit", "source_partition", F.col("reason").isNull())
-        so_far = by_offset.orderBy(OFFSET).rowsBetween(Window.unboundedPreceding, 0)
-        ordered = own.withColumns(
-            {"offset": F.col(OFFSET), "running_max": F.max("event_time").over(so_far)}
-        ).drop(PARTITION, OFFSET)
+        numbered = _within_offsets(judged)
     else:
-        ordered = in_arrival_order(judged, arrival)
-    return _continued(ordered, standing, counts_on=OFFSET not in judged.columns)
-
-
-def _continued(ordered: DataFrame, standing: Standing, *, counts_on: bool) -> DataFrame:
-    """The same, after the records of the same unit and the decisions before."""
-    last_unit = standing.last_unit
-    so_far = standing.of_unit(last_unit) if last_unit is not None else {}
-    rows = []
-    for partition, stream_time_ms in standing.stream_time_ms.items():
-        of_unit = so_far.get(partition)
-        next_offset = (
-            0 if of_unit is None or of_unit.last_offset is None else of_unit.last_offset + 1
-        )
-        largest_ms = None if of_unit is None else of_unit.max_event_time_ms
-        rows.append((partition, next_offset, largest_ms, stream_time_ms))
-    if not rows:
-        return ordered
-    schema = "source_partition string, next_offset bigint, largest_ms bigint, known_ms bigint"
-    before = ordered.sparkSession.createDataFrame(rows, schema)
-    never, in_force = F.lit(NEVER_MS), F.lit(standing.in_force_ms)
-    is_same_unit = F.col("unit") == F.lit(last_unit)
-    largest = F.when(is_same_unit, F.col("largest_ms"))
-    decided = F.when(in_force > F.coalesce("known_ms", never), in_force)
-    places = F.when(is_same_unit & F.lit(counts_on), F.col("next_offset")).otherwise(0)
-    return (
-        ordered.join(F.broadcast(before), "source_partition", "left")
-        .withColumn("offset", F.col("offset") + F.coalesce(places, F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", largest, decided))
-        .drop("next_offset", "largest_ms", "known_ms")
+        numbered = _within_files(judged, arrival)
+    # Without the plan that made them: each further query would look through it again.
+    computed = numbered.localCheckpoint()
+    sums = _sums(computed)
+    bases = list(_bases(sums, standing, counts_on=OFFSET not in judged.columns))
+    kind = computed.schema["stretch"].dataType.simpleString()
+    schema = (
+        f"unit date, source_partition string, stretch {kind}, rows_before bigint, known_ms bigint"
     )
+    before = small_frame(judged.sparkSession, bases, schema)
+    records = (
+        # Rejected records have no place, but of a topic, and keep what they have.
+        computed.join(F.broadcast(before), [*PLACE, "stretch"], "left")
+        .withColumn("offset", F.col("offset") + F.coalesce("rows_before", F.lit(0)))
+        .withColumn("running_max", F.greatest("running_max", "known_ms"))
+        .drop("stretch", "rows_before", "known_ms")
+    )
+    rejected: dict[date, int] = {}
+    for one in sums:
+        if one.rejected:
+            rejected[one.unit] = rejected.get(one.unit, 0) + one.rejected
+    return InOrder(records, _parts(sums, bases), rejected)
+
+
+def _within_offsets(judged: DataFrame) -> DataFrame:
+    """A topic's records: its own offsets, and the running maxima of ranges of them."""
+    own = judged.withColumns(
+        {
+            "source_partition": F.col(PARTITION),
+            "offset": F.col(OFFSET),
+            "stretch": F.expr(f"{OFFSET} DIV {_OFFSETS_A_STRETCH}"),
+        }
+    )
+    so_far = (
+        Window.partitionBy(*PLACE, "stretch", F.col("reason").isNull())
+        .orderBy("offset")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    running_max = F.max("event_time").over(so_far)
+    return own.withColumn("running_max", running_max).drop(PARTITION, OFFSET)
+
+
+def _within_files(judged: DataFrame, arrival: str | None) -> DataFrame:
+    """Records numbered within their file; by an arrival column all are one stretch."""
+    files = judged.withColumn(
+        "stretch", F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
+    )
+    order = Window.partitionBy(*PLACE, "stretch").orderBy(
+        *order_of_arrival(judged.columns, arrival)
+    )
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return files.select(
+        "*",
+        (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
+        F.max("event_time").over(so_far).alias("running_max"),
+    )
+
+
+def _sums(numbered: DataFrame) -> list[_Sum]:
+    """What each stretch holds, in their order."""
+    accepted = F.col("reason").isNull()
+    rows = numbered.groupBy(*PLACE, "stretch").agg(
+        # Of a topic, rejected records have offsets, too.
+        F.min("offset"),
+        F.max("offset"),
+        F.count_if(accepted),
+        F.max(F.when(accepted, F.col("event_time"))),
+        F.count_if(~accepted),
+    )
+    # Of one source the stretches are all of one type, and Spark sorts its texts as Python does.
+    return sorted((_Sum(*row) for row in rows.collect()), key=lambda one: one.stretch)
+
+
+def _bases(sums: Iterable[_Sum], standing: Standing, *, counts_on: bool) -> Iterable[_Base]:
+    """Adds up what lies before each stretch: of the micro-batch, and of its day before that."""
+    last_unit = standing.last_unit
+    before = {} if last_unit is None else standing.of_unit(last_unit)
+    rows: dict[tuple[date, str], int] = {}
+    known_ms: dict[tuple[date, str], int] = {}
+    for one in sums:
+        if one.source_partition is None:
+            continue
+        place = (one.unit, one.source_partition)
+        if place not in rows:
+            of_unit = before.get(one.source_partition) if one.unit == last_unit else None
+            last_offset = None if of_unit is None or not counts_on else of_unit.last_offset
+            rows[place] = 0 if last_offset is None else last_offset + 1
+            largest_ms = None if of_unit is None else of_unit.max_event_time_ms
+            own_ms = standing.stream_time_ms.get(one.source_partition, NEVER_MS)
+            decided_ms = standing.in_force_ms if standing.in_force_ms > own_ms else NEVER_MS
+            known_ms[place] = max(NEVER_MS if largest_ms is None else largest_ms, decided_ms)
+        known = known_ms[place]
+        yield _Base(*place, one.stretch, rows[place], None if known == NEVER_MS else known)
+        if counts_on:
+            rows[place] += one.accepted
+        if one.max_event_time_ms is not None:
+            known_ms[place] = max(known, one.max_event_time_ms)
+
+
+def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[Part]:
+    """What came of each unit and source partition."""
+    rows_before = {base[:3]: base.rows_before for base in bases}
+    parts: dict[tuple[date, str], Part] = {}
+    for one in sums:
+        if one.source_partition is None or one.first_offset is None or one.last_offset is None:
+            continue
+        place = (one.unit, one.source_partition)
+        first = rows_before[*place, one.stretch]
+        of_stretch = Part(
+            *place,
+            first + one.first_offset,
+            first + one.last_offset,
+            one.accepted,
+            one.max_event_time_ms,
+            one.rejected,
+        )
+        parts[place] = parts[place].with_next(of_stretch) if place in parts else of_stretch
+    return list(parts.values())

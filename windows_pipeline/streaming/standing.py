@@ -37,6 +37,15 @@ class Part(NamedTuple):
     max_event_time_ms: int | None
     rejected: int = 0
 
+    def with_next(self, later: Part) -> Part:
+        """The same with what came after it of the same unit and source partition."""
+        return self._replace(
+            last_offset=later.last_offset,
+            rows=self.rows + later.rows,
+            max_event_time_ms=_largest(self.max_event_time_ms, later.max_event_time_ms),
+            rejected=self.rejected + later.rejected,
+        )
+
 
 @dataclass(frozen=True)
 class Standing:

@@ -24,6 +24,7 @@ from windows_pipeline.config.definition import (
     definition_digest,
     only_grace_differs,
 )
+from windows_pipeline.small_frame import small_frame
 
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
@@ -158,7 +159,7 @@ class Table:
             return
         self.set_properties(spark, {_REBUILDING: "true"})
         (
-            spark.createDataFrame([], self.schema)
+            small_frame(spark, [], self.schema)
             .write.format("delta")
             .mode("overwrite")
             .option("overwriteSchema", "true")
@@ -292,6 +293,9 @@ class Table:
     def append(self, rows: DataFrame, batch: int) -> None:
         """Adds the rows of a micro-batch, once however often it is run.
 
+        They lie in files as they come: a micro-batch has little event time, so a file's least and
+        largest values tell as much as they would in order, and maintenance joins such files.
+
         Args:
             rows: The table's columns.
             batch: The micro-batch's number; each is larger than the one before.
@@ -300,7 +304,6 @@ class Table:
         (
             rows.select(*columns)
             .coalesce(_FILES_A_BATCH)
-            .sortWithinPartitions("unit", *self.sorted_by)
             .write.format("delta")
             .mode("append")
             # Delta takes one version of one application once.
