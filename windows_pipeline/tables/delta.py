@@ -67,8 +67,9 @@ class Table:
         description: What a row is.
         location: Its folder or URI.
         schema: Its columns; `unit` is one.
-        sorted_by: How rows are sorted in a file, for pruning by file statistics; there are
-            statistics of these columns only, as those of others would tell little.
+        sorted_by: How rows are sorted in a file, unless a micro-batch appended it, for pruning by
+            file statistics; there are statistics of these columns only, as those of others would
+            tell little.
         definition: The part of the pipeline's definition that its rows follow.
         change_feed: Whether Delta keeps its change data feed, from its creation on.
         grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
