@@ -109,38 +109,61 @@ def test_files_are_numbered_as_one(spark: SparkSession) -> None:
 def test_the_arrival_column_orders_across_files(spark: SparkSession) -> None:
     rows = judged(Random(21), 200)
     found = in_stream_order(spark.createDataFrame(rows, COLUMNS), "n", standing())
-    offsets: dict[tuple[date, str], list[int]] = {}
-    for row in sorted(found.records.where("reason IS NULL").collect(), key=lambda row: row.n):
-        offsets.setdefault((row.unit, row.source_partition), []).append(row.offset)
-    logged = {(DAY, "ahead"): 5, (DAY, "behind"): 3}
-    firsts = {place: logged.get(place, 0) for place in offsets}
-    assert offsets == {
-        place: list(range(first, first + len(offsets[place]))) for place, first in firsts.items()
+    told = {
+        row.n: (row.offset, row.running_max)
+        for row in found.records.where("reason IS NULL").collect()
     }
-    assert sum(map(len, offsets.values())) == sum(row.reason is None for row in rows)
+    # As if each came in a file of its own.
+    by_n = [row._replace(file=f"{row.n:03}") for row in rows]
+    expected, parts = in_one_pass(by_n, standing())
+    assert told == expected
+    assert sorted(found.parts) == sorted(parts)
 
 
 @pytest.mark.parametrize("offsets_a_stretch", [7, 1_000])
+@pytest.mark.parametrize(
+    ("partition", "unit", "known_ms"),
+    [
+        ("ahead", NEXT, NEVER_MS),  # another day: its running maxima begin anew
+        ("ahead", DAY, 9_000),
+        ("behind", DAY, IN_FORCE_MS),  # it wakes, and meets the time that was in force
+        ("behind", NEXT, IN_FORCE_MS),
+    ],
+)
 def test_a_topics_offsets_stay_its_own(
-    spark: SparkSession, offsets_a_stretch: int, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    partition: str,
+    unit: date,
+    known_ms: int,
+    offsets_a_stretch: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(order, "_OFFSETS_A_STRETCH", offsets_a_stretch)
     draw = Random(22)
     rows = [
-        (NEXT, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
-        for n in range(100)
+        (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
+        for n in range(20, 120)
     ]
     columns = f"unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
-    frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'ahead' AS {PARTITION}")
+    frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
     found = in_stream_order(frame, None, standing())
-    running = NEVER_MS
+    running, largest_ms = known_ms, NEVER_MS
     expected = {}
     for _, _, reason, time_ms, offset in rows:
         if reason is None:
-            running = max(running, time_ms)
+            running, largest_ms = max(running, time_ms), max(largest_ms, time_ms)
             expected[offset] = running
     told = {row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()}
     assert told == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)
-    assert found.parts == [Part(NEXT, "ahead", 0, 99, 100 - rejected, running, rejected)]
-    assert found.rejected == {NEXT: rejected}
+    assert found.parts == [Part(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)]
+    assert found.rejected == {unit: rejected}
+
+
+@pytest.mark.parametrize("records", [0, 3])
+def test_without_an_accepted_record_there_is_no_part(spark: SparkSession, records: int) -> None:
+    rows = [Judged(NEXT, "part", "null_key", None, None, None, n) for n in range(records)]
+    found = in_stream_order(spark.createDataFrame(rows, COLUMNS), None, standing())
+    assert found.parts == []
+    assert found.rejected == ({NEXT: records} if records else {})
+    assert found.records.count() == records

@@ -21,13 +21,13 @@ def small_frame(
 
     Args:
         spark: The session.
-        rows: Values in the order of the columns.
+        rows: Values in the order of the columns; a time without a zone is in UTC.
         schema: The columns, as DDL or as they are.
     """
     declared = schema
     if not isinstance(declared, T.StructType):
         declared = cast("T.StructType", T.StructType.fromDDL(declared))
-    fields = to_arrow_schema(declared)
+    fields = to_arrow_schema(declared, timezone="UTC")
     given = list(rows)
     columns = [
         pa.array([row[place] for row in given], type=field.type)

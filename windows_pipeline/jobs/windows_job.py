@@ -83,7 +83,10 @@ class WindowsJob:
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """How many records the days brought, as the log has it."""
         wanted = set(days)
-        return sum(row.rows + row.unit_rejected for row in log if row.unit in wanted)
+        of_days = [row for row in log if row.unit in wanted]
+        # Each row has the count of the whole unit, or of its micro-batch's part.
+        rejected = {(row.unit, row.batch): row.unit_rejected for row in of_days}
+        return sum(row.rows for row in of_days) + sum(rejected.values())
 
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """What has arrived, as the definition's windows see it."""

@@ -1,8 +1,8 @@
 """The order of arrival within a micro-batch, after what came before it (rules A1, A2).
 
-Records are numbered within stretches of the order, each of which a task can take: a file, where
-files order them, or a range of a topic's offsets. A sum a stretch goes to the driver, which adds up
-what lies before each.
+Records are numbered within stretches of the order, each of which a task can take: a landed file,
+where files order them, or a range of a topic's offsets. A sum a stretch goes to the driver, which
+adds up what lies before each.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from windows_pipeline.streaming.standing import Part, Standing
 PARTITION, OFFSET = "stream_partition", "stream_offset"
 """The columns of a source that has partitions and offsets of its own."""
 _OFFSETS_A_STRETCH = 100_000
+_STRETCH, _ROWS_BEFORE, _KNOWN_MS = "_stretch", "_rows_before", "_known_ms"
+"""Columns for a while; a source's begin with a letter."""
 
 
 class InOrder(NamedTuple):
@@ -82,17 +84,18 @@ def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) 
     computed = numbered.localCheckpoint()
     sums = _sums(computed)
     bases = list(_bases(sums, standing, counts_on=OFFSET not in judged.columns))
-    kind = computed.schema["stretch"].dataType.simpleString()
+    kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
-        f"unit date, source_partition string, stretch {kind}, rows_before bigint, known_ms bigint"
+        f"unit date, source_partition string, {_STRETCH} {kind}, "
+        f"{_ROWS_BEFORE} bigint, {_KNOWN_MS} bigint"
     )
     before = small_frame(judged.sparkSession, bases, schema)
     records = (
         # Rejected records have no place, but of a topic, and keep what they have.
-        computed.join(F.broadcast(before), [*PLACE, "stretch"], "left")
-        .withColumn("offset", F.col("offset") + F.coalesce("rows_before", F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", "known_ms"))
-        .drop("stretch", "rows_before", "known_ms")
+        computed.join(F.broadcast(before), [*PLACE, _STRETCH], "left")
+        .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
+        .withColumn("running_max", F.greatest("running_max", _KNOWN_MS))
+        .drop(_STRETCH, _ROWS_BEFORE, _KNOWN_MS)
     )
     rejected: dict[date, int] = {}
     for one in sums:
@@ -107,11 +110,11 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
         {
             "source_partition": F.col(PARTITION),
             "offset": F.col(OFFSET),
-            "stretch": F.expr(f"{OFFSET} DIV {_OFFSETS_A_STRETCH}"),
+            _STRETCH: F.expr(f"{OFFSET} DIV {_OFFSETS_A_STRETCH}"),
         }
     )
     so_far = (
-        Window.partitionBy(*PLACE, "stretch", F.col("reason").isNull())
+        Window.partitionBy(*PLACE, _STRETCH, F.col("reason").isNull())
         .orderBy("offset")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
@@ -120,13 +123,10 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
 
 
 def _within_files(judged: DataFrame, arrival: str | None) -> DataFrame:
-    """Records numbered within their file; by an arrival column all are one stretch."""
-    files = judged.withColumn(
-        "stretch", F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
-    )
-    order = Window.partitionBy(*PLACE, "stretch").orderBy(
-        *order_of_arrival(judged.columns, arrival)
-    )
+    """Records numbered within their file; by an arrival column, or of a table, in one stretch."""
+    file = F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
+    files = judged.withColumn(_STRETCH, file)
+    order = Window.partitionBy(*PLACE, _STRETCH).orderBy(*order_of_arrival(judged.columns, arrival))
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return files.select(
         "*",
@@ -138,7 +138,7 @@ def _within_files(judged: DataFrame, arrival: str | None) -> DataFrame:
 def _sums(numbered: DataFrame) -> list[_Sum]:
     """What each stretch holds, in their order."""
     accepted = F.col("reason").isNull()
-    rows = numbered.groupBy(*PLACE, "stretch").agg(
+    rows = numbered.groupBy(*PLACE, _STRETCH).agg(
         # Of a topic, rejected records have offsets, too.
         F.min("offset"),
         F.max("offset"),

@@ -276,7 +276,12 @@ class Table:
         """
         spark = rows.sparkSession
         # One file a unit where units are small, split by size where they are not; or one in all.
-        placed = rows.hint("rebalance", "unit") if self.partitioned else rows.coalesce(1)
+        if not self.partitioned:
+            placed = rows.coalesce(1)
+        elif spark.conf.get("spark.sql.adaptive.enabled") == "true":
+            placed = rows.hint("rebalance", "unit")
+        else:  # Spark takes the hint only where plans may change while they run.
+            placed = rows.repartition("unit")
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
         write = (
             placed.select(*columns)
