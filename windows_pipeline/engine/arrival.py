@@ -16,7 +16,9 @@ _CARRIED = {"file", "reason", "original"}
 """What a record carries along that is not its own: where it stood, and why it is rejected."""
 
 
-def in_arrival_order(accepted: DataFrame, arrival: str | None) -> DataFrame:
+def in_arrival_order(
+    accepted: DataFrame, arrival: str | None, stretch: str | None = None
+) -> DataFrame:
     """Numbers the records of each unit and source partition by arrival (rules A1, A2).
 
     The order is by the arrival column, then event time, then every other column of the
@@ -31,13 +33,17 @@ def in_arrival_order(accepted: DataFrame, arrival: str | None) -> DataFrame:
             `file`, `reason` and `original` are no part of a record. Rejected records, whose
             source partition is null, may be among them: their numbers mean nothing.
         arrival: The arrival column's name; None for no such column.
+        stretch: A column whose values each stand for a range of the order, which is numbered as
+            if it were all there is; None for no such column.
 
     Returns:
         The records, unordered, with `offset` (bigint, 0 for the first
         of its unit and source partition) and `running_max` (bigint, ms: the largest event
         time of the unit and source partition up to and including the record).
     """
-    order = Window.partitionBy(*PLACE).orderBy(*order_of_arrival(accepted.columns, arrival))
+    within = PLACE if stretch is None else [*PLACE, stretch]
+    columns = [name for name in accepted.columns if name != stretch]
+    order = Window.partitionBy(*within).orderBy(*order_of_arrival(columns, arrival))
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return accepted.select(
         "*",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.arrival import PLACE, order_of_arrival
+from windows_pipeline.engine.arrival import PLACE, in_arrival_order
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming.standing import Part, Standing
@@ -76,14 +76,12 @@ def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) 
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
     """
-    if OFFSET in judged.columns:
-        numbered = _within_offsets(judged)
-    else:
-        numbered = _within_files(judged, arrival)
+    has_offsets = OFFSET in judged.columns
+    numbered = _within_offsets(judged) if has_offsets else _within_files(judged, arrival)
     # Without the plan that made them: each further query would look through it again.
     computed = numbered.localCheckpoint()
     sums = _sums(computed)
-    bases = list(_bases(sums, standing, counts_on=OFFSET not in judged.columns))
+    bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
         f"unit date, source_partition string, {_STRETCH} {kind}, "
@@ -125,14 +123,7 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
 def _within_files(judged: DataFrame, arrival: str | None) -> DataFrame:
     """Records numbered within their file; by an arrival column, or of a table, in one stretch."""
     file = F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
-    files = judged.withColumn(_STRETCH, file)
-    order = Window.partitionBy(*PLACE, _STRETCH).orderBy(*order_of_arrival(judged.columns, arrival))
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return files.select(
-        "*",
-        (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
-        F.max("event_time").over(so_far).alias("running_max"),
-    )
+    return in_arrival_order(judged.withColumn(_STRETCH, file), arrival, _STRETCH)
 
 
 def _sums(numbered: DataFrame) -> list[_Sum]:
