@@ -31,6 +31,8 @@ from windows_pipeline.streaming.windows import BatchWindows
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
 
+_UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
+"""What is appended is in order enough: files of few units are written side by side, not sorted."""
 Appends = list[Callable[[], None]]
 """What is to be written of one definition, in any order."""
 
@@ -112,7 +114,7 @@ class MicroBatch:
             return [of_definition.compute() for of_definition in windows]
 
         conf = self.settings.conf_for(accepted + sum(rejected.values()))
-        with configured(ordered.sparkSession, conf):
+        with configured(ordered.sparkSession, {**_UNSORTED, **conf}):
             # They follow from the batch and what was before; none is there before the log has it.
             for of_task in together([ingest, compute]):
                 for appends in of_task:
