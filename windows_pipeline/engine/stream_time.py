@@ -8,6 +8,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.steady_plan import given
 from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, Unit
 from windows_pipeline.small_frame import small_frame
 
@@ -84,7 +85,7 @@ def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Re
     return records.withColumns(
         {
             "target": F.lit(target_of(reads[0].target)),
-            "from_ms": F.lit(reads[0].from_ms),
+            "from_ms": given(reads[0].from_ms, F.col("event_time_ms")),
             "in_force_ms": _looked_up(in_force_ms, unit),
             "before_ms": _looked_up(before_ms, F.concat(unit, F.lit(" "), "source_partition")),
         }

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.steady_plan import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.session import configured
@@ -132,7 +133,7 @@ class MicroBatch:
     def _raw(self, ordered: DataFrame) -> DataFrame:
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         accepted = ordered.where(F.col("reason").isNull())
-        return accepted.withColumns({**instants, "batch": F.lit(self.number)})
+        return accepted.withColumns({**instants, "batch": given(self.number, F.col("offset"))})
 
     def _ingest(
         self, tables: SourceTables, accepted: DataFrame | None, judged: DataFrame | None

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.reach import reached_from_ms
+from windows_pipeline.engine.steady_plan import coarse_from_ms, given
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import (
@@ -74,7 +75,8 @@ class BatchWindows:
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
             # A session that reaches further is open, which all its records tell; rows may be
             # counted by arrival.
-            wanted = records.where(F.col("event_time_ms") < F.lit(self._scope.closing.after_ms))
+            time_ms = F.col("event_time_ms")
+            wanted = records.where(time_ms < given(self._scope.closing.after_ms, time_ms))
         closings = {self._target: self._scope.closing}
         found_windows = unit_windows(wanted, windows.spec, windows.aggregate_list, closings)
         # Without the plan that made them: each further query would look through it again.
@@ -120,11 +122,9 @@ class BatchWindows:
         """The batch's records, and those before that its windows hold or that settle with them."""
         earlier = self._earlier
         if self._from_ms > NEVER_MS:
-            # By the table's own column, so that older files are not opened.
-            from_instant = F.timestamp_millis(F.lit(self._from_ms))
-            earlier = earlier.where(F.col("event_time") >= from_instant)
+            earlier = earlier.where(F.col("event_time") >= self._not_before(self._from_ms))
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
-        is_new = F.coalesce(F.col("batch") == F.lit(self.batch), F.lit(False))
+        is_new = F.coalesce(F.col("batch") == self._number, F.lit(False))
         return self._to_read(both, is_new)
 
     @cached_property
@@ -141,7 +141,20 @@ class BatchWindows:
     def _earlier(self) -> DataFrame:
         """All records before the micro-batch."""
         raw = self.job.source.raw_events.read(self.fresh.sparkSession)
-        return raw.where(F.col("batch").isNull() | (F.col("batch") < F.lit(self.batch)))
+        return raw.where(F.col("batch").isNull() | (F.col("batch") < self._number))
+
+    @property
+    def _number(self) -> Column:
+        """The micro-batch's number, beside a row of raw_events."""
+        return given(self.batch, F.col("offset"))
+
+    def _not_before(self, from_ms: int) -> Column:
+        """An instant at or before a time, to hold a table's own column against.
+
+        So that older files are not opened; what matters begins at the time itself.
+        """
+        coarse_ms = coarse_from_ms(from_ms, self._scope.closing.after_ms)
+        return F.timestamp_millis(F.lit(coarse_ms))
 
     @cached_property
     def _from_ms(self) -> int:
@@ -173,7 +186,7 @@ class BatchWindows:
         found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
         last_ms = last_instant(self.job.windows.spec, F.col("window_end_ms"))
         unit = self._closing_unit(last_ms)
-        return found.withColumns({"unit": unit, "batch": F.lit(self.batch)})
+        return found.withColumns({"unit": unit, "batch": given(self.batch, F.col("record_count"))})
 
     def _closing_unit(self, last_ms: Column) -> Column:
         """The batch's unit that closed a window with this last instant; the last if none did."""
@@ -209,9 +222,9 @@ class BatchWindows:
         if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
             from_ms = before_ms - spec.length_ms
         if from_ms > NEVER_MS:
-            from_instant = F.timestamp_millis(F.lit(from_ms))
-            earlier = earlier.where(F.col("window_end") >= from_instant)
-        is_earlier = last_instant(spec, F.unix_millis("window_end")) < F.lit(before_ms)
+            earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
+        last_ms = last_instant(spec, F.unix_millis("window_end"))
+        is_earlier = last_ms < given(before_ms, last_ms)
         unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*unknown.columns)
         nothing = F.lit(None).cast("bigint")

@@ -1,0 +1,65 @@
+"""Numbers that change from plan to plan leave the plans' code, and what it finds, as they are."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.steady_plan import coarse_from_ms, given
+from windows_pipeline.session import configured
+
+NUMBERS = (-3, 0, 2)
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    # A plan of a few rows would be worked out ahead.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+    ),
+}
+
+
+def codes(spark: SparkSession, condition: Column) -> str:
+    """The Java code of a plan with a filter."""
+    rows = spark.range(-5, 5, 1, 1).withColumn("even", F.col("id") % 2).where("even = 0")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        rows.where(condition).explain("codegen")
+    _, code = printed.getvalue().split("Generated code:")
+    return code
+
+
+def test_a_given_number_is_no_part_of_the_code(spark: SparkSession) -> None:
+    """Also where a condition holds another column to one value."""
+    time_ms = F.col("id")
+    with configured(spark, COMPILED):
+        compiled = {codes(spark, time_ms < given(number, time_ms)) for number in NUMBERS}
+        literal = {codes(spark, time_ms < F.lit(number)) for number in NUMBERS}
+    assert len(compiled) == 1
+    assert len(literal) == len(NUMBERS)
+
+
+def test_a_given_number_is_the_number(spark: SparkSession) -> None:
+    """In conditions and as a value; null only beside a null."""
+    rows = spark.createDataFrame([(-7,), (0,), (5,), (None,)], "time_ms bigint")
+    columns = [given(number, F.col("time_ms")).alias(f"n{number + 10}") for number in NUMBERS]
+    found = rows.select("time_ms", *columns).collect()
+    assert [tuple(row) for row in found[:3]] == [(time, *NUMBERS) for time in (-7, 0, 5)]
+    assert tuple(found[3]) == (None, None, None, None)
+    before = rows.where(F.col("time_ms") < given(5, F.col("time_ms")))
+    assert [row.time_ms for row in before.collect()] == [-7, 0]
+
+
+@drawn(st.integers(-(2**60), 2**60), st.integers(-1, 2**40))
+def test_a_coarse_time_lies_before_and_not_far(from_ms: int, span_ms: int) -> None:
+    """At most as far again; and it is one of few while time goes on."""
+    coarse_ms = coarse_from_ms(from_ms, from_ms + span_ms)
+    assert coarse_ms <= from_ms
+    assert from_ms - coarse_ms < max(span_ms, 1)
+    moved = {coarse_from_ms(from_ms + step, from_ms + span_ms + step) for step in range(3)}
+    assert len(moved) <= 2 or span_ms < 4
