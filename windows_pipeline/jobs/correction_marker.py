@@ -76,6 +76,14 @@ def unfinished_correction(spark: SparkSession, corrections: Table) -> Correction
     )
 
 
+def any_correction(spark: SparkSession, corrections: Table) -> bool:
+    """Whether a correction was ever begun: the table's properties are read, not its rows."""
+    if not corrections.exists(spark):
+        return False
+    properties = corrections.properties(spark)
+    return any(_number(properties, name) > 0 for name in (_BEGUN, _FINISHED))
+
+
 def finished_number(spark: SparkSession, corrections: Table) -> int:
     """The number of the correction that was finished last; 0 before the first."""
     return _number(corrections.properties(spark), _FINISHED)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.jobs.arrivals import units_frame
+from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
@@ -125,7 +126,7 @@ class FinalWindowsJob(WindowsJob):
     ) -> DataFrame:
         """The corrections that the judged rows must agree with."""
         table = self.own.corrections
-        if not table.exists(spark):
+        if not any_correction(spark, table):
             return small_frame(spark, [], table.schema)
         return table.read(spark).where(in_units(days))
 
@@ -148,11 +149,17 @@ def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
 
 
 def _repeated(final: DataFrame, once: Sequence[str]) -> set[date]:
-    """The units with a window that is final elsewhere, too, by what it should have alone."""
+    """The units with a window that is final elsewhere, too, by what it should have alone.
+
+    And those between: a set of each window's units would be gathered in sorted rows, not in a hash
+    table of fixed width.
+    """
     each = final.groupBy(*once).agg(
-        F.count("*").alias("times"), F.collect_set("unit").alias("units")
+        F.count("*").alias("times"), F.min("unit").alias("first"), F.max("unit").alias("last")
     )
-    return _units(each.where("times > 1").select(F.explode("units").alias("unit")))
+    # Units between them that have no such window cost only a look.
+    between = F.explode(F.sequence("first", "last")).alias("unit")
+    return _units(each.where("times > 1").select(between))
 
 
 def _units(rows: DataFrame) -> set[date]:

@@ -36,7 +36,6 @@ from windows_pipeline.small_frame import small_frame
 
 _HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
-_UNIT = r"/(\d{4}-\d{2}-\d{2})/[^/]+$"
 _ROW_AS_JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -158,11 +157,11 @@ def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
 
 
 def _origin() -> tuple[Column, Column]:
-    unit = F.regexp_extract("_metadata.file_path", _UNIT, 1).cast("date")
+    folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -2), "/", 1)
     # The name comes as in a URI, where a plus sign stands for itself.
     encoded = F.col("_metadata.file_name")
     name = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
-    return unit.alias("unit"), F.coalesce(name, encoded).alias("file")
+    return folder.cast("date").alias("unit"), F.coalesce(name, encoded).alias("file")
 
 
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
