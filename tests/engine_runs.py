@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, overload
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
@@ -31,6 +33,7 @@ from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.kernel import WindowKernel
+from windows_pipeline.engine.radix_order import PLACE
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
@@ -302,7 +305,7 @@ def rows_of(
 
 
 def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Records sorted as Spark sorts them, ties as they come, in batches, some of them empty."""
+    """Records in radix order, ties as they come, in batches, some of them empty."""
 
     def place(each: Met) -> tuple[int, bool, str, int]:
         key = each.record.key
@@ -319,10 +322,26 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
         }
         for each in sorted(met, key=place)
     ]
-    whole = pa.RecordBatch.from_pylist(rows, _READ_SCHEMA)
-    places = sorted(cut % (len(rows) + 1) for cut in cuts)
-    for start, end in pairwise([0, *places, len(rows)]):
+    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["target", "key"], cuts)
+
+
+def cut_up(
+    records: pa.RecordBatch, group: Sequence[str], cuts: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
+    hashes = [crc32(repr(one).encode()) % 3 for one in records.select(group).to_pylist()]
+    whole = in_radix_order(records, np.array(hashes, np.int64))
+    places = sorted(cut % (records.num_rows + 1) for cut in cuts)
+    for start, end in pairwise([0, *places, records.num_rows]):
         yield whole.slice(start, end - start)
+
+
+def in_radix_order(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
+    """Records as Spark orders them whose groups have these hashes, ties as they come."""
+    time_ms = np.array(records.column("event_time_ms"), np.int64)
+    place = (hashes << 40) | (time_ms & (2**40 - 1))
+    order = pa.array(np.argsort(place, kind="stable"))
+    return records.append_column(PLACE, pa.array(place)).take(order)
 
 
 def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:

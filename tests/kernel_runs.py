@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from engine_runs import aggregates_of, rows_of, spec_of, window_row
+from engine_runs import aggregates_of, cut_up, rows_of, spec_of, window_row
 from oracle import (
     Aggregates,
     Definition,
@@ -220,16 +219,14 @@ def _rows(kernel: LateKernel, batches: Iterator[pa.RecordBatch]) -> Iterable[dic
 def _batches(
     asked: Mapping[int, Asked], keys: Keys, cuts: Sequence[int], random: Random | None
 ) -> Iterator[pa.RecordBatch]:
-    """The records sorted as Spark sorts them, in batches, some of them empty."""
+    """The records in radix order, in batches, some of them empty."""
     ranks = {key: rank for rank, key in enumerate(keys.values)}
     reads = [(number, read) for number, each in asked.items() for read in each.reads]
     if random is not None:
         random.shuffle(reads)
     reads.sort(key=lambda each: (each[0], ranks[each[1].record.key], each[1].record.event_time))
     whole = pa.RecordBatch.from_pylist([_row(*each, keys) for each in reads], _schema(keys))
-    places = sorted(cut % (len(reads) + 1) for cut in cuts)
-    for start, end in pairwise([0, *places, len(reads)]):
-        yield whole.slice(start, end - start)
+    return cut_up(whole, ["target", *keys.columns], cuts)
 
 
 def _schema(keys: Keys) -> pa.Schema:

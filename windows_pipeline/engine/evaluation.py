@@ -12,6 +12,7 @@ from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
 from windows_pipeline.engine.panes import LAST_MS, RECORDS
+from windows_pipeline.engine.radix_order import in_radix_order
 
 _UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
@@ -72,7 +73,7 @@ def evaluate(
     wanted = [*kernel.group, "event_time_ms", *_optional(records), *arrival, *columns]
     if of_panes is not None:
         wanted += [RECORDS, LAST_MS]
-    in_order = _in_order(records.select(*dict.fromkeys(wanted)), kernel.group)
+    in_order = in_radix_order(records.select(*dict.fromkeys(wanted)), kernel.group)
     groups = [records.schema[name] for name in kernel.told]
     schema = _found_schema(groups, of_panes or records.schema, aggregates, kernel)
     found = in_order.mapInArrow(kernel, schema)
@@ -99,7 +100,7 @@ def late(
         A record that is given to several targets is judged for each.
     """
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
-    in_order = _in_order(records, ["target", *keys])
+    in_order = in_radix_order(records, ["target", *keys])
     return in_order.mapInArrow(LateKernel(targets, keys, arrival), schema)
 
 
@@ -116,10 +117,6 @@ def _each_window(runs: DataFrame) -> DataFrame:
 
 def _optional(records: DataFrame) -> Iterable[str]:
     return (name for name in _OPTIONAL if name in records.columns)
-
-
-def _in_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
-    return records.repartition(*group).sortWithinPartitions(*group, "event_time_ms")
 
 
 def _found_schema(

@@ -20,8 +20,8 @@ from windows_pipeline.engine.combining import (
     record_count_of_panes,
 )
 from windows_pipeline.engine.found_windows import FoundWindows, find_windows
-from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.placement import Reason
+from windows_pipeline.engine.radix_order import groups_in_order
 from windows_pipeline.engine.slices import SLICE, of_own_slice
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
@@ -73,7 +73,7 @@ class WindowKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by group and event time."""
-        for table, starts in whole_groups(batches, self.group):
+        for table, starts in groups_in_order(batches, self.group):
             for chunk in chunks_of(table, starts, self._targets):
                 found = find_windows(chunk, self._arrival)
                 if self._slice_ms is not None:
@@ -175,7 +175,7 @@ class LateKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by target, keys and event time, with any other columns."""
-        for table, starts in whole_groups(batches, self._by):
+        for table, starts in groups_in_order(batches, self._by):
             for chunk in chunks_of(table, starts, self._targets):
                 reason = find_windows(chunk, self._arrival).reason
                 wanted = np.flatnonzero(reason != Reason.NONE)
