@@ -33,7 +33,7 @@ from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.radix_order import PLACE
+from windows_pipeline.engine.radix_order import SORT_KEY
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
@@ -330,18 +330,18 @@ def cut_up(
 ) -> Iterator[pa.RecordBatch]:
     """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
     hashes = [crc32(repr(one).encode()) % 3 for one in records.select(group).to_pylist()]
-    whole = in_radix_order(records, np.array(hashes, np.int64))
+    whole = sorted_as_by_spark(records, np.array(hashes, np.int64))
     places = sorted(cut % (records.num_rows + 1) for cut in cuts)
     for start, end in pairwise([0, *places, records.num_rows]):
         yield whole.slice(start, end - start)
 
 
-def in_radix_order(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
+def sorted_as_by_spark(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
     """Records as Spark orders them whose groups have these hashes, ties as they come."""
     time_ms = np.array(records.column("event_time_ms"), np.int64)
-    place = (hashes << 40) | (time_ms & (2**40 - 1))
-    order = pa.array(np.argsort(place, kind="stable"))
-    return records.append_column(PLACE, pa.array(place)).take(order)
+    sort_keys = (hashes << 40) | (time_ms & (2**40 - 1))
+    order = pa.array(np.argsort(sort_keys, kind="stable"))
+    return records.append_column(SORT_KEY, pa.array(sort_keys)).take(order)
 
 
 def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:

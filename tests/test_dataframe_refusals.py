@@ -50,6 +50,7 @@ def events(spark: SparkSession) -> DataFrame:
         ("key", "ms", [count().alias("Target")], "'Target' is what the engine calls a column"),
         ("key", "ms", [count().alias("key_0")], "'key_0' is what the engine calls a column"),
         ("nothing", "ms", [count()], "'nothing' is of type void"),
+        ("pause", "ms", [count()], "'pause' is of type interval"),
         ("any_case", "ms", [count()], "'any_case' is of type string collate UTF8_LCASE"),
         ("key", "ms", [sum_("day")], "sum(day): column 'day' is of type date"),
         ("key", "ms", [first("pairs")], "first(pairs): column 'pairs' is of type map<"),
@@ -62,6 +63,7 @@ def test_what_does_not_fit_is_refused(
         {
             "tags": F.array("name"),
             "nothing": F.lit(None),
+            "pause": F.make_interval(days=F.lit(1)),
             "any_case": F.expr("name COLLATE UTF8_LCASE"),
             "day": F.current_date(),
             "pairs": F.create_map("name", "at"),

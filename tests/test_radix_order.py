@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -10,14 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from engine_runs import PROPERTY, cut_up
-from engine_runs import in_radix_order as sorted_by_place
-from windows_pipeline.engine.radix_order import PLACE, groups_in_order, in_radix_order
+from engine_runs import PROPERTY, cut_up, sorted_as_by_spark
+from windows_pipeline.engine.radix_order import SORT_KEY, groups_in_order, in_radix_order
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 NAN = float("nan")
@@ -38,7 +40,7 @@ def group_rows(
 ) -> list[list[dict[str, Any]]]:
     found = []
     for table, starts in groups_in_order(batches, group, chunk_rows):
-        assert PLACE not in table.column_names
+        assert SORT_KEY not in table.column_names
         assert (starts[0], starts[-1]) == (0, table.num_rows)
         rows = table.to_pylist()
         found += [rows[start:end] for start, end in pairwise(starts.tolist())]
@@ -94,23 +96,27 @@ def test_keys_of_any_type_that_share_a_hash_are_told_apart(
     """Rule A6: nulls are equal to each other; as in Spark so is NaN, and 0.0 to -0.0."""
     times_ms = np.arange(len(keys))
     records = pa.record_batch({"key": pa.array(keys, kind), "event_time_ms": times_ms})
-    ordered = sorted_by_place(records, np.zeros(len(keys), np.int64))
+    ordered = sorted_as_by_spark(records, np.zeros(len(keys), np.int64))
     assert len(group_rows(iter([ordered]), ["key"], 10)) == groups
 
 
 def test_spark_sorts_by_one_number(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also records without a time, which a kernel refuses by name; times of a group ascend."""
-    rows = [(f"k{i % 50}", None if i == 7 else (i * 37) % 1009) for i in range(1000)]
+    """Rules A6, G2: groups are whole and in order; a record without a time is not lost."""
+    near = (-5, -1, 0, 1, STRETCH_MS - 1, STRETCH_MS + 1, -MAX_INSTANT_MS, MAX_INSTANT_MS, None)
+    rows = [(f"k{i % 50}", near[i % 9] if i % 7 else (i * 37) % 1009) for i in range(1000)]
     records = spark.createDataFrame(rows, "key string, event_time_ms bigint")
     ordered = in_radix_order(records, ["key"])
     ordered.explain()
-    assert f"Sort [{PLACE}" in capsys.readouterr().out
-    found = [tuple(row) for row in ordered.drop(PLACE).collect()]
-    assert sorted(found, key=repr) == sorted(rows, key=repr)
-    timed = [row for row in found if row[1] is not None]
-    by_key: dict[str, list[int]] = {}
-    for key, time_ms in timed:
-        by_key.setdefault(key, []).append(time_ms)
-    assert all(times_ms == sorted(times_ms) for times_ms in by_key.values())
-    runs = sum(one[0] != other[0] for one, other in pairwise(found)) + 1
-    assert runs == len(by_key)
+    # By one column alone: Spark compares rows where there are more.
+    assert re.search(rf"Sort \[{SORT_KEY}#\d+L ASC NULLS FIRST\]", capsys.readouterr().out)
+    table = ordered.withColumn("task", F.spark_partition_id()).toArrow()
+    found = []
+    for task in range(2):
+        batches = table.filter(pc.equal(table["task"], task)).drop_columns("task").to_batches()
+        found += group_rows(iter(batches), ["key"], 100)
+    assert len(found) == len({group[0]["key"] for group in found}) == 50
+    for group in found:
+        times_ms = [row["event_time_ms"] or 0 for row in group]
+        assert times_ms == sorted(times_ms)
+    every = [tuple(row.values()) for group in found for row in group]
+    assert sorted(every, key=repr) == sorted(rows, key=repr)

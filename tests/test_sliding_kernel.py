@@ -18,8 +18,8 @@ from engine_runs import (
     aggregates_of,
     batches_of,
     cut_up,
-    in_radix_order,
     run_kernel,
+    sorted_as_by_spark,
     texts,
 )
 from oracle import Record, SlidingDefinition, keyed_windows, late_records
@@ -145,7 +145,7 @@ def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> Non
 
     def answer(part: pa.Table) -> pa.Table:
         (whole,) = part.combine_chunks().to_batches()
-        ordered = in_radix_order(whole, np.array(part["key"]) // 3)
+        ordered = sorted_as_by_spark(whole, np.array(part["key"]) // 3)
         batches = pa.Table.from_batches([ordered]).to_batches(max_chunksize=10_007)
         windows = pa.Table.from_batches(kernel(iter(batches)))
         return windows.sort_by([("key", "ascending"), ("window_end_ms", "ascending")])

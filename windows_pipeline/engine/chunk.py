@@ -82,7 +82,7 @@ def chunks_of(
     """Splits sorted records where other windows are wanted of them.
 
     Args:
-        table: The columns of `evaluation.evaluate`'s records, by target, group and time;
+        table: The columns of `evaluation.evaluate`'s records, a group's together and by time;
             `target` may be left out where there is one.
         starts: Where each group's records begin; one more entry for the end of the last.
         targets: What is wanted, by target.
@@ -112,9 +112,9 @@ def chunks_of(
         else np.ones(rows, np.bool_)
     )
     specs = [target.windows for target in wanted]
-    changes = np.flatnonzero(np.diff(of_group)) + 1
-    others = [int(i) for i in changes if specs[of_group[i]] != specs[of_group[i - 1]]]
-    cuts = [0, *others, len(numbers)]
+    spec_of_target = np.array([specs.index(spec) for spec in specs])
+    others = np.flatnonzero(np.diff(spec_of_target[of_group])) + 1
+    cuts = [0, *others.tolist(), len(numbers)]
     for first, last in pairwise(cuts):
         low, high = int(starts[first]), int(starts[last])
         yield Chunk(

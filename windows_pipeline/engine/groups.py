@@ -17,7 +17,7 @@ def whole_groups(
     """Yields tables of whole groups, with where each group starts and where the last ends.
 
     Args:
-        batches: Rows sorted by the group's columns.
+        batches: Rows, those of a group side by side.
         by: The group's columns; nulls are equal to each other.
         chunk_rows: How many rows make a chunk; a larger group is a chunk of its own.
     """

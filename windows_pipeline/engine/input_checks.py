@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
 
-NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType)
+NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType, T.CalendarIntervalType)
 """Types that nothing is grouped by: they have no order."""
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 

@@ -72,7 +72,7 @@ class WindowKernel:
         self.tells_runs = any(isinstance(each.windows, TimeWindows) for each in targets.values())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by group and event time."""
+        """Takes what `radix_order.in_radix_order` gives of a partition."""
         for table, starts in groups_in_order(batches, self.group):
             for chunk in chunks_of(table, starts, self._targets):
                 found = find_windows(chunk, self._arrival)
@@ -174,7 +174,7 @@ class LateKernel:
         self._arrival = list(arrival)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by target, keys and event time, with any other columns."""
+        """Takes what `radix_order.in_radix_order` gives of a partition, with any other columns."""
         for table, starts in groups_in_order(batches, self._by):
             for chunk in chunks_of(table, starts, self._targets):
                 reason = find_windows(chunk, self._arrival).reason

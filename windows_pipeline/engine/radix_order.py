@@ -1,9 +1,10 @@
 """Brings the records of a group together, in the order of event time, by one number each.
 
-Spark sorts by one number by its digits (radix sort), and by several columns by comparing rows,
-which takes most of such a sort's time. The number is a hash of the group above the low bits of
-the event time. Few groups share a hash, and few times of a group lie on two sides of a multiple
-of what these bits hold (34.8 years); such rows come out side by side and are put in order here.
+Spark sorts by a single number by its digits (radix sort), and by several columns by comparing
+rows, which takes longer than the shuffle itself. The number is a hash of the group above the low
+bits of the event time. Few groups share a hash, and few groups have times on two sides of a
+multiple of what these bits hold (34.8 years); their rows come out side by side and are put in
+order here.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.groups import CHUNK_ROWS, group_starts, whole_groups
 
-PLACE = "_place"
-"""The column of that number; a source's begin with a letter."""
+SORT_KEY = "_sort_key"
+"""That number's column; a source's begin with a letter."""
 _TIME_BITS = 40
 _LOW_BITS = 2**_TIME_BITS - 1
 
@@ -32,13 +33,14 @@ def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
         group: The group's columns.
 
     Returns:
-        The records with `_place` (bigint), in its order.
+        The records with `_sort_key` (bigint), in its order.
     """
     # A null time is an error that names it, later.
     low_bits = F.coalesce(F.col("event_time_ms").bitwiseAND(F.lit(_LOW_BITS)), F.lit(0))
-    place = F.shiftleft(F.xxhash64(*group), _TIME_BITS).bitwiseOR(low_bits)
+    sort_key = F.shiftleft(F.xxhash64(*group), _TIME_BITS).bitwiseOR(low_bits)
     # After the shuffle, which need not move it.
-    return records.repartition(*group).withColumn(PLACE, place).sortWithinPartitions(PLACE)
+    keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
+    return keyed.sortWithinPartitions(SORT_KEY)
 
 
 def groups_in_order(
@@ -51,20 +53,21 @@ def groups_in_order(
         group: The group's columns; nulls are equal to each other.
         chunk_rows: How many rows make a chunk; groups that share a hash are not parted.
     """
-    for rows, runs in whole_groups(map(_with_hash, batches), [PLACE], chunk_rows):
-        table, starts = rows, group_starts(rows, [PLACE, *group])
-        mixed = _mixed_runs(rows, runs, starts)
+    for rows, runs in whole_groups(map(_with_hash, batches), [SORT_KEY], chunk_rows):
+        table = rows.drop_columns(SORT_KEY)
+        starts = group_starts(table, group)
+        mixed = _mixed_runs(table, runs, starts)
         if mixed.any():
-            table = _ordered(rows, runs, mixed, group)
-            starts = group_starts(table, [PLACE, *group])
-        yield table.drop_columns(PLACE), starts
+            table = table.take(_in_order(table, runs, mixed, group)).combine_chunks()
+            starts = group_starts(table, group)
+        yield table, starts
 
 
 def _with_hash(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the hash alone in place of the number."""
-    column = batch.schema.get_field_index(PLACE)
-    hashes = pc.shift_right(batch.column(column), _TIME_BITS)
-    return batch.set_column(column, PLACE, hashes)
+    """The batch with the hash alone as its sort key."""
+    place = batch.schema.get_field_index(SORT_KEY)
+    hashes = pc.shift_right(batch.column(place), _TIME_BITS)
+    return batch.set_column(place, SORT_KEY, hashes)
 
 
 def _mixed_runs(table: pa.Table, runs: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -79,17 +82,17 @@ def _mixed_runs(table: pa.Table, runs: np.ndarray, starts: np.ndarray) -> np.nda
     return mixed
 
 
-def _ordered(
+def _in_order(
     table: pa.Table, runs: np.ndarray, mixed: np.ndarray, group: Sequence[str]
-) -> pa.Table:
-    """The table with the rows of some runs by group and event time, where these runs are."""
+) -> pa.Array:
+    """The places of the rows, those of some runs by group and event time within these."""
     run = np.repeat(np.arange(len(mixed)), np.diff(runs))
     rows = np.flatnonzero(mixed[run])
-    own = table.take(pa.array(rows))
+    own = table.select([*group, "event_time_ms"]).take(pa.array(rows))
     codes = [code for name in group for code in _codes(own.column(name).combine_chunks())]
-    place = np.arange(table.num_rows)
-    place[rows] = rows[np.lexsort((_times(own), *codes, run[rows]))]
-    return table.take(pa.array(place)).combine_chunks()
+    places = np.arange(table.num_rows)
+    places[rows] = rows[np.lexsort((_times(own), *codes, run[rows]))]
+    return pa.array(places)
 
 
 def _codes(column: pa.Array) -> Iterator[np.ndarray]:
