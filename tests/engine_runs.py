@@ -6,11 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, overload
-from zlib import crc32
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
@@ -29,11 +26,11 @@ from oracle import (
     WindowRow,
     reason_late,
 )
+from radix_batches import cut_up
 from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.radix_order import SORT_KEY
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import (
     NEVER_MS,
@@ -306,11 +303,6 @@ def rows_of(
 
 def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Records in radix order, ties as they come, in batches, some of them empty."""
-
-    def place(each: Met) -> tuple[int, bool, str, int]:
-        key = each.record.key
-        return (each.target, key is not None, key or "", each.record.event_time)
-
     rows = [
         {
             "target": each.target,
@@ -320,28 +312,9 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
             "is_new": each.is_new,
             **each.record.values,
         }
-        for each in sorted(met, key=place)
+        for each in met
     ]
     return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["target", "key"], cuts)
-
-
-def cut_up(
-    records: pa.RecordBatch, group: Sequence[str], cuts: Sequence[int]
-) -> Iterator[pa.RecordBatch]:
-    """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
-    hashes = [crc32(repr(one).encode()) % 3 for one in records.select(group).to_pylist()]
-    whole = sorted_as_by_spark(records, np.array(hashes, np.int64))
-    places = sorted(cut % (records.num_rows + 1) for cut in cuts)
-    for start, end in pairwise([0, *places, records.num_rows]):
-        yield whole.slice(start, end - start)
-
-
-def sorted_as_by_spark(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
-    """Records as Spark orders them whose groups have these hashes, ties as they come."""
-    time_ms = np.array(records.column("event_time_ms"), np.int64)
-    sort_keys = (hashes << 40) | (time_ms & (2**40 - 1))
-    order = pa.array(np.argsort(sort_keys, kind="stable"))
-    return records.append_column(SORT_KEY, pa.array(sort_keys)).take(order)
 
 
 def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from engine_runs import aggregates_of, cut_up, rows_of, spec_of, window_row
+from engine_runs import aggregates_of, rows_of, spec_of, window_row
 from oracle import (
     Aggregates,
     Definition,
@@ -20,6 +20,7 @@ from oracle import (
 )
 from oracle_arrival import positions_met
 from oracle_definitions import close_delay
+from radix_batches import cut_up
 from strategies import ArrivalsOf
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import LateKernel, WindowKernel
@@ -50,7 +51,7 @@ ARRIVAL = ("merged_as", "unit", "source_partition", "offset")
 
 
 class Keys(NamedTuple):
-    """Key columns, and the values in them that stand for the oracle's keys, as Spark sorts them."""
+    """Key columns, and the values in them that stand for the oracle's keys."""
 
     columns: Mapping[str, pa.DataType]
     values: Mapping[Key, tuple[Any, ...]]
@@ -154,7 +155,7 @@ def windows_of(
         asked: What each target reads and wants, all in one input.
         aggregates: What to compute.
         keys: The form of the keys; None for text, whatever they are.
-        cuts: Where the sorted records are cut into batches, counted around the end.
+        cuts: Where the ordered records are cut into batches, counted around the end.
         random: Orders records of one key and time, which Spark may do in any way.
     """
     keys = _text_keys(asked) if keys is None else keys
@@ -220,11 +221,9 @@ def _batches(
     asked: Mapping[int, Asked], keys: Keys, cuts: Sequence[int], random: Random | None
 ) -> Iterator[pa.RecordBatch]:
     """The records in radix order, in batches, some of them empty."""
-    ranks = {key: rank for rank, key in enumerate(keys.values)}
     reads = [(number, read) for number, each in asked.items() for read in each.reads]
     if random is not None:
         random.shuffle(reads)
-    reads.sort(key=lambda each: (each[0], ranks[each[1].record.key], each[1].record.event_time))
     whole = pa.RecordBatch.from_pylist([_row(*each, keys) for each in reads], _schema(keys))
     return cut_up(whole, ["target", *keys.columns], cuts)
 

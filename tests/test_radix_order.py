@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine_runs import PROPERTY, cut_up, sorted_as_by_spark
+from engine_runs import PROPERTY
+from radix_batches import cut_up, sorted_as_by_spark
 from windows_pipeline.engine.radix_order import SORT_KEY, groups_in_order, in_radix_order
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 

@@ -17,12 +17,11 @@ from engine_runs import (
     PROPERTY,
     aggregates_of,
     batches_of,
-    cut_up,
     run_kernel,
-    sorted_as_by_spark,
     texts,
 )
 from oracle import Record, SlidingDefinition, keyed_windows, late_records
+from radix_batches import cut_up, sorted_as_by_spark
 from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.chunk import Target

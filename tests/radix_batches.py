@@ -1,0 +1,31 @@
+"""Records in the order in which Spark gives them to the kernels, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from windows_pipeline.engine.radix_order import SORT_KEY
+
+
+def cut_up(
+    records: pa.RecordBatch, group: Sequence[str], cuts: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
+    hashes = [crc32(repr(one).encode()) % 3 for one in records.select(group).to_pylist()]
+    whole = sorted_as_by_spark(records, np.array(hashes, np.int64))
+    places = sorted(cut % (records.num_rows + 1) for cut in cuts)
+    for start, end in pairwise([0, *places, records.num_rows]):
+        yield whole.slice(start, end - start)
+
+
+def sorted_as_by_spark(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
+    """Records as Spark orders them whose groups have these hashes, ties as they come."""
+    time_ms = np.array(records.column("event_time_ms"), np.int64)
+    sort_keys = (hashes << 40) | (time_ms & (2**40 - 1))
+    order = pa.array(np.argsort(sort_keys, kind="stable"))
+    return records.append_column(SORT_KEY, pa.array(sort_keys)).take(order)
