@@ -118,10 +118,21 @@ class Job(Protocol):
         """Writes the rows; killed anywhere and run again, the tables are the same."""
         ...
 
+    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
+        """Rows of other tables, by name, of which the facts say how many each unit has."""
+        ...
+
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
-        """What is to be said of each unit, once it is published."""
+        """What is to be said of each unit, once it is published.
+
+        Args:
+            spark: The session.
+            days: The units.
+            log: As `arrived` gave it.
+            rows: How many rows there are of the job's tables, and of those of `told_beside`.
+        """
         ...
 
 
@@ -162,11 +173,12 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
     try:
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
-        rows = rows_by_unit({staged.table.name: staged.rows for staged in stage.tables})
+        own = {staged.table.name: staged.rows for staged in stage.tables}
+        counts = rows_by_unit(own | job.told_beside(spark, days))
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
-        facts = job.facts(spark, days, log, rows) if passed else {}
-        return JobResult(passed, rows, versions, checks, facts)
+        facts = job.facts(spark, days, log, counts) if passed else {}
+        return JobResult(passed, {name: counts[name] for name in own}, versions, checks, facts)
     finally:
         for frame in stage.cached:
             frame.unpersist()

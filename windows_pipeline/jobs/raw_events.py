@@ -150,6 +150,10 @@ class RawEventsJob:
         stage.tables[-1].table.withdraw(spark, days)
         return publish_in_order(days, stage.tables)
 
+    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
+        """Nothing: what is to be said follows from the log."""
+        return {}
+
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:

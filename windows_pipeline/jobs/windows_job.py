@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
@@ -16,7 +16,7 @@ from windows_pipeline.jobs.correction_marker import (
     CorrectionUnfinishedError,
     unfinished_correction,
 )
-from windows_pipeline.jobs.job import Facts, RowCounts, rows_by_unit
+from windows_pipeline.jobs.job import Facts, RowCounts
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.settings import Settings
@@ -92,12 +92,15 @@ class WindowsJob:
         """What has arrived, as the definition's windows see it."""
         return arrivals_of(self.pipeline, log, self.windows.spec)
 
+    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
+        """late_records, of jobs that do not write them."""
+        late = self.own.late_records
+        return {late.name: late.read(spark).where(in_units(days))}
+
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Late and rejected records, and how far each day closed."""
         facts = day_facts(self.arrivals(log), days)
-        table = self.own.late_records
-        if table.name not in rows:
-            rows = rows_by_unit({table.name: table.read(spark).where(in_units(days))})
-        return {day: facts[day] | {"late": rows[table.name].get(day, 0)} for day in days}
+        late = rows[self.own.late_records.name]
+        return {day: facts[day] | {"late": late.get(day, 0)} for day in days}

@@ -319,7 +319,9 @@ class Table:
         )
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
-        """Deletes the rows of the given units."""
+        """Deletes the rows of the given units, where there are any."""
+        if not self.units(spark, days):  # to look takes a third of what a deletion takes
+            return
         table = DeltaTable.forPath(spark, self.location)
         self._beside_others(lambda: table.delete(in_units(days)))
 
