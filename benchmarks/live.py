@@ -11,49 +11,19 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
+from benchmarks.landed import OUT_OF_ORDER_MS, WINDOW_MS, declared, land
 from benchmarks.live_peer import start_peer
-from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.config import Pipeline
 from windows_pipeline.session import start_session
-from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.settings import Settings
 from windows_pipeline.streaming.micro_batch import BatchResult
 from windows_pipeline.streaming.query import run_stream
 from windows_pipeline.tables.catalog import window_tables
-
-_DAY = "2026-01-01"
-_START_MS = 1_767_225_600_000  # that day
-_KEYS = 1_000
-_RECORDS_A_WINDOW = 100
-_WINDOW_MS = 10_000
-_STEP_US = _WINDOW_MS * 1_000 // (_KEYS * _RECORDS_A_WINDOW)
-"""Event time between two records of any key, in microseconds."""
-_OUT_OF_ORDER_MS = 2_000
-_PIPELINE = f"""
-name: {{name}}
-source:
-  path: {{name}}
-  format: parquet
-  columns: {{{{key: string, at: bigint, value: bigint}}}}
-  key: key
-  event_time: at
-  max_per_batch: {{files}}
-partitions: {{{{start: {_DAY}}}}}
-windows:
-  sliding:
-    kind: sliding
-    time_difference: {_WINDOW_MS} ms
-    grace: {_OUT_OF_ORDER_MS} ms
-    partial_results: false
-    aggregates: {{{{total: sum(value), most: max(value)}}}}
-    alerts:
-      busy: {{{{when: record_count >= 150, severity: record_count}}}}
-"""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _console = Console()
@@ -92,7 +62,7 @@ def throughput(
 
     def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
         for number in range(batches * files):
-            _land(landing, number, records)
+            land(landing, number, records)
         taken = Taken()
         run_stream(spark, pipeline, settings, on_batch=taken.take)
         seconds = taken.done_at[-1] - taken.done_at[0]
@@ -139,9 +109,9 @@ def history(
     def measure(spark: SparkSession, pipeline: Pipeline, settings: Settings, landing: Path) -> None:
         most = 1_000_000
         for number, first in enumerate(range(0, records, most)):
-            _land(landing, number, min(most, records - first), first)
+            land(landing, number, min(most, records - first), first)
         for number in range(runs + 1):
-            _land(landing, 1_000 + number, batch, records + number * batch)
+            land(landing, 1_000 + number, batch, records + number * batch)
         taken = Taken()
         run_stream(spark, pipeline, settings, on_batch=taken.take)
         spent = np.diff(taken.done_at)[-runs:]
@@ -153,7 +123,7 @@ def history(
 def _measure_peer(landing: Path, files: int, ours: DataFrame) -> None:
     """Runs the peer on what has landed, and holds its windows against ours."""
     place = landing.parent / "peer"
-    query = start_peer(ours.sparkSession, landing, place, _WINDOW_MS, _OUT_OF_ORDER_MS, files)
+    query = start_peer(ours.sparkSession, landing, place, WINDOW_MS, OUT_OF_ORDER_MS, files)
     query.awaitTermination()
     # The first one warms up; those without records only close windows.
     batches = [one for one in query.recentProgress if one.numInputRows][1:]
@@ -173,37 +143,11 @@ Measure = Callable[[SparkSession, Pipeline, Settings, Path], None]
 
 def _with_stream(name: str, files: int, measure: Measure) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        places = {"warehouse": f"{folder}/warehouse", "landing": folder, "pipelines": root}
-        base = load_settings(Path(__file__).parent.parent)
-        # A stream runs for long, so the JVM may take its time to compile.
-        spark_conf = {**base.spark, "spark.driver.extraJavaOptions": "-XX:+UseSerialGC"}
-        settings = base.model_copy(update={**places, "spark": spark_conf})
-        declared = root / f"{name}.yaml"
-        declared.write_text(_PIPELINE.format(name=name, files=files))
-        landing = root / name / _DAY
-        landing.mkdir(parents=True)
+        settings, pipeline, landing = declared(Path(folder), name, max_per_batch=files)
         spark = start_session(settings)
         spark.sparkContext.setLogLevel("ERROR")
-        measure(spark, load_pipeline(declared), settings, landing)
+        measure(spark, pipeline, settings, landing)
         spark.stop()
-
-
-def _land(landing: Path, number: int, records: int, first: int | None = None) -> None:
-    """Writes the next records, up to two seconds out of order, and lands them at once."""
-    draw = np.random.default_rng((450, number))
-    places = np.arange(records) + (number * records if first is None else first)
-    behind = draw.integers(0, _OUT_OF_ORDER_MS, records)
-    table = pa.table(
-        {
-            "key": np.char.add("k", draw.integers(0, _KEYS, records).astype(str)),
-            "at": _START_MS + places * _STEP_US // 1_000 - behind,
-            "value": draw.integers(0, 1_000, records),
-        }
-    )
-    hidden = landing / f".{number:06}"
-    pq.write_table(table, hidden)
-    hidden.rename(landing / f"{number:06}.parquet")
 
 
 def _land_each_second(
@@ -218,7 +162,7 @@ def _land_each_second(
     began = time.time()
     for number in range(seconds):
         time.sleep(max(0.0, began + number - time.time()))
-        _land(landing, number, rate)
+        land(landing, number, rate)
         landed_at.append(time.time())
     while sum(taken.records) < rate * seconds:
         time.sleep(0.5)

@@ -21,6 +21,7 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.delta import Table
 
 
 @pytest.fixture
@@ -45,6 +46,21 @@ def test_the_schedule_asks_for_the_newest_landed_day(carriers: Project) -> None:
         (request,) = schedule.evaluate_tick(context).run_requests or []
     assert request.partition_key == day(3).isoformat()
     assert schedule.cron_schedule == "30 0 * * *"
+
+
+def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
+    """How many rows of the run a table's materializations tell of."""
+    told = (
+        event.step_materialization_data.materialization
+        for event in result.all_events
+        if event.is_step_materialization
+    )
+    key = dg.AssetKey(table.name.split("/"))
+    return {
+        one.metadata["rows_of_run"].value
+        for one in told
+        if one.asset_key == key and "rows_of_run" in one.metadata
+    }
 
 
 def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: SparkSession) -> None:
@@ -80,7 +96,9 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     final = tables.final_windows.read(spark)
     assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
     # It keeps closed windows only.
-    assert tables.keyed_windows.read(spark).where("NOT closed").isEmpty()
+    keyed = tables.keyed_windows.read(spark)
+    assert keyed.where("NOT closed").isEmpty()
+    assert rows_told(result, tables.keyed_windows) == {keyed.count()}
     # What is published stands its checks by itself, without the windows that are open.
     job = KeyedWindowsJob(pipeline, "half_hour", carriers.settings)
     checks = check_published(job, spark, published_days(job, spark))

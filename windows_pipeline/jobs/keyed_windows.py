@@ -57,6 +57,8 @@ class KeyedWindowsJob(WindowsJob):
         closings = arrivals.closings(days)
         computed = kept(unit_windows(records, spec, self.windows.aggregate_list, closings))
         windows = computed.where(F.col("window_end_ms").isNotNull())
+        if not self.windows.partial_results:
+            windows = windows.where("closed")
         values = list(self.pipeline.source.values)
         late = kept(late_records(records, computed, spec, values, list(closings)))
         staged = [
@@ -103,10 +105,9 @@ class KeyedWindowsJob(WindowsJob):
         return {}
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes late_records and keyed_windows; closed windows only if the pipeline says so."""
+        """Writes late_records and keyed_windows."""
         keyed, late = stage.tables
-        rows = keyed.rows if self.windows.partial_results else keyed.rows.where("closed")
-        return publish_in_order(days, [late, StagedTable(keyed.table, rows)])
+        return publish_in_order(days, [late, keyed])
 
 
 def _latest(keyed: DataFrame) -> DataFrame:
