@@ -38,6 +38,7 @@ browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a rea
 	@$(VENV) -m pytest tests/browser $(ARGS)
 
 conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
+	@mkdir -p .cache
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
 		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
 		tests/golden/flink/group_count.jsonl \
@@ -48,6 +49,7 @@ conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
 bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (an hour or more); ARGS: --help
+	@mkdir -p .cache
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
 check: $(STAMP) ## Lint, format and types, changing nothing

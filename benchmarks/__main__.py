@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -44,12 +45,10 @@ def main(
 ) -> None:
     """Measures windows_pipeline beside other engines; see benchmarks/results."""
     console = Console()
-    sizes = [
-        size_number(one) for one in (size or (_FULL_SIZES if full else _DEFAULT_SIZES)).split(",")
-    ]
+    sizes = _sizes(size or (_FULL_SIZES if full else _DEFAULT_SIZES))
     ways = _ways(peers, full=full)
     folder = results.machine_folder(_RESULTS)
-    works = [one for one in planned(sizes, full=full) if only in one.name]
+    works = _works(sizes, only, full=full)
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(*columns, console=console, transient=True))
@@ -80,13 +79,30 @@ def _max_runs(one: Planned) -> int:
     return 5 if one.work.dataset.records <= 1_000_000 else 3
 
 
+def _sizes(text: str) -> list[int]:
+    try:
+        return [size_number(one.strip()) for one in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _works(sizes: Sequence[int], only: str, *, full: bool) -> list[Planned]:
+    every = list(planned(sizes, full=full))
+    works = [one for one in every if only in one.name]
+    if not works:
+        names = "\n".join(one.name for one in every)
+        raise typer.BadParameter(f"{only!r} is in the name of no work of these sizes:\n{names}")
+    return works
+
+
 def _ways(names: str, *, full: bool) -> list[Way]:
     if not names:
         return [way for name, way in WAYS.items() if full or name not in _LONG]
-    unknown = sorted(set(names.split(",")) - set(WAYS))
+    wanted = [name.strip() for name in names.split(",")]
+    unknown = sorted(set(wanted) - set(WAYS))
     if unknown:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(WAYS)}")
-    named = [WAYS[name] for name in names.split(",")]
+    named = [WAYS[name] for name in wanted]
     return [*_ALWAYS, *(way for way in named if way not in _ALWAYS)]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.results import BUSY_CORES, Entry
+from benchmarks.ways import OURS, WAYS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +42,9 @@ def save(folder: Path, entries: dict[str, Entry]) -> None:
 
 
 def _lines(axes: Axes, entries: list[Entry], across: str, label: str) -> None:
+    from matplotlib import colormaps
+
+    colours = colormaps["tab20"]  # a way has the same one in each plot
     ways = dict.fromkeys(way for one in entries for way in one["ways"])
     for way in ways:
         measured = [(one[across], one["ways"].get(way, {})) for one in entries]
@@ -50,9 +54,9 @@ def _lines(axes: Axes, entries: list[Entry], across: str, label: str) -> None:
             if "median_s" in figures
         )
         places, seconds, others = zip(*points, strict=True) if points else ((), (), ())
-        width = 2.5 if way == "ours" else 1.2
-        (line,) = axes.plot(places, seconds, label=way, linewidth=width)
-        colour = line.get_color()
+        width = 2.5 if way == OURS.name else 1.2
+        colour = colours(list(WAYS).index(way))
+        axes.plot(places, seconds, label=way, linewidth=width, color=colour, marker=".")
         # A hollow point: others used the processors as well.
         filled = ["none" if busy > BUSY_CORES else colour for busy in others]
         axes.scatter(places, seconds, facecolors=filled, edgecolors=colour, zorder=3)
