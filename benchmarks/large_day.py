@@ -32,7 +32,9 @@ def main(
     console = Console()
     grid = Grid("step", "seconds", "processor s", "most GB", "rows", "MB")
     with tempfile.TemporaryDirectory() as folder:
-        settings, pipeline, landing = declared(Path(folder), "day", files, ranges)
+        settings, pipeline, landing = declared(
+            Path(folder), "day", max_per_batch=files, arrival_ranges=ranges
+        )
         for number in range(files):
             land(landing, number, records)
         console.print(f"landed: {files * records:,} records, {_megabytes(landing):,.0f} MB")

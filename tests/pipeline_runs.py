@@ -17,6 +17,7 @@ from dagster._core.storage.tags import (
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from assets.step import asset_key
 from definitions import build_definitions
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
@@ -89,12 +90,9 @@ class Project:
             "raw_events": self.source.raw_events,
             **{name: getattr(self.windows, name) for name in DERIVED},
         }
-        keys = [dg.AssetKey(names[name].name.split("/")) for name in tables or names]
+        keys = [asset_key(names[name]) for name in tables or names]
         if "raw_events" in (tables or names):
-            keys += [
-                dg.AssetKey(table.name.split("/"))
-                for table in (self.source.arrival_log, self.source.rejected_records)
-            ]
+            keys += map(asset_key, (self.source.arrival_log, self.source.rejected_records))
         with dg.DagsterInstance.ephemeral() as instance:
             return defs.resolve_job_def("flights_all").execute_in_process(
                 instance=instance,
@@ -145,6 +143,15 @@ def version_of(spark: SparkSession, table: Table) -> int:
     """The newest version of a table, by its history."""
     history = DeltaTable.forPath(spark, table.location).history(1)
     return int(history.select("version").collect()[0][0])
+
+
+def materializations(result: dg.ExecuteInProcessResult) -> list[dg.AssetMaterialization]:
+    """What a run materialized, a partition each."""
+    return [
+        event.step_materialization_data.materialization
+        for event in result.all_events
+        if event.is_step_materialization
+    ]
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, materializations, version_of
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +40,9 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
     closed = project.windows.final_windows.read(spark)
     assert {row.unit for row in closed.select("unit").distinct().collect()} <= {day(1)}
     held_back = {
-        event.partition: event.step_materialization_data.materialization.metadata[
-            "held_back_by"
-        ].value
-        for event in result.all_events
-        if event.is_step_materialization
-        and "held_back_by" in event.step_materialization_data.materialization.metadata
+        one.partition: one.metadata["held_back_by"].value
+        for one in materializations(result)
+        if "held_back_by" in one.metadata
     }
     assert held_back == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
 
@@ -56,12 +53,10 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
         assert result.success
     assert project.all_rows(spark) == expected
     # The last run names the version that it made of each table.
-    made = [
-        event.step_materialization_data.materialization
-        for event in result.all_events
-        if event.is_step_materialization
-    ]
-    named = {one.asset_key.path[-1]: one.metadata["delta_version"].value for one in made}
+    named = {
+        one.asset_key.path[-1]: one.metadata["delta_version"].value
+        for one in materializations(result)
+    }
     windows = project.windows
     assert named == {name: version_of(spark, getattr(windows, name)) for name in DERIVED}
 

@@ -14,9 +14,10 @@ from dagster._core.storage.tags import (
 )
 from pyspark.sql import SparkSession
 
+from assets.step import asset_key
 from definitions import build_definitions, defs
 from demo.run import assets_of_demo
-from pipeline_runs import ROOT, Project, day
+from pipeline_runs import ROOT, Project, day, materializations
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
@@ -50,17 +51,8 @@ def test_the_schedule_asks_for_the_newest_landed_day(carriers: Project) -> None:
 
 def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
     """How many rows of the run a table's materializations tell of."""
-    told = (
-        event.step_materialization_data.materialization
-        for event in result.all_events
-        if event.is_step_materialization
-    )
-    key = dg.AssetKey(table.name.split("/"))
-    return {
-        one.metadata["rows_of_run"].value
-        for one in told
-        if one.asset_key == key and "rows_of_run" in one.metadata
-    }
+    made = (one for one in materializations(result) if one.asset_key == asset_key(table))
+    return {one.metadata["rows_of_run"].value for one in made}
 
 
 def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: SparkSession) -> None:

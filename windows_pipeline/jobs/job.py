@@ -88,6 +88,11 @@ class Job(Protocol):
         ...
 
     @property
+    def counted(self) -> list[Table]:
+        """The tables of which the facts say how many rows each unit has; others' among them."""
+        ...
+
+    @property
     def checks(self) -> list[Check]:
         """All checks of its tables."""
         ...
@@ -118,10 +123,6 @@ class Job(Protocol):
         """Writes the rows; killed anywhere and run again, the tables are the same."""
         ...
 
-    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
-        """Rows of other tables, by name, of which the facts say how many each unit has."""
-        ...
-
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
@@ -131,7 +132,7 @@ class Job(Protocol):
             spark: The session.
             days: The units.
             log: As `arrived` gave it.
-            rows: How many rows there are of the job's tables, and of those of `told_beside`.
+            rows: How many rows there are of the job's tables, and of those in `counted`.
         """
         ...
 
@@ -174,7 +175,9 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
         own = {staged.table.name: staged.rows for staged in stage.tables}
-        counts = rows_by_unit(own | job.told_beside(spark, days))
+        others = [table for table in job.counted if table.name not in own]
+        read = {table.name: table.read(spark).where(in_units(days)) for table in others}
+        counts = rows_by_unit(own | read)
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}

@@ -100,10 +100,6 @@ class KeyedWindowsJob(WindowsJob):
             Batch("accounting", accounts, accounting_checks()),
         ]
 
-    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
-        """Nothing: late_records are its own."""
-        return {}
-
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes late_records and keyed_windows."""
         keyed, late = stage.tables

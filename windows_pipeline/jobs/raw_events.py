@@ -49,6 +49,11 @@ class RawEventsJob:
         return [tables.raw_events, tables.rejected_records, tables.arrival_log]
 
     @property
+    def counted(self) -> list[Table]:
+        """None: what is to be said follows from the log."""
+        return []
+
+    @property
     def checks(self) -> list[Check]:
         """The checks of what was ingested."""
         return raw_events_checks(self.pipeline.source)
@@ -149,10 +154,6 @@ class RawEventsJob:
         """
         stage.tables[-1].table.withdraw(spark, days)
         return publish_in_order(days, stage.tables)
-
-    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
-        """Nothing: what is to be said follows from the log."""
-        return {}
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

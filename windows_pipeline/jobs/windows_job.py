@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
@@ -21,7 +21,7 @@ from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
-from windows_pipeline.tables.delta import in_units
+from windows_pipeline.tables.delta import Table
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class WindowsJob:
     def own(self) -> WindowTables:
         """The tables of the definition."""
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
+
+    @property
+    def counted(self) -> list[Table]:
+        """late_records, whether the job writes them or not."""
+        return [self.own.late_records]
 
     @property
     def rules(self) -> dict[str, RuleSql]:
@@ -91,11 +96,6 @@ class WindowsJob:
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """What has arrived, as the definition's windows see it."""
         return arrivals_of(self.pipeline, log, self.windows.spec)
-
-    def told_beside(self, spark: SparkSession, days: Sequence[date]) -> dict[str, DataFrame]:
-        """late_records, of jobs that do not write them."""
-        late = self.own.late_records
-        return {late.name: late.read(spark).where(in_units(days))}
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
