@@ -16,9 +16,9 @@ _DAY = "2026-01-01"
 WINDOW_MS = 10_000
 OUT_OF_ORDER_MS = 2_000
 _START_MS = 1_767_225_600_000  # that day
-_KEYS = 1_000
+KEYS = 1_000
 _RECORDS_A_WINDOW = 100
-_STEP_US = WINDOW_MS * 1_000 // (_KEYS * _RECORDS_A_WINDOW)
+STEP_US = WINDOW_MS * 1_000 // (KEYS * _RECORDS_A_WINDOW)
 """Event time between two records of any key, in microseconds."""
 _PIPELINE = f"""
 name: {{name}}
@@ -38,7 +38,7 @@ windows:
     partial_results: false
     aggregates: {{{{total: sum(value), most: max(value)}}}}
     alerts:
-      busy: {{{{when: record_count >= 150, severity: record_count}}}}
+      busy: {{{{when: record_count >= {{busy}}, severity: record_count}}}}
 """
 
 
@@ -51,7 +51,11 @@ class Declared(NamedTuple):
 
 
 def declared(
-    folder: Path, name: str, max_per_batch: int, arrival_ranges: int | None = None
+    folder: Path,
+    name: str,
+    max_per_batch: int,
+    arrival_ranges: int | None = None,
+    busy: int = 3 * _RECORDS_A_WINDOW // 2,
 ) -> Declared:
     """The pipeline, settings for it, and where its files land: everything is in the folder.
 
@@ -60,9 +64,10 @@ def declared(
         name: The pipeline's, and the folder's of its landed files.
         max_per_batch: How many files a micro-batch of a stream takes.
         arrival_ranges: How many tasks sort what a day's run ingests.
+        busy: How many records of a window raise an alert.
     """
     file = folder / f"{name}.yaml"
-    file.write_text(_PIPELINE.format(name=name, files=max_per_batch))
+    file.write_text(_PIPELINE.format(name=name, files=max_per_batch, busy=busy))
     base = load_settings(Path(__file__).parent.parent)
     own = {
         "warehouse": f"{folder}/warehouse",
@@ -77,15 +82,22 @@ def declared(
     return Declared(base.model_copy(update=own), load_pipeline(file), landing)
 
 
-def land(landing: Path, number: int, records: int, first: int | None = None) -> None:
+def land(
+    landing: Path,
+    number: int,
+    records: int,
+    first: int | None = None,
+    keys: int = KEYS,
+    step_us: int = STEP_US,
+) -> None:
     """Writes the next records, up to two seconds out of order, and lands them at once."""
     draw = np.random.default_rng((450, number))
     places = np.arange(records) + (number * records if first is None else first)
     behind = draw.integers(0, OUT_OF_ORDER_MS, records)
     table = pa.table(
         {
-            "key": np.char.add("k", draw.integers(0, _KEYS, records).astype(str)),
-            "at": _START_MS + places * _STEP_US // 1_000 - behind,
+            "key": np.char.add("k", draw.integers(0, keys, records).astype(str)),
+            "at": _START_MS + places * step_us // 1_000 - behind,
             "value": draw.integers(0, 1_000, records),
         }
     )

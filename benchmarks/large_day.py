@@ -13,11 +13,13 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from benchmarks.landed import declared, land
+from benchmarks.landed import KEYS, STEP_US, WINDOW_MS, declared, land
 from benchmarks.process_tree import PeakMemory, processor_s
 from windows_pipeline.jobs import Job, RawEventsJob, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.session import start_session
+
+_DAY_US = 86_400_000_000
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -27,16 +29,18 @@ def main(
     files: Annotated[int, typer.Option(help="How many files land.", min=1)] = 10,
     records: Annotated[int, typer.Option(help="Records of a file.", min=1)] = 1_000_000,
     ranges: Annotated[int, typer.Option(help="The setting arrival_ranges.", min=1)] = 8,
+    keys: Annotated[int, typer.Option(help="How many keys they are of.", min=1)] = KEYS,
 ) -> None:
-    """Runs the whole chain, with its checks, on one day; windows of 10 s over 1,000 keys."""
+    """Runs the whole chain, with its checks, on one day; windows of 10 s."""
     console = Console()
+    # About 100 records a window, or as few as a day's time has room for.
+    step_us = min(STEP_US * KEYS // keys, _DAY_US // (files * records))
     grid = Grid("step", "seconds", "processor s", "most GB", "rows", "MB")
     with tempfile.TemporaryDirectory() as folder:
-        settings, pipeline, landing = declared(
-            Path(folder), "day", max_per_batch=files, arrival_ranges=ranges
-        )
+        busy = 3 * WINDOW_MS * 1_000 // (2 * step_us * keys)
+        settings, pipeline, landing = declared(Path(folder), "day", files, ranges, busy)
         for number in range(files):
-            land(landing, number, records)
+            land(landing, number, records, keys=keys, step_us=step_us)
         console.print(f"landed: {files * records:,} records, {_megabytes(landing):,.0f} MB")
         spark = start_session(settings)
         spark.sparkContext.setLogLevel("ERROR")

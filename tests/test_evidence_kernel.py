@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -15,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY, texts
+from radix_batches import cut_up, sorted_as_by_spark
 from windows_pipeline.engine.groups import CHUNK_ROWS
+from windows_pipeline.engine.slices import IS_OWN, SLICE
 from windows_pipeline.quality.evidence_kernel import EvidenceKernel
 from windows_pipeline.windows import SlidingWindows
 
@@ -33,9 +34,12 @@ SCHEMA = pa.schema(
         ("last_event_time_ms", pa.int64()),
         ("record_count", pa.int64()),
         ("closed", pa.bool_()),
+        (SLICE, pa.int64()),
+        (IS_OWN, pa.bool_()),
     ]
 )
-WINDOW_COLUMNS = ["target", "key", *SCHEMA.names[SCHEMA.names.index("window_start_ms") :]]
+GROUP = ["target", "key", SLICE]
+WINDOW_COLUMNS = ["target", "key", *SCHEMA.names[SCHEMA.names.index("window_start_ms") : -2]]
 RECORD_COLUMNS = ["target", "key", "event_time_ms", "close_time_ms"]
 
 # A group's number and milliseconds this far apart do not fit 64 bits together.
@@ -160,6 +164,12 @@ def said_records(window: Row) -> tuple[Any, ...]:
     return (*group_of(window), *[window[name] for name in names])
 
 
+def overlap(one: Row, other: Row, spec: SlidingWindows) -> bool:
+    """Whether two windows have an instant in common."""
+    between_ms: int = one["window_end_ms"] - other["window_end_ms"]
+    return abs(between_ms) <= spec.time_difference_ms
+
+
 def is_held(record: Row, case: Case) -> bool:
     return any(
         counts_in(record, window["window_end_ms"], case.spec)
@@ -168,16 +178,30 @@ def is_held(record: Row, case: Case) -> bool:
     )
 
 
-def evidence_of(case: Case, cuts: Sequence[int] = (), chunk_rows: int = CHUNK_ROWS) -> list[Row]:
-    """The kernel's rows for a case, each group's in the order given, cut into batches."""
-    rows = [*case.records, *case.windows]
-    rows.sort(key=lambda row: (row["target"], row["key"] is not None, row["key"] or ""))
-    whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
-    places = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
-    batches = (whole.slice(start, end - start) for start, end in pairwise(places))
+def evidence_of(
+    case: Case,
+    cuts: Sequence[int] = (),
+    chunk_rows: int = CHUNK_ROWS,
+    slice_ms: int | None = None,
+) -> list[Row]:
+    """The kernel's rows for a case, cut into slices and into batches."""
+    rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, slice_ms)]
+    batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
         row for batch in EvidenceKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
     ]
+
+
+def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
+    """A row in each slice that looks at it: a window's own one is that which it ends in."""
+    difference = case.spec.time_difference_ms
+    own = row["window_end_ms"] if row["is_window"] else row["event_time_ms"] + difference
+    if slice_ms is None or own is None:
+        return [{**row, SLICE: 0, IS_OWN: True}]
+    others = [own - difference - 1, own + difference + 1] if row["is_window"] else []
+    others += [] if row["is_window"] else [row["event_time_ms"], own + 1]
+    numbers = {instant // slice_ms for instant in [own, *others]}
+    return [{**row, SLICE: number, IS_OWN: number == own // slice_ms} for number in numbers]
 
 
 def only(row: Row, names: Iterable[str]) -> Row:
@@ -189,18 +213,20 @@ def only(row: Row, names: Iterable[str]) -> Row:
     cases(),
     st.lists(st.integers(0, 50), max_size=6),
     st.integers(1, 60),
+    st.none() | st.integers(1, 9),
     st.randoms(use_true_random=False),
 )
 def test_each_window_and_each_new_record_is_judged_by_its_own_key(
-    case: Case, cuts: list[int], chunk_rows: int, random: Random
+    case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
 ) -> None:
-    """Rules A5, B2, B4 to B6: recounts, bounds and `held`, whatever order, batches and chunks."""
+    """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and slices."""
+    slice_ms = None if longer_ms is None else case.spec.time_difference_ms + longer_ms
     shuffled = Case(
         case.spec,
         random.sample(case.records, len(case.records)),
         random.sample(case.windows, len(case.windows)),
     )
-    rows = evidence_of(shuffled, cuts, chunk_rows)
+    rows = evidence_of(shuffled, cuts, chunk_rows, slice_ms)
 
     beside = []
     told_apart: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -222,7 +248,12 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     for alike in told_apart.values():
         clear = [row for row in alike if row["near_partly_late"] == 0 and row["record_count"] > 0]
         for row in alike:
-            assert row["same_records"] == (len(clear) if row in clear else None)
+            if row not in clear:
+                assert row["same_records"] is None
+                continue
+            # What is further away than windows are long can't hold the same records.
+            seen = [other for other in clear if slice_ms is None or overlap(row, other, case.spec)]
+            assert len(seen) <= row["same_records"] <= len(clear)
 
     new = [record for record in case.records if record["is_new"]]
     held = [record for record in new if is_held(record, case)]
@@ -230,7 +261,9 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     unheld = [only(row, RECORD_COLUMNS) for row in of_records if row["counted"] is None]
     wanted = [only(record, RECORD_COLUMNS) for record in new if record not in held]
     assert texts(unheld) == texts(wanted)
-    counted = {group_of(row): row["counted"] for row in of_records if row["counted"] is not None}
+    counted: Counter[Group] = Counter()
+    for row in of_records:
+        counted[group_of(row)] += row["counted"] or 0
     assert counted == {
         group_of(record): sum(group_of(other) == group_of(record) for other in held)
         for record in new
@@ -264,7 +297,7 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
     """Chunks, and batches that cut a key, leave no trace; key 0 is a chunk of its own."""
     random = np.random.default_rng(450)
     rows = 2 * CHUNK_ROWS
-    keys = np.sort(np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows)))
+    keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
     is_window = random.random(rows) < 0.6
     instants = random.integers(0, 10**7, rows)
     empty = pa.nulls(rows, pa.int64())
@@ -280,8 +313,12 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
             "first_event_time_ms": empty,
             "last_event_time_ms": empty,
             "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
+            SLICE: pa.array(np.zeros(rows, np.int64)),
+            IS_OWN: pa.array(np.ones(rows, np.bool_)),
         }
     )
+    (batch,) = table.to_batches()
+    table = pa.Table.from_batches([sorted_as_by_spark(batch, keys)])
 
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)

@@ -17,7 +17,8 @@ from oracle_rows import CountBlock, Row, RowDefinition, RowsAround, Session, win
 from row_runs import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.engine import aggregation
-from windows_pipeline.engine.row_kernel import IS_OWN, RowKernel
+from windows_pipeline.engine.row_kernel import RowKernel
+from windows_pipeline.engine.slices import IS_OWN
 
 JOINED = UserAggregate(
     create=list,

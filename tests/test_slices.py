@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.engine import slices
 from windows_pipeline.engine.chunk import Target
-from windows_pipeline.engine.evaluation import evaluate
+from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -49,6 +49,10 @@ def records(spark: SparkSession) -> DataFrame:
         )
         for _ in range(400)
     ]
+    # Late for its left window, in that which an earlier record made, wherever a slice begins.
+    for place in range(16):
+        for time_ms, close_ms in ((place, None), (place + 2, place + 3)):
+            rows.append((0, f"k{place}", time_ms, close_ms, 1))
     schema = "target int, key string, event_time_ms bigint, close_time_ms bigint, value bigint"
     return spark.createDataFrame(rows, schema)
 
@@ -74,6 +78,37 @@ def test_slices_give_the_windows_of_the_whole_key(
     assert len(expected) > 60
     assert sorted(map(repr, cut.collect())) == expected
     given.unpersist()
+
+
+@pytest.mark.parametrize("kind", SLICED)
+def test_slices_list_the_records_that_no_window_of_the_whole_key_counts(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Rule A5: each late, uncovered or uncounted record once, wherever slices are cut."""
+    monkeypatch.setattr(slices, "REACHES_A_SLICE", 2)
+    windows = SLICED[kind]
+    targets = {0: Target(windows, close_after_ms=500)}
+    length_ms = slices.slice_length_ms(windows)
+    assert length_ms is not None
+
+    given = records(spark).persist()
+    sliced = slices.in_slices(given, windows, length_ms, settling=True)
+    found = late(sliced, targets, ["key"], slice_ms=length_ms).drop(slices.SLICE)
+    expected = sorted(map(repr, late(given, targets, ["key"]).collect()))
+    assert len(expected) > 20
+    assert sorted(map(repr, found.collect())) == expected
+    given.unpersist()
+
+
+def test_slices_of_a_day_are_many_unless_windows_are_long() -> None:
+    """From 64 reaches to 16, and of these 90 minutes at most."""
+    minute_ms = 60_000
+    lengths_ms = [
+        slices.within_a_day(slices.slice_length_ms(TimeWindows(size_ms, size_ms, 0)))
+        for size_ms in (1000, minute_ms, 3 * minute_ms, 60 * minute_ms)
+    ]
+    assert lengths_ms == [64_000, 64 * minute_ms, 90 * minute_ms, 16 * 60 * minute_ms]
+    assert slices.within_a_day(None) is None
 
 
 def test_what_a_slice_cannot_know_is_not_sliced() -> None:

@@ -26,6 +26,7 @@ from oracle import (
     windows_after,
 )
 from strategies import Arrivals, arrivals
+from windows_pipeline.engine import slices
 from windows_pipeline.engine.late import late_records as late_rows
 from windows_pipeline.engine.unit_windows import unit_windows
 from windows_pipeline.quality.evidence import window_evidence
@@ -39,6 +40,13 @@ DEFINITIONS = {
 }
 
 Held = tuple[int, int, Key, int, int, bool]
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuts a key's time as often as can be: each record reaches into the next slice."""
+    monkeypatch.setattr(slices, "REACHES_A_SLICE", 2)
+    monkeypatch.setattr(slices, "FEWEST_REACHES", 2)
 
 
 def golden_cases(definition: SlidingDefinition) -> list[Arrivals]:
@@ -76,7 +84,8 @@ def cases_of(definition: SlidingDefinition) -> list[Arrivals]:
         case._replace(definition=replace(definition, idle_after=case.definition.idle_after))
         for case in sample(arrivals(), 40)
     ]
-    return [uncounted_case(definition), *golden_cases(definition), *generated]
+    named = [uncounted_case(definition), held_by_a_right_window(definition)]
+    return [*named, *golden_cases(definition), *generated]
 
 
 def uncounted_case(definition: SlidingDefinition) -> Arrivals:
@@ -91,6 +100,18 @@ def uncounted_case(definition: SlidingDefinition) -> Arrivals:
         Record(2, 0, 3, "z", end, values),
     ]
     return Arrivals(records, 3, definition)
+
+
+def held_by_a_right_window(definition: SlidingDefinition) -> Arrivals:
+    """Late for their left window, in that which an earlier record made, wherever slices begin."""
+    values = {"whole": 1, "real": 0.1}
+    records: list[Record] = []
+    for place in range(2 * definition.time_difference + 2):
+        first = 1001 * (place + 1)
+        ahead = first + 3 + definition.grace
+        for key, time in ((f"k{place}", first), ("z", ahead), (f"k{place}", first + 2)):
+            records.append(Record(0, 0, len(records), key, time, values))
+    return Arrivals([*records, Record(1, 0, len(records), "z", 10**6, values)], 2, definition)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -168,11 +189,10 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
         if row.counted is None
     ]
     assert texts(unheld) == texts(row for row in held if not row[-1])
-    counted = {
-        (*run.place(row.target), row.key): row.counted
-        for row in of_records
-        if row.counted is not None
-    }
+    counted: Counter[tuple[Any, ...]] = Counter()
+    for row in of_records:
+        if row.counted is not None:
+            counted[*run.place(row.target), row.key] += row.counted
     expected: Counter[tuple[Any, ...]] = Counter()
     for number, unit, key, *_, is_held in held:
         expected[number, unit, key] += is_held

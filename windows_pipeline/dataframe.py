@@ -191,7 +191,7 @@ def late_records(
         require_apart("events", events.columns, added)
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
-        found = late(timed, {0: Target(windows)}, own.keys, _arrival(windows, own))
+        found = _late(timed, windows, own)
         delayed = found.withColumn(
             "stream_time_ms", F.col("close_time_ms") + F.lit(windows.close_delay_ms)
         )
@@ -256,6 +256,16 @@ def evaluate_sliced(
         return evaluate(records, targets, first.keys, aggregates, arrival, of_panes=of_panes)
     sliced = in_slices(records, windows, length_ms)
     return evaluate(sliced, targets, first.keys, aggregates, of_panes=of_panes, slice_ms=length_ms)
+
+
+def _late(records: DataFrame, windows: WindowSpec, first: Input) -> DataFrame:
+    """The records that no window counts, each key's time cut into slices where that can be."""
+    targets = {0: Target(windows)}
+    length_ms = slice_length_ms(windows)
+    if length_ms is None:
+        return late(records, targets, first.keys, _arrival(windows, first))
+    sliced = in_slices(records, windows, length_ms, settling=True)
+    return late(sliced, targets, first.keys, slice_ms=length_ms)
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:

@@ -45,8 +45,9 @@ def evaluate(
         tells_uncounted: Whether to tell of records that no sliding window counts.
         of_panes: The schema of the records that were summed up, where the rows are panes of
             theirs (`panes.in_panes`); None where they are records.
-        slice_ms: How long slices are, where the records are cut into such (`slices.in_slices`):
-            then the windows that end in their own are given.
+        slice_ms: How long slices are, where the records are cut into such (`slices.in_slices`;
+            `settling`, if it tells of uncounted records): then the windows that end in their
+            own are given.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
@@ -86,6 +87,8 @@ def late(
     targets: Mapping[int, Target],
     keys: Sequence[str],
     arrival: Sequence[str] = (),
+    *,
+    slice_ms: int | None = None,
 ) -> DataFrame:
     """The records that no window counts, with `reason`: late, uncovered or uncounted (rule A5).
 
@@ -94,14 +97,16 @@ def late(
         targets: See `evaluate`.
         keys: See `evaluate`.
         arrival: See `evaluate`.
+        slice_ms: How long slices are, where the records are cut into such, `settling`
+            (`slices.in_slices`).
 
     Returns:
         Their rows, in no order. What a window that is open may still count is not among them.
         A record that is given to several targets is judged for each.
     """
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
-    in_order = in_radix_order(records, ["target", *keys])
-    return in_order.mapInArrow(LateKernel(targets, keys, arrival), schema)
+    kernel = LateKernel(targets, keys, arrival, slice_ms=slice_ms)
+    return in_radix_order(records, kernel.group).mapInArrow(kernel, schema)
 
 
 def _each_window(runs: DataFrame) -> DataFrame:

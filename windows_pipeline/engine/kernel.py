@@ -22,7 +22,7 @@ from windows_pipeline.engine.combining import (
 from windows_pipeline.engine.found_windows import FoundWindows, find_windows
 from windows_pipeline.engine.placement import Reason
 from windows_pipeline.engine.radix_order import groups_in_order
-from windows_pipeline.engine.slices import SLICE, of_own_slice
+from windows_pipeline.engine.slices import SLICE, of_own_slice, settle_in
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
@@ -83,6 +83,9 @@ class WindowKernel:
     def _of_own_slice(self, found: FoundWindows, slice_ms: int) -> FoundWindows:
         of_group = np.array(found.table.column(SLICE).take(pa.array(found.starts[:-1])), np.int64)
         own = of_own_slice(found.windows, of_group, slice_ms, found.advance_ms)
+        if own.uncounted.any():
+            settles = settle_in(found.table, found.length_ms, slice_ms)
+            own = own._replace(uncounted=own.uncounted & settles)
         return replace(found, windows=own)
 
     def _windows(self, found: FoundWindows) -> Iterator[pa.RecordBatch]:
@@ -167,17 +170,27 @@ class LateKernel:
     """Gives the records of each partition that no window counts, with `reason` (rule A5)."""
 
     def __init__(
-        self, targets: Mapping[int, Target], keys: Sequence[str], arrival: Sequence[str]
+        self,
+        targets: Mapping[int, Target],
+        keys: Sequence[str],
+        arrival: Sequence[str],
+        *,
+        slice_ms: int | None = None,
     ) -> None:
         self._targets = dict(targets)
-        self._by = ["target", *keys]
+        self.group = ["target", *keys, *([] if slice_ms is None else [SLICE])]
         self._arrival = list(arrival)
+        self._slice_ms = slice_ms
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes what `radix_order.in_radix_order` gives of a partition, with any other columns."""
-        for table, starts in groups_in_order(batches, self._by):
+        for table, starts in groups_in_order(batches, self.group):
             for chunk in chunks_of(table, starts, self._targets):
-                reason = find_windows(chunk, self._arrival).reason
+                found = find_windows(chunk, self._arrival)
+                reason = found.reason
+                if self._slice_ms is not None:
+                    settles = settle_in(chunk.table, found.length_ms, self._slice_ms)
+                    reason = np.where(settles, reason, Reason.NONE)
                 wanted = np.flatnonzero(reason != Reason.NONE)
                 names = pa.array(
                     [Reason(code).name.lower() for code in reason[wanted]], pa.string()

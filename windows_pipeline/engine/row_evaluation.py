@@ -10,12 +10,12 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.row_kernel import (
-    IS_OWN,
     NUMBER,
     ROWS_THERE,
     RowKernel,
     result_column,
 )
+from windows_pipeline.engine.slices import IS_OWN
 from windows_pipeline.windows.row_windows import RowWindow
 
 

@@ -13,13 +13,11 @@ from windows_pipeline.engine.aggregation import aggregate_windows, parts_of
 from windows_pipeline.engine.chunk import event_times
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.row_frames import Frames, frames_of
-from windows_pipeline.engine.slices import SLICE
+from windows_pipeline.engine.slices import IS_OWN, SLICE
 from windows_pipeline.engine.sweep import Windows
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows.row_windows import RowWindow
 
-IS_OWN = "is_own"
-"""The column that tells a slice's own rows from those that only reach into it."""
 NUMBER, ROWS_THERE = "number", "rows_there"
 """A row's number in its group, from 1, and how many rows that has."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.row_kernel import IS_OWN
-from windows_pipeline.engine.slices import MAX_SLICE_MS, REACHES_A_SLICE, SLICE, slice_of
+from windows_pipeline.engine.slices import length_for_reach, with_own_slice
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows, TumbleRows
 
@@ -18,12 +17,11 @@ def row_slice_length_ms(window: RowWindow) -> int | None:
     """
     match window:
         case SlideRows(unit=FrameUnit.RANGE, back=int(), ahead=int()):
-            length_ms = (sum(_reach_ms(window)) + 1) * REACHES_A_SLICE
+            return length_for_reach(sum(_reach_ms(window)) + 1)
         case TumbleRows(unit=FrameUnit.RANGE):
-            length_ms = window.size * REACHES_A_SLICE
+            return length_for_reach(window.size)
         case _:
             return None
-    return length_ms if length_ms <= MAX_SLICE_MS else None
 
 
 def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> DataFrame:
@@ -39,18 +37,11 @@ def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> Dat
     """
     time_ms = F.col("event_time_ms")
     before_ms, after_ms = _reach_ms(window)
-    # A time that is null or out of range is an error that names it, later.
-    own = F.coalesce(slice_of(time_ms, length_ms), F.lit(0))
-    earlier = slice_of(F.try_subtract(time_ms, F.lit(before_ms)), length_ms)
-    later = slice_of(F.try_add(time_ms, F.lit(after_ms)), length_ms)
-    # Both at once never are others: a slice is longer than both ways together.
-    slices = (
-        F.when(earlier < own, F.array(own, earlier))
-        .when(later > own, F.array(own, later))
-        .otherwise(F.array(own))
-    )
-    in_slices = records.select("*", F.posexplode(slices).alias("place", SLICE))
-    return in_slices.withColumn(IS_OWN, F.col("place") == 0).drop("place")
+    others_ms = [
+        F.try_subtract(time_ms, F.lit(before_ms)),
+        F.try_add(time_ms, F.lit(after_ms)),
+    ]
+    return with_own_slice(records, time_ms, others_ms, length_ms)
 
 
 def _reach_ms(window: RowWindow) -> tuple[int, int]:

@@ -1,11 +1,16 @@
 """Cuts a key's time into slices, each with the records that reach into it (a look-back).
 
 So a hot key, or a window over all records, is not one task: its slices are groups of their own.
+A window is of the slice that it ends in, a record of the one that the last window ends in that
+can hold it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -18,8 +23,13 @@ from windows_pipeline.windows import (
 )
 
 SLICE = "slice"
+IS_OWN = "is_own"
+"""Whether a row is of the slice that it lies in."""
 REACHES_A_SLICE = 64
 """A record is copied where it reaches into the next slice: one in so many."""
+FEWEST_REACHES = 16
+DAYS_SLICE_MS = 90 * 60_000
+"""So long are the slices of a day at most, unless they were fewer reaches: 16 of them."""
 MAX_SLICE_MS = 2**53
 """A longer slice could overflow together with an event time."""
 
@@ -31,30 +41,73 @@ def slice_length_ms(windows: WindowSpec) -> int | None:
     record on, which a slice does not know.
     """
     reach_ms = _reach_ms(windows)
-    if reach_ms is None or reach_ms * REACHES_A_SLICE > MAX_SLICE_MS:
+    return None if reach_ms is None else length_for_reach(reach_ms)
+
+
+def length_for_reach(reach_ms: int) -> int | None:
+    """How long slices are into which rows reach from so far away; None where that is too long."""
+    length_ms = reach_ms * REACHES_A_SLICE
+    return length_ms if length_ms <= MAX_SLICE_MS else None
+
+
+def within_a_day(length_ms: int | None) -> int | None:
+    """A slice's length for a pipeline, whose units are days: so that a key's day is several."""
+    if length_ms is None:
         return None
-    return reach_ms * REACHES_A_SLICE
+    shortest_ms = length_ms // REACHES_A_SLICE * FEWEST_REACHES
+    return min(length_ms, max(shortest_ms, DAYS_SLICE_MS))
 
 
-def in_slices(records: DataFrame, windows: WindowSpec, length_ms: int) -> DataFrame:
+def in_slices(
+    records: DataFrame, windows: WindowSpec, length_ms: int, *, settling: bool = False
+) -> DataFrame:
     """Gives each record the slices that windows which hold it, or that it leaves, end in.
 
     Args:
         records: `event_time_ms` and any other columns.
         windows: The windows.
-        length_ms: What `slice_length_ms` gives.
+        length_ms: What `slice_length_ms` gives, or of it `within_a_day`.
+        settling: Whether also those in which records settle that lie in its windows (rule A5):
+            they have to see each window that it makes.
 
     Returns:
         The records with `slice` (bigint); one that reaches into the next slice twice.
     """
+    reach_ms = _reach_ms(windows)
+    if settling and isinstance(windows, SlidingWindows):
+        reach_ms = 2 * (windows.time_difference_ms + 1)
     time_ms = F.col("event_time_ms")
-    first = slice_of(time_ms, length_ms)
-    last = slice_of(F.try_add(time_ms, F.lit(_reach_ms(windows))), length_ms)
+    last_ms = F.try_add(time_ms, F.lit(reach_ms))
+    return records.withColumn(SLICE, F.explode(_slices(time_ms, [last_ms], length_ms)))
+
+
+def with_own_slice(
+    rows: DataFrame, own_ms: Column, others_ms: Sequence[Column], length_ms: int
+) -> DataFrame:
+    """Gives each row the slice of an instant, and that of the one other that lies elsewhere.
+
+    Args:
+        rows: Any columns.
+        own_ms: The instant that says which slice a row is of.
+        others_ms: Other instants; all are within less than a slice.
+        length_ms: How long a slice is.
+
+    Returns:
+        The rows with `slice` (bigint) and `is_own` (boolean).
+    """
+    cut = rows.select("*", F.posexplode(_slices(own_ms, others_ms, length_ms)).alias("nth", SLICE))
+    return cut.withColumn(IS_OWN, F.col("nth") == 0).drop("nth")
+
+
+def _slices(own_ms: Column, others_ms: Sequence[Column], length_ms: int) -> Column:
+    """The numbers of the slices that the instants lie in: one or two."""
     # A time that is null or out of range is an error that names it, later.
-    slices = F.when(last > first, F.array(first, last)).otherwise(
-        F.array(F.coalesce(first, F.lit(0)))
-    )
-    return records.withColumn(SLICE, F.explode(slices))
+    own = F.coalesce(_slice_of(own_ms, length_ms), F.lit(0))
+    slices = F.array(own)
+    for other_ms in others_ms:
+        other = _slice_of(other_ms, length_ms)
+        slices = F.when(other != own, F.array(own, other)).otherwise(slices)
+    return slices
 
 
 def of_own_slice(
@@ -79,6 +132,20 @@ def of_own_slice(
     return cut.only(end_ms <= last_end_ms)
 
 
+def settle_in(records: pa.Table, length_ms: int | None, slice_ms: int) -> np.ndarray:
+    """Whether each record settles in the slice that it lies in: once (rule A5).
+
+    Args:
+        records: `event_time_ms` and `slice`.
+        length_ms: How long after a record the last window ends that can hold it.
+        slice_ms: How long a slice is.
+    """
+    assert length_ms is not None  # noqa: S101  sessions are not cut
+    last_end_ms = np.array(records.column("event_time_ms"), np.int64) + length_ms
+    settles: np.ndarray = last_end_ms // slice_ms == np.array(records.column(SLICE), np.int64)
+    return settles
+
+
 def _steps(at_least_ms: np.ndarray, advance_ms: int) -> np.ndarray:
     """So many advances, in milliseconds; none where there is nothing to go."""
     steps: np.ndarray = -(-np.maximum(at_least_ms, 0) // advance_ms) * advance_ms
@@ -98,7 +165,7 @@ def _reach_ms(windows: WindowSpec) -> int | None:
             return None
 
 
-def slice_of(instant_ms: Column, length_ms: int) -> Column:
+def _slice_of(instant_ms: Column, length_ms: int) -> Column:
     """The number of the slice that an instant lies in; null where it is null or out of range."""
     length = F.lit(length_ms)
     below = F.try_subtract(instant_ms, F.pmod(instant_ms, length))

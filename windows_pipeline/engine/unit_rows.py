@@ -17,7 +17,7 @@ from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.row_evaluation import evaluate_rows
 from windows_pipeline.engine.row_kernel import NUMBER, ROWS_THERE, result_column
 from windows_pipeline.engine.row_slices import row_slice_length_ms, rows_in_slices
-from windows_pipeline.engine.slices import SLICE
+from windows_pipeline.engine.slices import SLICE, within_a_day
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import (
@@ -112,7 +112,7 @@ def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggrega
         *(F.col(name).alias(own) for name, own in values.items()),
     )
     frame, keys = spec.frame, ["key"]
-    length_ms = row_slice_length_ms(frame)
+    length_ms = within_a_day(row_slice_length_ms(frame))
     if length_ms is not None:
         rows, keys = rows_in_slices(rows, frame, length_ms), ["key", SLICE]
     keep = ["key", _TIME_MS, *ROW_NAME]

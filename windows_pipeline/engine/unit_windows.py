@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.evaluation import evaluate
+from windows_pipeline.engine.slices import in_slices, slice_length_ms, within_a_day
 from windows_pipeline.engine.unit_rows import unit_rows
 from windows_pipeline.windows import (
     FixedWindows,
@@ -97,4 +98,7 @@ def unit_windows(
         return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
     # What no window counts need not be moved.
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
-    return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True)
+    length_ms = within_a_day(slice_length_ms(spec))
+    if length_ms is not None:
+        in_time = in_slices(in_time, spec, length_ms, settling=True)
+    return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True, slice_ms=length_ms)

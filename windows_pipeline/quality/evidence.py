@@ -11,6 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.engine.radix_order import in_radix_order
+from windows_pipeline.engine.slices import (
+    IS_OWN,
+    SLICE,
+    length_for_reach,
+    with_own_slice,
+    within_a_day,
+)
 from windows_pipeline.engine.unit_windows import (
     ARRIVAL,
     is_late,
@@ -18,7 +26,7 @@ from windows_pipeline.engine.unit_windows import (
     last_end_ms,
     last_instant,
 )
-from windows_pipeline.quality.evidence_kernel import EvidenceKernel
+from windows_pipeline.quality.evidence_kernel import EvidenceKernel, difference_of
 from windows_pipeline.quality.session_evidence_kernel import ADDED, SessionEvidenceKernel
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
@@ -82,17 +90,40 @@ def window_evidence(
 
 
 def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
-    in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
-    rows = _together(in_time.select(*_RECORD_COLUMNS), windows)
-    given = [field for field in rows.schema if field.name != "is_new"]
-    # Within a key any order does: only whole keys must come together.
-    grouped = rows.repartition(*_GROUPED).sortWithinPartitions(*_GROUPED)
+    in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(*_RECORD_COLUMNS)
+    rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
+    given = [field for field in rows.schema if field.name not in ("is_new", SLICE, IS_OWN)]
+    # Within a group any order does.
+    grouped = in_radix_order(rows, [*_GROUPED, SLICE])
     beside = grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
     return beside.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
 
 
+def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
+    """Records and windows, those of each slice of a key's time with what they are judged by.
+
+    A window is judged by the records that it holds or that have just left, and the windows that
+    may hold the same ones; a record by the windows that may hold it. None is further away than
+    the windows are long.
+    """
+    difference_ms = difference_of(spec)
+    reach_ms = difference_ms + 1
+    engines_ms = within_a_day(length_for_reach(reach_ms))
+    if engines_ms is None:
+        whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
+        return _together(records, windows).withColumns(whole)
+    # Cut elsewhere than the engine cuts, so that what is lost at a cut is seen.
+    length_ms, reach = engines_ms + reach_ms, F.lit(reach_ms)
+    time_ms, last_ms = F.col("event_time_ms"), last_instant(spec, F.col("window_end_ms"))
+    held_until_ms = time_ms + F.lit(difference_ms)
+    return _together(
+        with_own_slice(records, held_until_ms, [time_ms, time_ms + reach], length_ms),
+        with_own_slice(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
+    )
+
+
 def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
-    rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows)
+    rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
     given = [field for field in rows.schema if field.name not in ("is_new", *ARRIVAL)]
     arrived = (*_GROUPED, "close_time_ms", *ARRIVAL)
     in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*arrived)
@@ -101,9 +132,10 @@ def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
-    to_judge = windows.select(*_WINDOW_COLUMNS, F.lit(True).alias("is_window"))
-    rows = records.withColumn("is_window", F.lit(False))
-    return rows.unionByName(to_judge, allowMissingColumns=True)
+    is_window = "is_window"
+    return records.withColumn(is_window, F.lit(False)).unionByName(
+        windows.withColumn(is_window, F.lit(True)), allowMissingColumns=True
+    )
 
 
 def account_for_records(

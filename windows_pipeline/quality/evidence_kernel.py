@@ -11,12 +11,14 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.engine.groups import CHUNK_ROWS
+from windows_pipeline.engine.radix_order import groups_in_order
+from windows_pipeline.engine.slices import IS_OWN, SLICE
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
-_TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset")
-"""The columns of records that are not given back; arrival is only there where sessions ask."""
+_TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset", SLICE, IS_OWN)
+"""The columns that are not given back, if there: sessions ask for arrival, others for slices."""
 _ADDED = pa.schema(
     [
         ("recount", pa.int64()),
@@ -56,23 +58,24 @@ ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkEvidenc
 
 
 def evidence_of_groups(
-    batches: Iterator[pa.RecordBatch], chunk_rows: int, make: ChunkMaker, added: pa.Schema
+    tables: Iterator[tuple[pa.Table, np.ndarray]], make: ChunkMaker, added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Gives all windows, new records that no window holds, and how many each group's hold.
 
     Args:
-        batches: Windows and records as the kernels take them, by `target` and `key`.
-        chunk_rows: How many rows are looked at together, unless a group has more.
+        tables: Windows and records as the kernels take them, whole groups of `target` and `key`,
+            with where each starts and the last ends. Where these are cut into slices, `is_own`
+            tells of which slice a row is: the others are looked at and not told.
         make: Makes the evidence of whole groups.
-        added: The columns that are put beside the rows, in the place of `is_new`.
+        added: The columns that are put beside the rows, in the place of those taken only.
     """
-    for table, starts in whole_groups(batches, ["target", "key"], chunk_rows):
+    for table, starts in tables:
         group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         is_window = table.column("is_window").to_numpy()
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
         chunk = make(records, group[~is_window], windows, group[is_window])
-        yield from _with_columns(windows, chunk.beside_windows(), added)
-        is_new, held = records.column("is_new").to_numpy(), chunk.held()
+        yield from _own_with_columns(windows, chunk.beside_windows(), added)
+        is_new, held = records.column("is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         told = records.filter(pa.array(unheld))
         yield from _with_columns(told, chunk.beside_records(unheld), added)
@@ -86,11 +89,12 @@ def evidence_of_groups(
 class EvidenceKernel:
     """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
-    The rows come sorted by `target` and `key`: windows (`is_window`) with `window_end_ms`, and
-    records, none wholly late or uncovered, with `event_time_ms`, `close_time_ms` and `is_new`;
-    what a row has no value for is null. It gives all windows, the new records that no window
-    holds, and a row a group that has new records: how many are `counted`. Without `is_new`, with
-    the columns that `window_evidence` adds.
+    The rows come as `radix_order.in_radix_order` gives them by `target`, `key` and `slice`:
+    windows (`is_window`) with `window_end_ms`, and records, none wholly late or uncovered, with
+    `event_time_ms`, `close_time_ms` and `is_new`; what a row has no value for is null. It gives
+    all windows, the new records that no window holds, and a row a group that has new records:
+    how many are `counted`; of each slice those that are its own (`is_own`). Without these three
+    columns, with those that `window_evidence` adds.
     """
 
     def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -99,7 +103,8 @@ class EvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        return evidence_of_groups(batches, self._chunk_rows, self._chunk, _ADDED)
+        groups = groups_in_order(batches, ["target", "key", SLICE], self._chunk_rows)
+        return evidence_of_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
         self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
@@ -126,8 +131,7 @@ class _Chunk:
         of_windows: np.ndarray,
         spec: FixedWindows,
     ) -> None:
-        exclusive_ms = 1 if isinstance(spec, TimeWindows) else 0
-        self.difference_ms = spec.length_ms - exclusive_ms
+        self.difference_ms = difference_of(spec)
         self.windows, self.of_windows = windows, of_windows
         time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
         left_end_ms = time_ms
@@ -141,7 +145,7 @@ class _Chunk:
                 np.maximum(left_end_ms, close_ms),
                 time_ms + self.difference_ms + 1,
                 left_end_ms[partly_late],
-                numbers(windows, "window_end_ms") - exclusive_ms,
+                numbers(windows, "window_end_ms") - (spec.length_ms - self.difference_ms),
             ],
         )
         self.enter, self.leave, self.near, self.end = codes
@@ -202,6 +206,11 @@ class _Chunk:
         return times_ms
 
 
+def difference_of(spec: FixedWindows) -> int:
+    """From a record to the last instant of the last window that can hold it, in milliseconds."""
+    return spec.length_ms - 1 if isinstance(spec, TimeWindows) else spec.length_ms
+
+
 def codes_of(
     groups: Sequence[np.ndarray], instants_ms: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -240,6 +249,22 @@ def _only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 def numbers(rows: pa.Table, name: str) -> np.ndarray:
     """The values of a column; `NEVER_MS` for none."""
     return np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64)
+
+
+def _is_own(rows: pa.Table) -> np.ndarray:
+    """Whether each row is of the slice that it lies in."""
+    if IS_OWN not in rows.column_names:
+        return np.ones(rows.num_rows, np.bool_)
+    return np.array(rows.column(IS_OWN), np.bool_)
+
+
+def _own_with_columns(
+    rows: pa.Table, columns: Mapping[str, pa.Array], added: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    own = pa.array(_is_own(rows))
+    yield from _with_columns(
+        rows.filter(own), {name: column.filter(own) for name, column in columns.items()}, added
+    )
 
 
 def _with_columns(

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.groups import CHUNK_ROWS
+from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.quality.evidence_kernel import (
     ChunkEvidence,
     codes_of,
@@ -50,7 +50,8 @@ class SessionEvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        return evidence_of_groups(batches, self._chunk_rows, self._chunk, _ADDED)
+        groups = whole_groups(batches, ["target", "key"], self._chunk_rows)
+        return evidence_of_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
         self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
