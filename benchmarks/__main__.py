@@ -67,7 +67,7 @@ def main(
             engines.use(resources)
             measured = compare(one.work, able, wanted, engines, tell, patience_s)
             found = results.entry(one, measured, resources)
-            entries = results.load(folder) | {one.name: found}
+            entries = results.with_entry(results.load(folder), one.name, found)
             results.save(folder, entries)
             plot.save(folder, entries)
             console.print(_shown(one, found))

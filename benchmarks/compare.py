@@ -11,11 +11,10 @@ from typing import Self
 
 from benchmarks.answers import require_same
 from benchmarks.data import CACHE
-from benchmarks.engine import MAX_RECORDS_IN_MEMORY
 from benchmarks.engine_process import EngineFailedError, EngineProcess, Resources, Run
 from benchmarks.process_tree import machine_busy_s
 from benchmarks.ways import OURS, Way
-from benchmarks.workload import Kind, Workload
+from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Kind, Workload
 
 Tell = Callable[[str], None]
 
@@ -33,7 +32,7 @@ class Measured:
 
     Attributes:
         way: The way.
-        runs: Its runs once it was warm, or the first alone where it is slow.
+        runs: Its runs once it was warm.
         wanted: How many runs count: those that others disturbed least.
         failure: Why there are no runs, or no more.
     """
@@ -118,8 +117,9 @@ def compare(
 ) -> list[Measured]:
     """Measures the ways in turns: ours, another, the next one, ours again, and so on.
 
-    Where the records don't fit in memory each way has a process of its own, warmed up on few
-    records; else the engines stay, and the runs that warm them up don't count.
+    Where the records don't fit in memory each way has a process of its own, warmed up on fewer
+    records, of which the answers are compared; else answers are those of all records, the engines
+    stay, and the runs that warm them up don't count. One run counts of a way that is slow.
 
     Args:
         work: The work.
@@ -144,7 +144,7 @@ def compare(
             tell(f"{work.name}: {one.way.name}, run {turn}")
             try:
                 if turn == 0 and not alone:
-                    one.runs += _warm(work, one.way, engines)
+                    _warm(work, one.way, engines)
                     continue
                 _wait_for_quiet(patience_s)
                 run = _run_alone(work, one.way, engines) if alone else _run(work, one.way, engines)
@@ -160,51 +160,45 @@ def _run(work: Workload, way: Way, engines: Engines) -> Run:
     return engines.loaded(way.engine, work).run(way.name)
 
 
-def _warm(work: Workload, way: Way, engines: Engines) -> list[Run]:
-    """Runs a way until it is warm; returns the run that counts all the same, as it is slow."""
+def _warm(work: Workload, way: Way, engines: Engines) -> None:
+    """Runs a way until it is warm."""
     spent_s = 0.0
     for _ in range(_WARM_RUNS):
-        run = _run(work, way, engines)
-        if run.seconds > _SLOW_S:
-            return [run]
-        spent_s += run.seconds
+        spent_s += _run(work, way, engines).seconds
         if spent_s > _WARM_S:
             break
-    return []
 
 
 def _run_alone(work: Workload, way: Way, engines: Engines) -> Run:
     try:
-        _run(work.checked(), way, engines)
+        _run(work.checked(MAX_RECORDS_IN_MEMORY), way, engines)
         return _run(work, way, engines)
     finally:
         engines.end(way.engine)
 
 
 def _check(work: Workload, measured: Sequence[Measured], engines: Engines, tell: Tell) -> None:
-    """Asserts that all ways find the same windows, on few enough records.
+    """Asserts that all ways find the same windows.
 
     Of aggregates that no other way computes there is nothing to compare.
     """
-    few = work.checked()
-    for left_only in (False, True):
-        asked = [
-            one
-            for one in measured
-            if one.way is OURS or (one.way.has_answer and _is_left_only(one.way, work) == left_only)
-        ]
-        if len(asked) < 2:
-            continue
+    ours = next(one for one in measured if one.way is OURS)
+    others: dict[tuple[Workload, bool], list[Measured]] = {}
+    for one in measured:
+        if one is not ours and one.way.has_answer:
+            asked = work.checked(one.way.max_checked_records), _is_left_only(one.way, work)
+            others.setdefault(asked, []).append(one)
+    for (asked_of, left_only), them in others.items():
         answers = {}
-        for one in asked:
-            tell(f"{few.name}: answer of {one.way.name}")
+        for one in (ours, *them):
+            tell(f"{asked_of.name}: answer of {one.way.name}")
             try:
-                engine = engines.loaded(one.way.engine, few)
+                engine = engines.loaded(one.way.engine, asked_of)
                 answers[one.way.name] = engine.answer(one.way.name, left_only=left_only)
             except EngineFailedError as error:
                 one.failure = str(error)
                 engines.end(one.way.engine)
-        require_same(few.name, answers)
+        require_same(asked_of.name, answers)
 
 
 def _is_left_only(way: Way, work: Workload) -> bool:

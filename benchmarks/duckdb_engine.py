@@ -9,8 +9,8 @@ import duckdb
 
 from benchmarks.answers import CHECKSUMS, Answer
 from benchmarks.data import CACHE
-from benchmarks.engine import MAX_RECORDS_IN_MEMORY, Engine
-from benchmarks.workload import Kind, Workload
+from benchmarks.engine import Engine
+from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Kind, Workload
 
 _ROWS_PER_BATCH = 1_000_000
 _AGGREGATES = {"n": "count(*)", "s": "sum(value)::bigint", "m": "max(value)"}

@@ -8,10 +8,6 @@ from pathlib import Path
 from benchmarks.answers import Answer
 from benchmarks.workload import Workload
 
-MAX_RECORDS_IN_MEMORY = 10_000_000
-"""Up to so many records an engine holds its input in memory as it likes it best; more are read
-from Parquet in each run. So what is measured is windows, and an input that fits nowhere fits."""
-
 
 class Engine(ABC):
     """One engine in a process of its own, with several ways to compute windows."""

@@ -11,9 +11,9 @@ from benchmarks.raw_columns import write_raw
 from benchmarks.workload import Kind, Workload
 
 _SOURCE = Path(__file__).parent / "java" / "FlinkWindows.java"
-_VERSION = "2.3.0"
+VERSION = "2.3.0"
 _LIBRARIES = [
-    f"org.apache.flink:{name}:{_VERSION}" for name in ("flink-table-planner_2.12", "flink-clients")
+    f"org.apache.flink:{name}:{VERSION}" for name in ("flink-table-planner_2.12", "flink-clients")
 ]
 _MODES = {
     "flink-over": "BATCH",

@@ -11,7 +11,8 @@ from benchmarks.raw_columns import write_raw
 from benchmarks.workload import Workload
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaWindows.java"
-_LIBRARIES = ["org.apache.kafka:kafka-streams-test-utils:4.3.1"]
+VERSION = "4.3.1"
+_LIBRARIES = [f"org.apache.kafka:kafka-streams-test-utils:{VERSION}"]
 
 
 class KafkaStreamsEngine(Engine):

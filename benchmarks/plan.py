@@ -49,8 +49,9 @@ def _of_size(records: int, *, full: bool) -> Iterator[Workload]:
             )
         yield replace(main, kind=Kind.HOPPING, records_per_window=10, advances=100)
         yield replace(main, kind=Kind.SESSION, records_per_window=10)
-        for aggregates in list(Aggregates)[1:]:
-            yield replace(main, aggregates=aggregates)
+        for aggregates in Aggregates:
+            if aggregates is not main.aggregates:
+                yield replace(main, aggregates=aggregates)
     else:
         yield main
     if records <= MILLION or full:

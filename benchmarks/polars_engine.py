@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.answers import Answer
-from benchmarks.engine import MAX_RECORDS_IN_MEMORY, Engine
-from benchmarks.workload import Workload
+from benchmarks.engine import Engine
+from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Workload
 
 _AGGREGATES = [
     pl.len().cast(pl.Int64).alias("n"),

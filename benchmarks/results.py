@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks import flink_engine, kafka_engine
 from benchmarks.compare import Measured
 from benchmarks.engine_process import Resources
 from benchmarks.plan import Planned
@@ -41,10 +46,44 @@ def entry(planned: Planned, measured: Sequence[Measured], resources: Resources) 
         "length_ms": work.length_ms,
         "cores": resources.cores,
         "memory_gib": resources.memory_gib,
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "ways": {one.way.name: _way(one, medians) for one in measured},
+        "ways": {one.way.name: made_of() | _way(one, medians) for one in measured},
     }
+
+
+def with_entry(entries: dict[str, Entry], name: str, found: Entry) -> dict[str, Entry]:
+    """What was measured before and now; ways that were left out now stay as they were."""
+    earlier = entries.get(name, {}).get("ways", {})
+    return entries | {name: found | {"ways": earlier | found["ways"]}}
+
+
+@cache
+def made_of() -> Entry:
+    """When and of what a measurement is: the same for all of one run of the command."""
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("pyspark", "pyarrow", "numba", "duckdb", "polars")},
+            "flink": flink_engine.VERSION,
+            "kafka-streams": kafka_engine.VERSION,
+        },
+    }
+
+
+def _commit() -> str:
+    """The commit that is measured, with a plus if files were changed since; empty without git."""
+    code = (".", ":!benchmarks/results")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", *code)
+    return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def _git(*words: str) -> str:
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    asked = [git, "-C", str(Path(__file__).parent.parent), *words]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
 
 
 def _way(one: Measured, medians: dict[str, float | None]) -> Entry:
@@ -83,8 +122,11 @@ def _table(entries: dict[str, Entry]) -> str:
     lines = [
         "# Measurements",
         "",
-        "Seconds, warm; to the floor and to ours is the ratio of medians. Peak is the resident",
-        "memory of the whole process tree. A star: others used the processors as well.",
+        "Seconds, warm: the runs before do not count; above 10M records each run is in a process",
+        "of its own, warmed up on 1M. To the floor and to ours is the ratio of medians of one",
+        "command: a way that was left out of a later one keeps its row, its ratios and its commit",
+        "(a plus: with changes). Peak is the resident memory of the whole process tree. A star:",
+        "others used the processors as well.",
         "",
         *(f"- {way.name}: {way.computes}." for way in WAYS.values()),
         "",
@@ -93,8 +135,8 @@ def _table(entries: dict[str, Entry]) -> str:
         lines += [
             f"## {name}",
             "",
-            "| way | median | min | max | to floor | to ours | peak MiB |",
-            "| --- | --- | --- | --- | --- | --- | --- |",
+            "| way | runs | median | min | max | to floor | to ours | peak MiB | measured |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
             *(_row(way, figures) for way, figures in one["ways"].items()),
             "",
         ]
@@ -102,11 +144,13 @@ def _table(entries: dict[str, Entry]) -> str:
 
 
 def _row(way: str, figures: Entry) -> str:
+    measured = f"{figures['measured_at'][:10]} {figures['commit']}"
     if "median_s" not in figures:
-        return f"| {way} | {figures['failure']} | | | | | |"
+        return f"| {way} | | {figures['failure']} | | | | | | {measured} |"
     star = "\\*" if figures["others_cores"] > BUSY_CORES else ""
     seconds = " | ".join(f"{figures[name]:.2f}" for name in ("median_s", "min_s", "max_s"))
     ratios = " | ".join(
         "" if figures[name] is None else f"{figures[name]:.2f}" for name in ("to_floor", "to_ours")
     )
-    return f"| {way}{star} | {seconds} | {ratios} | {figures['peak_mib']} |"
+    runs, peak_mib = len(figures["runs"]), figures["peak_mib"]
+    return f"| {way}{star} | {runs} | {seconds} | {ratios} | {peak_mib} | {measured} |"

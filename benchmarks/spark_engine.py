@@ -12,8 +12,8 @@ from pyspark.sql import WindowSpec as WindowFrame
 from pyspark.sql import functions as F
 
 from benchmarks.answers import CHECKSUMS, Answer
-from benchmarks.engine import MAX_RECORDS_IN_MEMORY, Engine
-from benchmarks.workload import Workload
+from benchmarks.engine import Engine
+from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Workload
 from windows_pipeline import aggregate
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings

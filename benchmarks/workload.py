@@ -12,6 +12,7 @@ from windows_pipeline import (
     SessionWindows,
     SlidingWindows,
     TimeWindows,
+    avg,
     count,
     count_distinct,
     first,
@@ -23,7 +24,10 @@ from windows_pipeline import (
 )
 from windows_pipeline.windows import WindowSpec
 
-MAX_CHECKED_RECORDS = 200_000
+MAX_RECORDS_IN_MEMORY = 10_000_000
+"""Up to so many records an engine holds its input in memory as it likes it best; more are read
+from Parquet in each run. So what is measured is windows, and an input that fits nowhere fits."""
+_PART_RECORDS = 1_000_000
 
 
 class Kind(StrEnum):
@@ -37,7 +41,9 @@ class Kind(StrEnum):
 class Aggregates(StrEnum):
     """What is computed in each window."""
 
+    COUNT = "count"
     BASIC = "count-sum-max"
+    TEN = "ten"
     ORDER = "min-max-first-last"
     FLOAT = "float-sum"
     DISTINCT = "distinct"
@@ -91,8 +97,8 @@ class Workload:
     @property
     def columns(self) -> list[str]:
         """The columns that the work needs."""
-        value = "amount" if self.aggregates is Aggregates.FLOAT else "value"
-        return ["key", "time_ms", value]
+        values = {Aggregates.FLOAT: ["amount"], Aggregates.TEN: ["value", "amount"]}
+        return ["key", "time_ms", *values.get(self.aggregates, ["value"])]
 
     def windows(self) -> WindowSpec:
         """The windows in this library's terms."""
@@ -107,6 +113,14 @@ class Workload:
     def of(self) -> list[Aggregation]:
         """The aggregates in this library's terms."""
         match self.aggregates:
+            case Aggregates.COUNT:
+                return [count()]
+            case Aggregates.TEN:
+                of_value = [
+                    count(),
+                    *(how("value") for how in (sum_, avg, min_, max_, first, last)),
+                ]
+                return [*of_value, *(how("amount") for how in (sum_, min_, max_))]
             case Aggregates.BASIC:
                 return [count().alias("n"), sum_("value").alias("s"), max_("value").alias("m")]
             case Aggregates.ORDER:
@@ -118,16 +132,17 @@ class Workload:
             case Aggregates.PERCENTILE:
                 return [percentile("value", 0.95)]
 
-    def checked(self) -> Workload:
-        """The same work on few enough records to compare every answer.
+    def checked(self, at_most: int) -> Workload:
+        """The work whose answers are compared: itself, or a part where it has too many records.
 
         Each key keeps its number of records where there are enough keys.
         """
         data = self.dataset
-        if data.records <= MAX_CHECKED_RECORDS:
+        if data.records <= min(at_most, MAX_RECORDS_IN_MEMORY):
             return self
-        keys = max(1, data.keys * MAX_CHECKED_RECORDS // data.records)
-        return replace(self, dataset=replace(data, records=MAX_CHECKED_RECORDS, keys=keys))
+        records = min(at_most, _PART_RECORDS)
+        keys = max(1, data.keys * records // data.records)
+        return replace(self, dataset=replace(data, records=records, keys=keys))
 
 
 def size_text(number: int) -> str:

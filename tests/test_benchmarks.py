@@ -14,8 +14,15 @@ from pyspark.sql import SparkSession
 from benchmarks.answers import CHECKSUMS, Answer, DifferentAnswersError, require_same
 from benchmarks.data import SPAN_MS, Dataset, Keys
 from benchmarks.process_tree import resident_bytes
+from benchmarks.results import with_entry
 from benchmarks.spark_engine import WAYS, checksums
-from benchmarks.workload import Kind, Workload, size_number, size_text
+from benchmarks.workload import (
+    MAX_RECORDS_IN_MEMORY,
+    Kind,
+    Workload,
+    size_number,
+    size_text,
+)
 
 FEW = Dataset(2_000, 5)
 SLIDING = Workload(FEW, records_per_window=10)
@@ -97,3 +104,20 @@ def test_sizes_are_read_as_they_are_written() -> None:
 
 def test_memory_of_a_process_is_seen() -> None:
     assert 10 << 20 < resident_bytes(os.getpid()) < 1 << 40
+
+
+def test_a_way_that_is_not_measured_anew_keeps_its_row() -> None:
+    one_way = {"median_s": 1.0}
+    earlier = {"work": {"cores": 2, "ways": {"ours": one_way, "duckdb": one_way}}, "other": {}}
+    now = {"cores": 1, "ways": {"ours": {"median_s": 2.0}, "polars": one_way}}
+    entries = with_entry(earlier, "work", now)
+    ways = {"ours": {"median_s": 2.0}, "duckdb": one_way, "polars": one_way}
+    assert entries == {"work": {"cores": 1, "ways": ways}, "other": {}}
+
+
+def test_answers_of_few_records_are_compared_where_all_do_not_fit() -> None:
+    fits = replace(SLIDING, dataset=Dataset(10_000_000, 1_000))
+    assert fits.checked(MAX_RECORDS_IN_MEMORY) == fits
+    assert fits.checked(200_000).dataset == Dataset(200_000, 20)
+    too_large = replace(SLIDING, dataset=Dataset(100_000_000, 1_000))
+    assert too_large.checked(MAX_RECORDS_IN_MEMORY).dataset == Dataset(1_000_000, 10)
