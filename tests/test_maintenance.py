@@ -58,6 +58,45 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
     assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
 
 
+def test_readers_of_changes_see_none_until_their_files_are_due(
+    crowded: Project, spark: SparkSession
+) -> None:
+    """The change data feed stays whole, then what was unused for the retention is deleted."""
+    table = crowded.windows.final_windows
+    scatter(spark, table)
+    changes = changes_of(spark, table)
+    assert {change.split("change=")[1].split(",")[0] for change in changes} == {"insert", "delete"}
+    assert maintain(spark, table).files_before == 3
+    assert changes_of(spark, table) == changes
+
+    kept = {path.name for path in parquet_files(table)}
+    spark.sql(
+        f"ALTER TABLE delta.`{table.location}` "
+        "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
+    )
+    rows = crowded.rows(spark, "final_windows")
+    maintain(spark, table)
+    left = {path.name for path in parquet_files(table)}
+    live = table.read(spark).select("_metadata.file_name").distinct().collect()
+    assert left == {row.file_name for row in live} < kept
+    assert crowded.rows(spark, "final_windows") == rows
+
+
+def changes_of(spark: SparkSession, table: Table) -> list[str]:
+    """All that readers of the change data feed are told, in no order of its own."""
+    feed = spark.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
+    return sorted(
+        f"change={row['_change_type']}, {row}" for row in feed.load(table.location).collect()
+    )
+
+
+def parquet_files(table: Table) -> set[Path]:
+    """The files of data, those that no version needs any more included."""
+    return set(Path(table.location).rglob("*.parquet")) - set(
+        Path(table.location, "_delta_log").rglob("*")
+    )
+
+
 def test_units_that_share_files_are_joined_together(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
