@@ -49,6 +49,7 @@ def main(
     ways = _ways(peers, full=full)
     folder = results.machine_folder(_RESULTS)
     works = _works(sizes, only, full=full)
+    results.made_of()  # the commit before anything is measured
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(*columns, console=console, transient=True))

@@ -196,7 +196,7 @@ def _check(work: Workload, measured: Sequence[Measured], engines: Engines, tell:
                 engine = engines.loaded(one.way.engine, asked_of)
                 answers[one.way.name] = engine.answer(one.way.name, left_only=left_only)
             except EngineFailedError as error:
-                one.failure = str(error)
+                one.failure = f"its answer: {error}"
                 engines.end(one.way.engine)
         require_same(asked_of.name, answers)
 

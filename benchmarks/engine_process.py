@@ -70,8 +70,13 @@ class EngineProcess:
         self._call("load", folder, workload)
 
     def answer(self, way: str, *, left_only: bool) -> Answer:
-        """See `Engine.answer`."""
-        answer: Answer = self._call("answer", way, left_only)
+        """See `Engine.answer`.
+
+        Raises:
+            EngineFailedError: It failed, or took more memory than it may.
+        """
+        with self._watched():
+            answer: Answer = self._call("answer", way, left_only)
         return answer
 
     def run(self, way: str) -> Run:
@@ -82,8 +87,7 @@ class EngineProcess:
         """
         pid = self._pid
         own_s, busy_s, began = processor_s(pid), machine_busy_s(), time.perf_counter()
-        limit_bytes = int(self._resources.limit_gib * 2**30)
-        with PeakMemory(pid, limit_bytes, self._end_over_limit) as memory:
+        with self._watched() as memory:
             seconds: float = self._call("run", way)
         wall_s = time.perf_counter() - began
         others_s = (machine_busy_s() - busy_s) - (processor_s(pid) - own_s)
@@ -103,6 +107,11 @@ class EngineProcess:
         if self._process.pid is None:
             raise RuntimeError("the process has not started")
         return self._process.pid
+
+    def _watched(self) -> PeakMemory:
+        """Ends the engine when it takes more than it may."""
+        limit_bytes = int(self._resources.limit_gib * 2**30)
+        return PeakMemory(self._pid, limit_bytes, self._end_over_limit)
 
     def _end_over_limit(self) -> None:
         self._over_limit = True

@@ -34,7 +34,7 @@ def main(
     """Runs the whole chain, with its checks, on one day; windows of 10 s."""
     console = Console()
     # About 100 records a window, or as few as a day's time has room for.
-    step_us = min(STEP_US * KEYS // keys, _DAY_US // (files * records))
+    step_us = max(1, min(STEP_US * KEYS // keys, _DAY_US // (files * records)))
     grid = Grid("step", "seconds", "processor s", "most GB", "rows", "MB")
     with tempfile.TemporaryDirectory() as folder:
         busy = 3 * WINDOW_MS * 1_000 // (2 * step_us * keys)

@@ -35,6 +35,7 @@ def machine_folder(root: Path) -> Path:
 def entry(planned: Planned, measured: Sequence[Measured], resources: Resources) -> Entry:
     """One work's measurements as JSON can hold them."""
     work = planned.work
+    used = {"cores": resources.cores, "memory_gib": resources.memory_gib}
     medians = {one.way.name: one.median_s for one in measured}
     return {
         "records": work.dataset.records,
@@ -44,9 +45,7 @@ def entry(planned: Planned, measured: Sequence[Measured], resources: Resources) 
         "aggregates": work.aggregates,
         "records_per_window": work.records_per_window,
         "length_ms": work.length_ms,
-        "cores": resources.cores,
-        "memory_gib": resources.memory_gib,
-        "ways": {one.way.name: made_of() | _way(one, medians) for one in measured},
+        "ways": {one.way.name: made_of() | used | _way(one, medians) for one in measured},
     }
 
 
@@ -123,7 +122,7 @@ def _table(entries: dict[str, Entry]) -> str:
         "# Measurements",
         "",
         "Seconds, warm: the runs before do not count; above 10M records each run is in a process",
-        "of its own, warmed up on 1M. To the floor and to ours is the ratio of medians of one",
+        "of its own, after one run on 1M. To the floor and to ours is the ratio of medians of one",
         "command: a way that was left out of a later one keeps its row, its ratios and its commit",
         "(a plus: with changes). Peak is the resident memory of the whole process tree. A star:",
         "others used the processors as well.",

@@ -127,6 +127,7 @@ WAYS = {
             "every sliding window by two rolling groups of the sorted records",
             _SLIDING,
             max_records=_ANY_SIZE,
+            max_checked_records=1_000_000,
         ),
         Way(
             "flink-over",

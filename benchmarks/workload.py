@@ -97,7 +97,11 @@ class Workload:
     @property
     def columns(self) -> list[str]:
         """The columns that the work needs."""
-        values = {Aggregates.FLOAT: ["amount"], Aggregates.TEN: ["value", "amount"]}
+        values = {
+            Aggregates.COUNT: [],
+            Aggregates.FLOAT: ["amount"],
+            Aggregates.TEN: ["value", "amount"],
+        }
         return ["key", "time_ms", *values.get(self.aggregates, ["value"])]
 
     def windows(self) -> WindowSpec:

@@ -17,6 +17,7 @@ from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
 from kafka_broker import KafkaBroker
 from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
+from windows_pipeline.engine import slices
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
@@ -149,3 +150,12 @@ def longer_grace(
             made.compute_unchecked(spark)
             (shared / "longer.done").touch()
     return made
+
+
+@pytest.fixture(scope="module")
+def small_slices() -> Iterator[None]:
+    """Cuts a key's time about as often as can be."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(slices, "REACHES_A_SLICE", 4)
+        patched.setattr(slices, "FEWEST_REACHES", 4)
+        yield

@@ -107,12 +107,12 @@ def test_memory_of_a_process_is_seen() -> None:
 
 
 def test_a_way_that_is_not_measured_anew_keeps_its_row() -> None:
-    one_way = {"median_s": 1.0}
-    earlier = {"work": {"cores": 2, "ways": {"ours": one_way, "duckdb": one_way}}, "other": {}}
-    now = {"cores": 1, "ways": {"ours": {"median_s": 2.0}, "polars": one_way}}
+    on_two, on_one = {"median_s": 1.0, "cores": 2}, {"median_s": 2.0, "cores": 1}
+    earlier = {"work": {"keys": 5, "ways": {"ours": on_two, "duckdb": on_two}}, "other": {}}
+    now = {"keys": 5, "ways": {"ours": on_one, "polars": on_one}}
     entries = with_entry(earlier, "work", now)
-    ways = {"ours": {"median_s": 2.0}, "duckdb": one_way, "polars": one_way}
-    assert entries == {"work": {"cores": 1, "ways": ways}, "other": {}}
+    ways = {"ours": on_one, "duckdb": on_two, "polars": on_one}
+    assert entries == {"work": {"keys": 5, "ways": ways}, "other": {}}
 
 
 def test_answers_of_few_records_are_compared_where_all_do_not_fit() -> None:

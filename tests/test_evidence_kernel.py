@@ -198,8 +198,11 @@ def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
     own = row["window_end_ms"] if row["is_window"] else row["event_time_ms"] + difference
     if slice_ms is None or own is None:
         return [{**row, SLICE: 0, IS_OWN: True}]
-    others = [own - difference - 1, own + difference + 1] if row["is_window"] else []
-    others += [] if row["is_window"] else [row["event_time_ms"], own + 1]
+    if row["is_window"]:
+        others = [own - difference - 1, own + difference + 1]
+    else:
+        further = difference + 1 if is_partly_late(row, case.spec) else 0
+        others = [row["event_time_ms"] - further, own + 1 + further]
     numbers = {instant // slice_ms for instant in [own, *others]}
     return [{**row, SLICE: number, IS_OWN: number == own // slice_ms} for number in numbers]
 
@@ -220,7 +223,8 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
 ) -> None:
     """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and slices."""
-    slice_ms = None if longer_ms is None else case.spec.time_difference_ms + longer_ms
+    reach_ms = case.spec.time_difference_ms + 1
+    slice_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
     shuffled = Case(
         case.spec,
         random.sample(case.records, len(case.records)),

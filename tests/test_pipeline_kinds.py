@@ -62,6 +62,9 @@ BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
 ]
 
 
+pytestmark = pytest.mark.usefixtures("small_slices")
+
+
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All windows of one pipeline, computed as one range of days."""

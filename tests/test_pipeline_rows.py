@@ -141,6 +141,9 @@ def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[date]) ->
         assert result.published, [check for check in result.checks if not check.passed]
 
 
+pytestmark = pytest.mark.usefixtures("small_slices")
+
+
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The chain of some definitions, computed as one range of days."""

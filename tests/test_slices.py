@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.engine import slices
 from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
+from windows_pipeline.quality.evidence import window_evidence
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -68,16 +73,16 @@ def test_slices_give_the_windows_of_the_whole_key(
     length_ms = slices.slice_length_ms(windows)
     assert length_ms is not None
 
-    given = records(spark).persist()
-    whole = evaluate(given, targets, ["key"], AGGREGATES)
-    sliced = slices.in_slices(given, windows, length_ms)
+    events = records(spark).persist()
+    whole = evaluate(events, targets, ["key"], AGGREGATES)
+    sliced = slices.in_slices(events, windows, length_ms)
     assert sliced.select(slices.SLICE).distinct().count() > 20
     cut = evaluate(sliced, targets, ["key"], AGGREGATES, slice_ms=length_ms)
     assert cut.columns == whole.columns
     expected = sorted(map(repr, whole.collect()))
     assert len(expected) > 60
     assert sorted(map(repr, cut.collect())) == expected
-    given.unpersist()
+    events.unpersist()
 
 
 @pytest.mark.parametrize("kind", SLICED)
@@ -91,13 +96,66 @@ def test_slices_list_the_records_that_no_window_of_the_whole_key_counts(
     length_ms = slices.slice_length_ms(windows)
     assert length_ms is not None
 
-    given = records(spark).persist()
-    sliced = slices.in_slices(given, windows, length_ms, settling=True)
+    events = records(spark).persist()
+    sliced = slices.in_slices(events, windows, length_ms, settling=True)
     found = late(sliced, targets, ["key"], slice_ms=length_ms).drop(slices.SLICE)
-    expected = sorted(map(repr, late(given, targets, ["key"]).collect()))
+    expected = sorted(map(repr, late(events, targets, ["key"]).collect()))
     assert len(expected) > 20
     assert sorted(map(repr, found.collect())) == expected
-    given.unpersist()
+    events.unpersist()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SLICED if kind != "forward"])
+def test_the_evidence_of_slices_is_that_of_the_whole_key(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Rules A5 and B4 to B6: of right windows, doubled ones and moved ones, and of new records."""
+    spec = SLICED[kind]
+    assert isinstance(spec, (SlidingWindows, TimeWindows))
+    events = records(spark).withColumn("is_new", F.col("value") % 2 == 0).persist()
+    windows = evaluate(events, {0: Target(spec, close_after_ms=500)}, ["key"], [])
+    # So some records are held by none.
+    windows = windows.where("record_count % 5 != 1")
+    moved = windows.where("record_count % 2 = 0").withColumn(
+        "window_end_ms", F.col("window_end_ms") + F.lit(1)
+    )
+    doubled = windows.where("record_count % 3 = 0")
+    told = windows.unionByName(moved).unionByName(doubled).persist()
+
+    def evidence() -> tuple[list[str], dict[str, int]]:
+        rows = window_evidence(events, told, spec).collect()
+        counted: Counter[str] = Counter()
+        for row in rows:
+            if row.counted is not None:
+                counted[str(row.key)] += row.counted
+        return sorted(str(row) for row in rows if row.counted is None), counted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(slices, "MAX_SLICE_MS", 0)
+        whole, counted = evidence()
+    assert len(whole) > 50
+    for told_of in (
+        "same_records=2",
+        "departed_on_bound=True",
+        "near_partly_late=1",
+        "is_window=False",
+    ):
+        assert any(told_of in row for row in whole), told_of
+    monkeypatch.setattr(slices, "REACHES_A_SLICE", 4)
+    monkeypatch.setattr(slices, "FEWEST_REACHES", 4)
+    assert evidence() == (whole, counted)
+    events.unpersist()
+    told.unpersist()
+
+
+@given(st.integers(1, 10**10))
+def test_a_slice_of_a_day_is_so_many_whole_reaches(reach_ms: int) -> None:
+    """So no tumbling window is cut."""
+    length_ms = slices.within_a_day(slices.length_for_reach(reach_ms))
+    assert length_ms is not None
+    assert length_ms % reach_ms == 0
+    assert 16 <= length_ms // reach_ms <= 64
+    assert length_ms <= max(slices.DAYS_SLICE_MS, 16 * reach_ms)
 
 
 def test_slices_of_a_day_are_many_unless_windows_are_long() -> None:

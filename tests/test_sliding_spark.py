@@ -26,7 +26,6 @@ from oracle import (
     windows_after,
 )
 from strategies import Arrivals, arrivals
-from windows_pipeline.engine import slices
 from windows_pipeline.engine.late import late_records as late_rows
 from windows_pipeline.engine.unit_windows import unit_windows
 from windows_pipeline.quality.evidence import window_evidence
@@ -42,11 +41,7 @@ DEFINITIONS = {
 Held = tuple[int, int, Key, int, int, bool]
 
 
-@pytest.fixture(autouse=True)
-def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cuts a key's time as often as can be: each record reaches into the next slice."""
-    monkeypatch.setattr(slices, "REACHES_A_SLICE", 2)
-    monkeypatch.setattr(slices, "FEWEST_REACHES", 2)
+pytestmark = pytest.mark.usefixtures("small_slices")
 
 
 def golden_cases(definition: SlidingDefinition) -> list[Arrivals]:
@@ -106,7 +101,7 @@ def held_by_a_right_window(definition: SlidingDefinition) -> Arrivals:
     """Late for their left window, in that which an earlier record made, wherever slices begin."""
     values = {"whole": 1, "real": 0.1}
     records: list[Record] = []
-    for place in range(2 * definition.time_difference + 2):
+    for place in range(4 * definition.time_difference + 4):
         first = 1001 * (place + 1)
         ahead = first + 3 + definition.grace
         for key, time in ((f"k{place}", first), ("z", ahead), (f"k{place}", first + 2)):

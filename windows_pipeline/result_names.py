@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from windows_pipeline.aggregates import Aggregate
 
 _OF_THE_ENGINE = re.compile(
-    "target|slice|advance_ms|end_ms|(last_)?window_end_ms|window_start_ms|(first|last)_event_time_ms"
+    "target|_slice|_is_own|advance_ms|end_ms|(last_)?window_end_ms|window_start_ms|(first|last)_event_time_ms"
     "|key_[0-9]+|value_[0-9]+_[0-9]+",
     re.IGNORECASE,
 )

@@ -35,7 +35,7 @@ def evaluate_rows(
         records: One row an input row and target: `target` (int, a key of `targets`), the key
             columns, `event_time_ms` (bigint; anything where a window goes by arrival alone),
             those of arrival, those that the aggregates take, and those to keep. And where keys
-            are cut into slices `is_own` (boolean): whether it is a row of its slice.
+            are cut into slices `_is_own` (boolean): whether it is a row of its slice.
         targets: The windows that are wanted.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
         aggregates: What to compute.

@@ -30,10 +30,10 @@ def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> Dat
     Args:
         records: `event_time_ms` and any other columns.
         window: The windows.
-        length_ms: What `row_slice_length_ms` gives.
+        length_ms: What `row_slice_length_ms` gives, or of it `within_a_day`.
 
     Returns:
-        The rows with `slice` (bigint) and `is_own` (boolean).
+        The rows with `_slice` (bigint) and `_is_own` (boolean).
     """
     time_ms = F.col("event_time_ms")
     before_ms, after_ms = _reach_ms(window)

@@ -22,9 +22,9 @@ from windows_pipeline.windows import (
     WindowSpec,
 )
 
-SLICE = "slice"
-IS_OWN = "is_own"
-"""Whether a row is of the slice that it lies in."""
+SLICE = "_slice"
+IS_OWN = "_is_own"
+"""Whether a row is of the slice that it lies in. A source's columns begin with a letter."""
 REACHES_A_SLICE = 64
 """A record is copied where it reaches into the next slice: one in so many."""
 FEWEST_REACHES = 16
@@ -54,8 +54,16 @@ def within_a_day(length_ms: int | None) -> int | None:
     """A slice's length for a pipeline, whose units are days: so that a key's day is several."""
     if length_ms is None:
         return None
-    shortest_ms = length_ms // REACHES_A_SLICE * FEWEST_REACHES
-    return min(length_ms, max(shortest_ms, DAYS_SLICE_MS))
+    reach_ms = length_ms // REACHES_A_SLICE
+    return reach_ms * min(REACHES_A_SLICE, max(FEWEST_REACHES, DAYS_SLICE_MS // reach_ms))
+
+
+def settling_reach_ms(windows: SlidingWindows) -> int:
+    """How far a record matters to others that settle (rule A5): to those in the windows it makes.
+
+    They lie up to a difference after it, and so does the end of the last window that holds them.
+    """
+    return 2 * (windows.time_difference_ms + 1)
 
 
 def in_slices(
@@ -71,11 +79,11 @@ def in_slices(
             they have to see each window that it makes.
 
     Returns:
-        The records with `slice` (bigint); one that reaches into the next slice twice.
+        The records with `_slice` (bigint); one that reaches into the next slice twice.
     """
     reach_ms = _reach_ms(windows)
     if settling and isinstance(windows, SlidingWindows):
-        reach_ms = 2 * (windows.time_difference_ms + 1)
+        reach_ms = settling_reach_ms(windows)
     time_ms = F.col("event_time_ms")
     last_ms = F.try_add(time_ms, F.lit(reach_ms))
     return records.withColumn(SLICE, F.explode(_slices(time_ms, [last_ms], length_ms)))
@@ -93,10 +101,10 @@ def with_own_slice(
         length_ms: How long a slice is.
 
     Returns:
-        The rows with `slice` (bigint) and `is_own` (boolean).
+        The rows with `_slice` (bigint) and `_is_own` (boolean).
     """
-    cut = rows.select("*", F.posexplode(_slices(own_ms, others_ms, length_ms)).alias("nth", SLICE))
-    return cut.withColumn(IS_OWN, F.col("nth") == 0).drop("nth")
+    slices = F.posexplode(_slices(own_ms, others_ms, length_ms))
+    return rows.select("*", slices.alias(IS_OWN, SLICE)).withColumn(IS_OWN, F.col(IS_OWN) == 0)
 
 
 def _slices(own_ms: Column, others_ms: Sequence[Column], length_ms: int) -> Column:
@@ -136,7 +144,7 @@ def settle_in(records: pa.Table, length_ms: int | None, slice_ms: int) -> np.nda
     """Whether each record settles in the slice that it lies in: once (rule A5).
 
     Args:
-        records: `event_time_ms` and `slice`.
+        records: `event_time_ms` and `_slice`.
         length_ms: How long after a record the last window ends that can hold it.
         slice_ms: How long a slice is.
     """

@@ -10,7 +10,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.evaluation import evaluate
-from windows_pipeline.engine.slices import in_slices, slice_length_ms, within_a_day
+from windows_pipeline.engine.slices import (
+    in_slices,
+    settling_reach_ms,
+    slice_length_ms,
+    within_a_day,
+)
 from windows_pipeline.engine.unit_rows import unit_rows
 from windows_pipeline.windows import (
     FixedWindows,
@@ -32,7 +37,7 @@ def reach_ms(spec: FixedWindows) -> int:
     A sliding one that ends at the close time holds those of one difference before; one more
     tells which earlier windows counted a record that settles with this unit (rule A5).
     """
-    return spec.size_ms if isinstance(spec, TimeWindows) else 2 * (spec.time_difference_ms + 1)
+    return spec.size_ms if isinstance(spec, TimeWindows) else settling_reach_ms(spec)
 
 
 def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) -> Column:

@@ -104,20 +104,23 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
 
     A window is judged by the records that it holds or that have just left, and the windows that
     may hold the same ones; a record by the windows that may hold it. None is further away than
-    the windows are long.
+    the windows are long. What may be partly late tells of these other windows, too, whether it
+    is near: so it reaches twice as far.
     """
     difference_ms = difference_of(spec)
     reach_ms = difference_ms + 1
-    engines_ms = within_a_day(length_for_reach(reach_ms))
-    if engines_ms is None:
+    length_ms = within_a_day(length_for_reach(reach_ms))
+    if length_ms is None:
         whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
-    # Cut elsewhere than the engine cuts, so that what is lost at a cut is seen.
-    length_ms, reach = engines_ms + reach_ms, F.lit(reach_ms)
-    time_ms, last_ms = F.col("event_time_ms"), last_instant(spec, F.col("window_end_ms"))
+    # Half a slice later than the engine's are, so that what it loses at a cut is seen.
+    time_ms, reach = F.col("event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
+    last_ms = last_instant(spec, F.col("window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)
+    further = F.when(F.col("close_time_ms") > F.col("event_time_ms"), reach).otherwise(0)
+    reached_ms = [time_ms - further, time_ms + reach + further]
     return _together(
-        with_own_slice(records, held_until_ms, [time_ms, time_ms + reach], length_ms),
+        with_own_slice(records, held_until_ms, reached_ms, length_ms),
         with_own_slice(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
     )
 

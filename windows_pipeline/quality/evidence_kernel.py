@@ -64,7 +64,7 @@ def evidence_of_groups(
 
     Args:
         tables: Windows and records as the kernels take them, whole groups of `target` and `key`,
-            with where each starts and the last ends. Where these are cut into slices, `is_own`
+            with where each starts and the last ends. Where these are cut into slices, `_is_own`
             tells of which slice a row is: the others are looked at and not told.
         make: Makes the evidence of whole groups.
         added: The columns that are put beside the rows, in the place of those taken only.
@@ -89,11 +89,11 @@ def evidence_of_groups(
 class EvidenceKernel:
     """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
-    The rows come as `radix_order.in_radix_order` gives them by `target`, `key` and `slice`:
+    The rows come as `radix_order.in_radix_order` gives them by `target`, `key` and `_slice`:
     windows (`is_window`) with `window_end_ms`, and records, none wholly late or uncovered, with
     `event_time_ms`, `close_time_ms` and `is_new`; what a row has no value for is null. It gives
     all windows, the new records that no window holds, and a row a group that has new records:
-    how many are `counted`; of each slice those that are its own (`is_own`). Without these three
+    how many are `counted`; of each slice those that are its own (`_is_own`). Without these three
     columns, with those that `window_evidence` adds.
     """
 
