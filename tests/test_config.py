@@ -122,6 +122,7 @@ BROKEN = [
     ("flight: bigint", "flight: decimals(2)", "source.columns.flight", "decimals(2)", "not known"),
     ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
     ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
+    ("flight: bigint", "target: bigint", "source.columns.target", "target", "are computed"),
     ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),
     ("flight: bigint", "Origin: bigint", "source.columns.Origin", "Origin", "in case only"),
     ("key: origin", "key: orign", "source.key", "orign", "did you mean 'origin'?"),
@@ -182,6 +183,13 @@ BROKEN = [
         "windows.hourly.aggregates.avg_dep_delay",
         "avg(carrier)",
         "avg takes numbers",
+    ),
+    (
+        "min_dep_delay: min(dep_delay)",
+        "Target: min(dep_delay)",
+        "windows.hourly.aggregates.Target",
+        "Target",
+        "are computed",
     ),
     (
         "min_dep_delay: min(dep_delay)",
