@@ -186,9 +186,9 @@ BROKEN = [
     ),
     (
         "min_dep_delay: min(dep_delay)",
-        "Target: min(dep_delay)",
-        "windows.hourly.aggregates.Target",
-        "Target",
+        "target: min(dep_delay)",
+        "windows.hourly.aggregates.target",
+        "target",
         "are computed",
     ),
     (

@@ -238,7 +238,7 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
-    if aggregate.name.lower() in _ENGINE_COLUMNS:
+    if aggregate.name in _ENGINE_COLUMNS:
         return Problem(path, aggregate.name, _taken_meanwhile())
     if column not in source.values:
         role = next((role for role, name in source.roles.items() if name == column), None)
