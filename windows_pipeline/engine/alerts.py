@@ -54,9 +54,9 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     if "episode_start" in alerts.columns:
         began = F.coalesce("episode_start", began)
     return (
-        alerts.withColumn("begins", began)
-        .withColumn("episode_start", F.last("begins", ignorenulls=True).over(so_far))
-        .drop("begins")
+        alerts.withColumn("_begins", began)
+        .withColumn("episode_start", F.last("_begins", ignorenulls=True).over(so_far))
+        .drop("_begins")
     )
 
 
