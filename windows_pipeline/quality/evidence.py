@@ -80,9 +80,9 @@ def window_evidence(
 
         A row a new record that no window holds (not `is_window`): `target`, `key`,
         `event_time_ms`, `close_time_ms` and `last_instant_ms`, the last instant of the last
-        window that may count it. And a row a target and key with new records: `target`, `key`,
-        `counted`, how many of them windows hold. Milliseconds and counts are bigint; what a row
-        has no value for is null. In no order.
+        window that may count it. And rows of each target and key with new records, one a slice
+        of its time: `target`, `key`, `counted`, how many of them windows hold. Milliseconds and
+        counts are bigint; what a row has no value for is null. In no order.
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec)
