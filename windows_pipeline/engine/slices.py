@@ -51,7 +51,10 @@ def length_for_reach(reach_ms: int) -> int | None:
 
 
 def within_a_day(length_ms: int | None) -> int | None:
-    """A slice's length for a pipeline, whose units are days: so that a key's day is several."""
+    """A slice's length for a pipeline, whose units are days: shorter where windows are long.
+
+    So a key's day is several slices, unless windows are as long as an hour and a half.
+    """
     if length_ms is None:
         return None
     reach_ms = length_ms // REACHES_A_SLICE
