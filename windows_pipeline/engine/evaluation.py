@@ -13,6 +13,8 @@ from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
 from windows_pipeline.engine.panes import LAST_MS, RECORDS
 from windows_pipeline.engine.radix_order import in_radix_order
+from windows_pipeline.engine.slices import SLICE, in_slices
+from windows_pipeline.windows import WindowSpec
 
 _UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
@@ -45,9 +47,8 @@ def evaluate(
         tells_uncounted: Whether to tell of records that no sliding window counts.
         of_panes: The schema of the records that were summed up, where the rows are panes of
             theirs (`panes.in_panes`); None where they are records.
-        slice_ms: How long slices are, where the records are cut into such (`slices.in_slices`;
-            `settling`, if it tells of uncounted records): then the windows that end in their
-            own are given.
+        slice_ms: How long the slices are that each key's time is cut into, where all targets
+            have the same windows: what `slices.slice_length_ms` gives. None for none.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
@@ -62,6 +63,8 @@ def evaluate(
         ValueError: When it runs: an event time is null or out of range.
     """
     columns = [aggregate.column for aggregate in aggregates]
+    if slice_ms is not None:
+        records = in_slices(records, _windows_of(targets), slice_ms, settling=tells_uncounted)
     kernel = WindowKernel(
         targets,
         keys,
@@ -97,16 +100,23 @@ def late(
         targets: See `evaluate`.
         keys: See `evaluate`.
         arrival: See `evaluate`.
-        slice_ms: How long slices are, where the records are cut into such, `settling`
-            (`slices.in_slices`).
+        slice_ms: See `evaluate`.
 
     Returns:
         Their rows, in no order. What a window that is open may still count is not among them.
         A record that is given to several targets is judged for each.
     """
+    if slice_ms is not None:
+        records = in_slices(records, _windows_of(targets), slice_ms, settling=True)
     schema = T.StructType([*records.schema.fields, T.StructField("reason", T.StringType())])
     kernel = LateKernel(targets, keys, arrival, slice_ms=slice_ms)
-    return in_radix_order(records, kernel.group).mapInArrow(kernel, schema)
+    found = in_radix_order(records, kernel.group).mapInArrow(kernel, schema)
+    return found.drop(SLICE)
+
+
+def _windows_of(targets: Mapping[int, Target]) -> WindowSpec:
+    """The windows of all targets."""
+    return next(iter(targets.values())).windows
 
 
 def _each_window(runs: DataFrame) -> DataFrame:

@@ -11,7 +11,6 @@ from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.evaluation import evaluate
 from windows_pipeline.engine.slices import (
-    in_slices,
     settling_reach_ms,
     slice_length_ms,
     within_a_day,
@@ -104,6 +103,4 @@ def unit_windows(
     # What no window counts need not be moved.
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
     length_ms = within_a_day(slice_length_ms(spec))
-    if length_ms is not None:
-        in_time = in_slices(in_time, spec, length_ms, settling=True)
     return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True, slice_ms=length_ms)
