@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from pipeline_runs import Project, day
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
-from windows_pipeline.jobs.job import Stage
+from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
@@ -72,3 +73,19 @@ def test_what_was_set_is_put_back_after_an_error(spark: SparkSession) -> None:
         spark.sql("SELECT no_such_column")
     assert spark.conf.get(NAME) == "before"
     spark.conf.unset(NAME)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_kept_is_computed_once_with_its_plan_or_without(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *, keeps: bool
+) -> None:
+    with configured(spark, {KEEP_PLANS: str(keeps).lower()}):
+        rows = kept(spark.range(4).withColumn("drawn", F.expr("uuid()")))
+    further = rows.where("id > 0")
+    first = sorted(rows.collect())
+    assert sorted(further.collect()) == first[1:]
+    capsys.readouterr()
+    further.explain("extended")
+    analyzed = capsys.readouterr().out.split("== Optimized")[0]
+    assert ("Range (0, 4" in analyzed) is keeps
+    rows.unpersist()

@@ -18,6 +18,9 @@ from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.delta import Table, in_units
 
+KEEP_PLANS = "windows_pipeline.keep_plans"
+"""The project's own key beside Spark's: whether rows are kept with the plan that made them."""
+
 RowCounts = dict[str, dict[date, int]]
 """Rows by table name and unit; units without rows are left out."""
 Facts = dict[str, int | str]
@@ -138,7 +141,14 @@ class Job(Protocol):
 
 
 def kept(rows: DataFrame) -> DataFrame:
-    """Keeps rows that are used more than once; `Stage.cached` takes them."""
+    """Keeps rows that are used more than once; `Stage.cached` takes them.
+
+    With the plan that made them, unless the configuration says otherwise: each further query
+    looks through it again, which takes longer than to compute what is made of few rows. Without
+    it rows are kept as they are, not by column, and until Spark sees that nothing refers to them.
+    """
+    if rows.sparkSession.conf.get(KEEP_PLANS, "true") == "false":
+        return rows.localCheckpoint(eager=False)
     return rows.persist(StorageLevel.MEMORY_AND_DISK)
 
 
