@@ -32,7 +32,7 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 test: java $(STAMP) ## Run the tests; ARGS go to pytest
-	@$(VENV) -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+	@$(VENV) -m pytest --numprocesses 3 --dist worksteal $(ARGS)
 
 browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a real browser; ARGS go to pytest
 	@$(VENV) -m pytest tests/browser $(ARGS)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,12 +18,17 @@ from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
 from kafka_broker import KafkaBroker
 from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
+from shared_spark import SharedSpark, session_behind
 from windows_pipeline.engine import slices
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
 ROOT = Path(__file__).parent.parent
 FETCHING = Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"
+_JVM = pytest.StashKey[SharedSpark]()
 _DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
 
 
@@ -33,15 +39,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(secrets.randbelow(2**32))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Gives a process that is to run tests its way into the JVM of all of them."""
+    stash = node.config.stash
+    if _JVM not in stash:
+        stash[_JVM] = SharedSpark(with_kafka(small(load_settings(ROOT))))
+    node.workerinput["door"] = stash[_JVM].door()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends that JVM."""
+    if _JVM in config.stash:
+        config.stash[_JVM].close()
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Says how to draw the same cases again."""
     return f"drawn with --hypothesis-seed={config.option.hypothesis_seed}"
 
 
-@pytest.fixture(scope="session")
-def small_settings() -> Settings:
-    """The project's settings, for small and quick work."""
-    settings = load_settings(ROOT)
+def small(settings: Settings) -> Settings:
+    """These, for small and quick work."""
     small = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
@@ -52,12 +71,6 @@ def small_settings() -> Settings:
         "spark.sql.adaptive.enabled": "false",
     }
     return settings.model_copy(update={"spark": {**settings.spark, **small}})
-
-
-@pytest.fixture(scope="session")
-def settings(small_settings: Settings) -> Settings:
-    """These, with Kafka."""
-    return with_kafka(small_settings)
 
 
 def with_kafka(settings: Settings) -> Settings:
@@ -90,14 +103,29 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(settings: Settings) -> Iterator[SparkSession]:
-    """A real local session with Delta."""
-    # On a fresh machine the first one downloads Delta's jars; two at once would trip.
-    with alone(FETCHING):
-        session = start_session(settings)
+def small_settings() -> Settings:
+    """The project's settings, for small and quick work."""
+    return small(load_settings(ROOT))
+
+
+@pytest.fixture(scope="session")
+def settings(small_settings: Settings, request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """These, with Kafka; and the session of this process, so that runs of Dagster's take it."""
+    settings = with_kafka(small_settings)
+    if hasattr(request.config, "workerinput"):
+        session_behind(request.config.workerinput["door"], settings)
+        yield settings
+        return
+    session = start_session(settings)
     session.sparkContext.setLogLevel("ERROR")
-    yield session
+    yield settings
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(settings: Settings) -> SparkSession:
+    """A real session with Delta."""
+    return start_session(settings)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,60 @@
+"""One JVM for all processes of a run of the tests: what they do often is compiled once."""
+
+from __future__ import annotations
+
+import os
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from windows_pipeline.session import use_this_python, without_checksum_files
+from windows_pipeline.settings import Settings
+
+Door = tuple[int, str]
+"""The port and the secret by which one process reaches the JVM."""
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_FOR_ALL = {"spark.master": "local[6]", "spark.driver.memory": "4g"}
+
+
+class SharedSpark:
+    """A JVM with one Spark context, in which each process has a session of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Starts it."""
+        use_this_python()
+        conf = {"spark.app.name": "tests", **settings.spark_conf(), **_FOR_ALL}
+        spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+        self._gateway = launch_gateway(spark_conf)  # type: ignore[no-untyped-call]
+        self._java = self._gateway.jvm
+        self._context = self._java.JavaSparkContext(self._java.SparkConf())
+        self._context.setLogLevel("ERROR")
+
+    def door(self) -> Door:
+        """A way in for one more process."""
+        server = self._java.Py4JServer(self._context.getConf())
+        server.start()
+        return server.getListeningPort(), server.secret()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._context.stop()
+        self._gateway.proc.kill()
+        self._gateway.proc.wait()
+
+
+def session_behind(door: Door, settings: Settings) -> SparkSession:
+    """This process's session in a JVM that another one started."""
+    os.environ[_PORT], os.environ[_SECRET] = map(str, door)
+    try:
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        # What this process starts is to start a JVM of its own.
+        del os.environ[_PORT], os.environ[_SECRET]
+    java = gateway.jvm
+    shared = java.JavaSparkContext.fromSparkContext(
+        java.org.apache.spark.SparkContext.getOrCreate()
+    )
+    context = SparkContext(gateway=gateway, jsc=shared, conf=SparkConf(_jconf=shared.getConf()))
+    own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), settings.spark_conf())
+    return without_checksum_files(SparkSession(context, own))
