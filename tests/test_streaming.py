@@ -8,8 +8,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from datetime import date
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -28,7 +30,16 @@ from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
 from strategies import Arrivals, arrivals
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs import correct as jobs_correct
 from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.correct import correct
+from windows_pipeline.jobs.correction_marker import (
+    Correction,
+    CorrectionUnfinishedError,
+    mark_begun,
+    mark_needless,
+    unfinished_correction,
+)
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
@@ -352,6 +363,64 @@ def test_a_topic_of_several_partitions_is_the_oracles(
 
 def _json(key: str | None, ms: int, whole: object) -> str:
     return json.dumps({"k": key, "ms": ms, "whole": whole})
+
+
+def begun_a_day_later(offsets: Path) -> date:
+    """Has Spark's note of a micro-batch say that it was begun a day later; returns the day."""
+    version, noted, *of_sources = offsets.read_text().splitlines()
+    batch = json.loads(noted)
+    batch["batchTimestampMs"] += 86_400_000
+    offsets.write_text("\n".join([version, json.dumps(batch), *of_sources]))
+    offsets.with_name(f".{offsets.name}.crc").unlink()
+    return instant(batch["batchTimestampMs"]).date()
+
+
+def test_a_correction_and_a_micro_batch_see_each_other(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E1: neither computes from tables that the other is about to write."""
+    window = {"time_difference": "10 ms", "grace": "0 ms"}
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    table = tmp_path / "table"
+    for ms in (3, 30):
+        add_rows(spark, table, [("a", ms, 1)])
+
+    def begin(result: BatchResult) -> None:
+        (unit,) = result.units
+        correction = Correction(1, unit, unit, "why", 0, 0)
+        mark_begun(spark, tables.corrections, correction)
+
+    def corrected() -> None:
+        units = tables.keyed_windows.read(spark).select("unit").collect()
+        correct(spark, pipeline, "sums", own, min(units).unit, None, "why")
+
+    # One that began after the stream did.
+    with pytest.raises(CorrectionUnfinishedError):
+        run_stream(spark, pipeline, own, on_batch=begin)
+    mark_needless(spark, tables.corrections)
+    next_day = begun_a_day_later(Path(own.warehouse) / "numbers" / "_stream" / "offsets" / "1")
+    # A micro-batch that was begun, and is not in the log.
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
+        corrected()
+    run_stream(spark, pipeline, own)
+    # Its records are of the day on which it was begun, not of the one on which it ends.
+    assert [row.unit for row in tables.final_windows.read(spark).collect()] == [next_day]
+
+    # One that came after the correction looked for such.
+    def after_another(*begun: Any) -> None:
+        add_rows(spark, table, [("a", 60, 1)])
+        run_stream(spark, pipeline, own)
+        mark_begun(*begun)
+
+    monkeypatch.setattr(jobs_correct, "mark_begun", after_another)
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 2 "):
+        corrected()
+    assert unfinished_correction(spark, tables.corrections) is None
+    monkeypatch.undo()
+    corrected()
+    assert tables.final_windows.read(spark).count() == 2
 
 
 def add_rows(spark: SparkSession, table: Path, rows: Sequence[tuple[object, ...]]) -> None:

@@ -28,6 +28,7 @@ from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
+from windows_pipeline.sources.kafka_errors import KafkaSourceError
 from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
@@ -253,6 +254,7 @@ def main() -> None:
         BatchUnfinishedError,
         CorrectionUnfinishedError,
         DefinitionChangedError,
+        KafkaSourceError,
         TableMissingError,
         StreamBehindError,
         FileNotFoundError,

@@ -27,8 +27,12 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.log import read_log
-from windows_pipeline.jobs.unfinished_batch import require_finished_batch
+from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.jobs.unfinished_batch import (
+    BatchUnfinishedError,
+    last_batch,
+    require_finished_batch,
+)
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import (
     WindowTables,
@@ -138,6 +142,8 @@ def correct(
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
     correction = _begin(spark, job, asked, cause, unfinished)
+    if unfinished is None:
+        _require_stood_still(spark, job, log)
     days = _days_from(correction.first, correction.last)
     said(
         f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
@@ -262,6 +268,25 @@ def _begin(
     )
     mark_begun(spark, own.corrections, correction)
     return correction
+
+
+def _require_stood_still(spark: SparkSession, job: KeyedWindowsJob, log: ArrivalLog) -> None:
+    """Takes a new correction back where a micro-batch came while it was begun.
+
+    Those that come later see that it was.
+
+    Raises:
+        BatchUnfinishedError: One came.
+    """
+    now = job.arrived(spark)
+    try:
+        require_finished_batch(spark, job.pipeline, job.settings.warehouse, now)
+        newest = last_batch(now)
+        if newest is not None and newest != last_batch(log):
+            raise BatchUnfinishedError(job.pipeline, newest)
+    except BatchUnfinishedError:
+        mark_needless(spark, job.own.corrections)
+        raise
 
 
 def _require_arrived(spark: SparkSession, job: KeyedWindowsJob, first: date, last: date) -> None:

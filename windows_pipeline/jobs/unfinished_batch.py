@@ -17,6 +17,13 @@ from windows_pipeline.tables.catalog import stream_checkpoint
 class BatchUnfinishedError(Exception):
     """A micro-batch is not in all tables; the message names it and the cure."""
 
+    def __init__(self, pipeline: Pipeline, number: int) -> None:
+        super().__init__(
+            f"{pipeline.name}: micro-batch {number} of its stream is not in all tables; wait for "
+            f"it, or if the stream was stopped, let it end first: windows-pipeline stream "
+            f"{pipeline.name}"
+        )
+
 
 def require_finished_batch(
     spark: SparkSession, pipeline: Pipeline, warehouse: str, log: ArrivalLog
@@ -26,18 +33,22 @@ def require_finished_batch(
     Raises:
         BatchUnfinishedError: It is not.
     """
-    last = max((row.batch for row in log if row.batch is not None), default=None)
+    last = last_batch(log)
     if last is None:
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
-    # Spark notes a micro-batch's records before it, and the end of it after.
-    begun, ended = (_exists(spark, f"{checkpoint}/{of}/{last}") for of in ("offsets", "commits"))
-    if begun and not ended:
-        raise BatchUnfinishedError(
-            f"{pipeline.name}: micro-batch {last} of its stream is not in all tables; wait for it, "
-            f"or if the stream was stopped, let it end first: windows-pipeline stream "
-            f"{pipeline.name}"
+    for number in (last, last + 1):  # the log has the last one, and not yet the one that goes on
+        # Spark notes a micro-batch's records before it, and the end of it after.
+        begun, ended = (
+            _exists(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")
         )
+        if begun and not ended:
+            raise BatchUnfinishedError(pipeline, number)
+
+
+def last_batch(log: ArrivalLog) -> int | None:
+    """The newest micro-batch that a log has."""
+    return max((row.batch for row in log if row.batch is not None), default=None)
 
 
 def _exists(spark: SparkSession, path: str) -> bool:

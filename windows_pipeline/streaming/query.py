@@ -64,8 +64,7 @@ def run_stream(
                 f"{table.name} was emptied and not filled again; first finish that: "
                 f"windows-pipeline rebuild {pipeline.name}"
             )
-    for name in pipeline.windows:
-        AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
+    _refuse_while_correcting(spark, pipeline, settings)
     of_topic = _of_topic(spark, pipeline)
     records, landed = open_stream(spark, pipeline, settings)
     batches = _Batches(spark, pipeline, settings, landed, on_batch)
@@ -88,6 +87,16 @@ def run_stream(
         raise stopped from None
     finally:
         query.stop()
+
+
+def _refuse_while_correcting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Lets no micro-batch begin while a correction of the pipeline's windows is not finished.
+
+    Raises:
+        CorrectionUnfinishedError: One is not.
+    """
+    for name in pipeline.windows:
+        AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
 
 
 def _of_topic(spark: SparkSession, pipeline: Pipeline) -> str:
@@ -131,6 +140,8 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
+            # One that began since: it takes what is there now for all that there is.
+            _refuse_while_correcting(self._spark, self._pipeline, self._settings)
             standing = self._standing_before(number)
             start = self._pipeline.partitions.start
             last_unit = max(standing.last_unit or start, start)

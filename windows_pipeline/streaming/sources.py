@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
@@ -18,6 +18,7 @@ from windows_pipeline.sources.landed_files import read_files
 from windows_pipeline.streaming.order import OFFSET, PARTITION
 
 _FILE = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
+_BEGUN = "windows_pipeline_begun"
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
 
 Landed = Callable[[SparkSession, DataFrame, date], DataFrame]
@@ -39,10 +40,10 @@ def open_stream(
         found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
         return found.select("path"), _landed_files(pipeline, path)
     if source.kafka is not None:
-        return read_topic(spark, topic_of(source)), _topic_records(pipeline)
+        return _timed(read_topic(spark, topic_of(source))), _topic_records(pipeline)
     path = resolve(source.place, settings.landing)
     table = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
-    return table.format("delta").load(path), _added_rows(pipeline)
+    return _timed(table.format("delta").load(path)), _added_rows(pipeline)
 
 
 def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamReader:
@@ -70,7 +71,7 @@ def _added_rows(pipeline: Pipeline) -> Landed:
     columns = list(pipeline.source.columns)
 
     def landed(_spark: SparkSession, rows: DataFrame, last_unit: date) -> DataFrame:
-        origin = [F.lit(_today(last_unit)).alias("unit"), F.lit(None).cast("string").alias("file")]
+        origin = [_begun_on(last_unit).alias("unit"), F.lit(None).cast("string").alias("file")]
         return texts_of(rows, columns, origin)
 
     return landed
@@ -101,7 +102,7 @@ def _topic_records(pipeline: Pipeline) -> Landed:
     def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> DataFrame:
         place = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
-            F.lit(_today(last_unit)).alias("unit"),
+            _begun_on(last_unit).alias("unit"),
             place.alias("file"),
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
@@ -112,5 +113,11 @@ def _topic_records(pipeline: Pipeline) -> Landed:
     return landed
 
 
-def _today(last_unit: date) -> date:
-    return max(datetime.now(UTC).date(), last_unit)
+def _timed(records: DataFrame) -> DataFrame:
+    """With when their micro-batch was begun: Spark notes it, and gives it again after a kill."""
+    return records.withColumn(_BEGUN, F.current_timestamp())
+
+
+def _begun_on(last_unit: date) -> Column:
+    """The arrival day (UTC) of a record that lies in no day's folder."""
+    return F.greatest(F.to_date(_BEGUN), F.lit(last_unit))
