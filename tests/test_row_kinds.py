@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_texts import FLIGHTS, load_text
-from windows_pipeline.config import ConfigError, table_definition
+from pipeline_texts import FLIGHTS, load_text, problems_of
+from windows_pipeline.config import table_definition
 from windows_pipeline.windows import (
     CountWindows,
     GracedRows,
@@ -95,12 +95,6 @@ def of_kind(fields: str) -> str:
     """The flights with windows of another kind."""
     text = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS)
     return re.sub(r"kind: sliding *(#.*)?\n    time_difference: 60 minutes", fields, text)
-
-
-def problems_of(folder: Path, text: str) -> tuple[str, ...]:
-    with pytest.raises(ConfigError) as error:
-        load_text(folder, text)
-    return error.value.problems
 
 
 @pytest.mark.parametrize("fields", WRITTEN)

@@ -57,6 +57,12 @@ _SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
 _SPARK_NAMES: dict[type[exp.Expr], str] = {
     exp.AtTimeZone: "from_utc_timestamp()",
     exp.TsOrDsToDate: "to_date()",
+    exp.BitwiseAnd: "'&'",
+    exp.BitwiseOr: "'|'",
+    exp.BitwiseXor: "'^'",
+    exp.BitwiseLeftShift: "'<<'",
+    exp.BitwiseRightShift: "'>>'",
+    exp.DPipe: "'||'",
 }
 
 
@@ -150,8 +156,13 @@ class Check:
             return form.gives
         special = self._special.get(type(node))
         if special is None:
-            raise RuleError(f"uses {_named(node)}, which no rule may; {_cure()}")
+            raise RuleError(f"uses {_named(node)}, which no rule may; {self._cure(node)}")
         return special(node)
+
+    def _cure(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.AggFunc):
+            return f"write it under aggregates, or use one of {', '.join(self._columns)}"
+        return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"
 
     def _takes(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
         # sqlglot wraps what year() and its like take; Spark takes the column itself.
@@ -357,7 +368,3 @@ def _named(node: exp.Expr) -> str:
     if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or, exp.Case)):
         return f"{node.sql_name().lower()}()"
     return f"{type(node).__name__.lower()!r}"
-
-
-def _cure() -> str:
-    return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"

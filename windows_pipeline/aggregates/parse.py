@@ -44,7 +44,15 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
     if function not in functions:
         raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
     if call["column"] == "*":
-        raise ValueError(f"{text!r}: record_count is there without asking; name a column")
+        raise ValueError(
+            f"{text!r}: how many records a window holds is there without asking, as record_count; "
+            "leave it out, or name a column"
+        )
+    if call["percentage"] is not None and function != Function.PERCENTILE:
+        raise ValueError(
+            f"{text!r}: {function} takes one column; write '{function}({call['column']})', and "
+            "an aggregate of its own for another column"
+        )
     try:
         return Aggregate(name, Function(function), call["column"], _number(call["percentage"]))
     except ValueError as error:

@@ -248,8 +248,19 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
     try:
         aggregate.result_type(source.values[column])
     except ValueError as error:
-        return Problem(path, str(aggregate), without_value(str(error), str(aggregate), ""))
+        text = without_value(str(error), str(aggregate), "")
+        fitting = [name for name, kind in source.values.items() if _takes(aggregate, kind)]
+        cure = f"take one of {', '.join(fitting)}" if fitting else "take another function"
+        return Problem(path, str(aggregate), f"{text}; {cure}")
     return None
+
+
+def _takes(aggregate: Aggregate, column_type: str) -> bool:
+    try:
+        aggregate.result_type(column_type)
+    except ValueError:
+        return False
+    return True
 
 
 def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[Problem]:

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
+_EXAMPLES = {
+    **dict.fromkeys(("time_difference", "size", "advance", "gap", "grace"), "1 hour"),
+    "start": "2026-01-31",
+    "when": "record_count >= 10",
+    "severity": "record_count",
+}
+_EXAMPLES_BELOW = {
+    "columns": "name: type",
+    "aggregates": "name: avg(column)",
+    "windows": "name: ...",
+    "alerts": "name: ...",
+}
+
+
 def load_pipeline(path: Path | str) -> Pipeline:
     """Reads and validates one pipeline.
 
@@ -77,7 +91,7 @@ def _report(document: Document, details: ErrorDetails) -> None:
             _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
-        document.report(path, f"is missing; write '{path[-1]}: ...' in {parent}")
+        document.report(path, f"is missing; write {_example(path[-1])} in {parent}")
     elif details["type"] == "extra_forbidden":
         known = _model(path[:-1], kind).model_fields
         cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
@@ -103,14 +117,17 @@ def _text(details: ErrorDetails) -> str:
     """What is wrong and the cure, in the file's terms."""
     if details["type"] == EMPTY:
         return details["msg"]
+    field = details["loc"][-1]
     if details["input"] is None:
-        return "has no value; write one"
+        return f"has no value; write {_example(field)}"
     match details["type"]:
         case "value_error":
             return str(details["ctx"]["error"])
         case "literal_error":
             return f"is not known; use {details['ctx']['expected']}"
         case "string_type":
+            if isinstance(details["input"], (list, dict)):
+                return "is no text; write one, without brackets"
             return "is no text; put it in quotes"
         case "bool_type":
             return "is neither true nor false; write one of them, without quotes"
@@ -118,6 +135,13 @@ def _text(details: ErrorDetails) -> str:
             return "is no mapping; write 'name: value' lines under it"
         case _:
             return f"is not valid; {details['msg'].lower()}"
+
+
+def _example(field: object) -> str:
+    """What a field that needs a value may be."""
+    if field in _EXAMPLES_BELOW:
+        return f"'{field}:' with '{_EXAMPLES_BELOW[str(field)]}' lines under it"
+    return f"'{field}: {_EXAMPLES.get(str(field), '...')}'"
 
 
 def _model(path: FieldPath, kind: str) -> type[BaseModel]:
