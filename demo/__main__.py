@@ -24,7 +24,8 @@ def main() -> int:
         summary = prepare(_FLIGHTS)
     console.print(
         f"[green]landed[/] {summary.records:,} flights in {summary.days} arrival days under "
-        f"{_FLIGHTS.relative_to(_ROOT)}/ ({summary.diverted:,} diverted, without arrival time)"
+        f"{_FLIGHTS.relative_to(_ROOT)}/\n"
+        f"  {summary.diverted:,} of them diverted, without arrival time"
     )
     _log_to_file()
     # Imported here: Dagster, Spark and the definitions take seconds, and log.

@@ -113,14 +113,15 @@ class _Progress:
             self._since = time.monotonic()
             name = (event.step_key or "").replace("__", "/")
             self._status.update(f"{name} ... (a run of 366 arrival days)")
+        elif event.is_step_success:
+            self._console.print(f"  {time.monotonic() - self._since:.0f} s")
         elif event.is_step_materialization:
             materialization = event.step_materialization_data.materialization
             if materialization.partition != self._last:
                 return
             rows = materialization.metadata["rows_of_run"].value
-            seconds = time.monotonic() - self._since
             name = materialization.asset_key.to_user_string()
-            self._console.print(f"[green]materialized[/] {name}: {rows:,} rows ({seconds:.0f} s)")
+            self._console.print(f"[green]materialized[/] {name}: {rows:,} rows")
         elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             evaluation = event.asset_check_evaluation_data
             mark = "[green]passed[/]" if evaluation.passed else "[red]FAILED[/]"

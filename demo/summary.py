@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
@@ -19,6 +20,7 @@ from windows_pipeline.tables.catalog import source_tables, window_tables
 _ROOT = Path(__file__).parent.parent
 _NEW_YORK = ZoneInfo("America/New_York")
 _WORST = 10
+_YEAR = 2013
 
 
 def print_summary(console: Console) -> None:
@@ -30,31 +32,32 @@ def print_summary(console: Console) -> None:
     pipeline = load_pipeline(settings.pipelines / "flights.yaml")
     source = source_tables(pipeline, settings.warehouse)
     windows = window_tables(pipeline, "hourly", settings.warehouse)
-    rows = Grid("table", "rows", "a row", title="The tables")
+    rows = Grid("table", "rows", "a row", box=box.SIMPLE, title="The tables")
     for table in (*vars(source).values(), *vars(windows).values()):
         rows.add_row(table.name, f"{table.read(spark).count():,}", table.description)
     console.print(rows)
     console.print(_worst(spark, windows.alerts.location))
+    # Not wrapped: lines are there to be copied.
     console.print(
         f"The tables lie under {Path(settings.warehouse).relative_to(_ROOT)}/{pipeline.name}/ "
         "(Delta).\n"
         "What to try next:\n"
-        "  make ui                                   the Dagster UI with this run, its checks "
-        "and the alerts' plot\n"
+        "  make ui                      the Dagster UI with this run: its checks, and the\n"
+        "                               alerts' plot with the metadata of the last day\n"
+        "  flights/by_hour in the UI    early warnings: materialize it for some days\n"
+        "  pipelines/carriers.yaml      a second pipeline on the same files: no Python\n"
         "  .venv/bin/windows-pipeline episodes flights --windows hourly --rule quiet\n"
         "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001' "
-        "--windows hourly\n"
-        "  flights/by_hour in the UI                 early warnings: materialize it "
-        "for some days\n"
-        "  pipelines/carriers.yaml                   a second pipeline on the same files: no "
-        "Python to write"
+        "--windows hourly",
+        soft_wrap=True,
     )
 
 
 def _worst(spark: SparkSession, alerts: str) -> Grid:
     grid = Grid(
         "day", "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
-        title=f"The {_WORST} worst disruptions (New York time; delay in minutes)",
+        box=box.SIMPLE,
+        title=f"The {_WORST} disruptions of {_YEAR} with the worst hour (New York time; minutes)",
     )  # fmt: skip
     raised = spark.read.format("delta").load(alerts).where("rule = 'disruption'")
     found = episodes(standing(raised))
@@ -62,7 +65,7 @@ def _worst(spark: SparkSession, alerts: str) -> Grid:
         start, end = _local(row.episode_start), _local(row.episode_end)
         worst = _local(row.worst.window_start)
         grid.add_row(
-            f"{start:%a %d %b %Y}", row.key, f"{start:%H:%M}", f"{end:%H:%M}", str(row.alerts),
+            f"{start:%a %d %b}", row.key, f"{start:%H:%M}", f"{end:%H:%M}", str(row.alerts),
             f"{worst:%H:%M}", str(row.worst.record_count), f"{row.severity:.0f}",
         )  # fmt: skip
     return grid

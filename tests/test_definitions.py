@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import dagster as dg
 import pytest
@@ -35,18 +36,45 @@ def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Projec
     return project
 
 
-def test_the_schedule_asks_for_the_newest_landed_day(carriers: Project) -> None:
+def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project) -> None:
     definitions = build_definitions(carriers.settings)
     dg.Definitions.validate_loadable(definitions)
     schedule = definitions.resolve_schedule_def("carriers_daily")
-    now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
-    repository = definitions.get_repository_def()
-    with dg.build_schedule_context(
-        scheduled_execution_time=now, repository_def=repository
-    ) as context:
-        (request,) = schedule.evaluate_tick(context).run_requests or []
-    assert request.partition_key == day(3).isoformat()
     assert schedule.cron_schedule == "30 0 * * *"
+    repository = definitions.get_repository_def()
+    now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+
+    def asked(*materialized: int) -> tuple[str, str] | None:
+        """The first and the last day that it asks for where some are materialized."""
+        with (
+            TemporaryDirectory() as folder,
+            dg.DagsterInstance.local_temp(folder) as instance,
+            dg.build_schedule_context(
+                instance=instance, scheduled_execution_time=now, repository_def=repository
+            ) as context,
+        ):
+            for number in materialized:
+                made = dg.AssetMaterialization(
+                    ["carriers", "raw_events"], partition=day(number).isoformat()
+                )
+                instance.report_runless_asset_event(made)
+            requests = schedule.evaluate_tick(context).run_requests or []
+        if not requests:
+            return None
+        (request,) = requests
+        if request.partition_key is not None:
+            return request.partition_key, request.partition_key
+        tags = request.tags
+        return tags[ASSET_PARTITION_RANGE_START_TAG], tags[ASSET_PARTITION_RANGE_END_TAG]
+
+    first, second, third = (day(number).isoformat() for number in (1, 2, 3))
+    assert asked() == (first, third)
+    assert asked(1, 2) == (third, third)
+    # What a missing day held back comes with it.
+    assert asked(1, 3) == (second, third)
+    assert asked(1, 2, 3) is None
+    shutil.rmtree(carriers.folder / "data" / "flights" / second)
+    assert asked() == (third, third)
 
 
 def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:

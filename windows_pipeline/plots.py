@@ -20,7 +20,7 @@ _HOURLY_UP_TO_DAYS = 14
 
 
 def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[date]) -> bytes:
-    """Draws the largest record count by key, and the alerts by rule, over some units.
+    """Draws the largest record count by key, and the alerts of each rule, over some units.
 
     Args:
         spark: The session.
@@ -28,19 +28,21 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
         days: The units; up to two weeks are drawn by the hour, more by the day.
 
     Returns:
-        A PNG image.
+        A PNG image; each rule has a scale of its own, as some are broken by far more windows.
     """
     step = "hour" if len(days) <= _HOURLY_UP_TO_DAYS else "day"
     final = tables.final_windows.read(spark).where(in_units(days))
     raised = standing(tables.alerts.read(spark)).where(in_units(days))
     counts = _by_time(final, step, "key", F.max("record_count"))
-    alerts = _by_time(raised, step, "rule", F.count("*"))
-    figure = Figure(figsize=(10, 5), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True)
+    alerts = _by_time(raised, step, "rule", F.count("*")).fillna(0)
+    of_rules = [alerts[[rule]] for rule in alerts.columns] or [alerts]
+    figure = Figure(figsize=(10, 2 + 2 * len(of_rules)), layout="constrained")
+    above, *below = figure.subplots(1 + len(of_rules), 1, sharex=True)
     _draw(above, counts, f"largest window, by {step}")
-    _draw(below, alerts.fillna(0), f"alerts, by {step}")
+    for axes, of_rule in zip(below, of_rules, strict=True):
+        _draw(axes, of_rule, f"alerts, by {step}")
     above.set_title(tables.alerts.name)
-    below.set_xlabel("window end (UTC)")
+    below[-1].set_xlabel("window end (UTC)")
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=80)
     return image.getvalue()
