@@ -34,7 +34,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             for pipeline in pipelines
             for schedule in (
                 newest_day_schedule(pipeline, jobs[pipeline.name], settings)
-                if pipeline.source.is_landed
+                if pipeline.source.by_days
                 else every_ten_minutes(pipeline, jobs[pipeline.name]),
                 weekly_schedule(pipeline, upkeep[pipeline.name]),
             )
@@ -46,7 +46,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
 
 
 def _assets(pipeline: Pipeline, settings: Settings) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    if not pipeline.source.is_landed:
+    if not pipeline.source.by_days:
         return [stream_assets(pipeline, settings)]
     made: list[dg.AssetsDefinition | dg.AssetSpec] = [raw_events(pipeline, settings)]
     for name, windows in pipeline.windows.items():

@@ -1,4 +1,4 @@
-"""The tables of a pipeline whose source is a Delta table or a topic: one step ingests what came."""
+"""The tables of a pipeline that follows its source: one step ingests what came."""
 
 # No deferred annotations here: Dagster reads those of the functions it calls.
 
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
         UnresolvedAssetJobDefinition,
     )
 
+_CONFIG = {
+    "every": dg.Field(
+        str,
+        is_required=False,
+        description="Look for more so often ('10 seconds'), until the run is terminated; left "
+        "out: ingest what there is, check it, end.",
+    )
+}
 StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 
 
@@ -31,7 +39,9 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
     """The assets of every table that the stream writes, with their checks.
 
     A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
-    days that it touched, as they are published: a micro-batch is not held back by them.
+    days that it touched, as they are published: a micro-batch is not held back by them. One that
+    is told how often to look for more goes on until it is terminated, and tells of each
+    micro-batch instead.
     """
     jobs = _jobs(pipeline, settings)
     tables = [table for job in jobs for table in job.tables]
@@ -46,16 +56,25 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             for job in jobs
             for check in job.checks
         ],
+        config_schema=_CONFIG,
     )
     def run(context: dg.AssetExecutionContext, spark: SparkResource) -> Iterator[StepEvent]:
         session = spark.spark_session
+        every: str | None = context.op_execution_context.op_config.get("every")
         batches: list[BatchResult] = []
 
         def note(result: BatchResult) -> None:
-            batches.append(result)
-            context.log.info(f"micro-batch {result.batch}: {result.accepted} records accepted")
+            context.log.info(
+                f"micro-batch {result.batch}: {result.accepted} records accepted, "
+                f"{result.rejected} rejected; {result.passed_over} files passed over"
+            )
+            if every is None:
+                batches.append(result)
+            else:
+                raw_events = asset_key(tables[0])
+                context.log_event(dg.AssetMaterialization(raw_events, metadata=_brought([result])))
 
-        run_stream(session, pipeline, settings, on_batch=note)
+        run_stream(session, pipeline, settings, every=every, on_batch=note)
         for table in tables:
             yield dg.MaterializeResult(
                 asset_key(table), metadata=_metadata(table, batches, session)
@@ -107,9 +126,16 @@ def _metadata(
         "dagster/uri": dg.MetadataValue.text(table.location),
         "dagster/row_count": dg.MetadataValue.int(table.read(spark).count()),
         "delta_version": dg.MetadataValue.int(table.version(spark)),
+    }
+    return metadata | _brought(batches)
+
+
+def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
+    metadata: dict[str, dg.MetadataValue] = {
         "micro_batches": dg.MetadataValue.int(len(batches)),
         "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
         "rejected": dg.MetadataValue.int(sum(batch.rejected for batch in batches)),
+        "files_passed_over": dg.MetadataValue.int(sum(batch.passed_over for batch in batches)),
     }
     if batches:
         seconds = batches[-1].stream_time_ms / 1000

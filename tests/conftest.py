@@ -61,7 +61,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def small(settings: Settings) -> Settings:
     """These, for small and quick work."""
-    small = {
+    changed = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
@@ -70,7 +70,7 @@ def small(settings: Settings) -> Settings:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
-    return settings.model_copy(update={"spark": {**settings.spark, **small}})
+    return settings.model_copy(update={"spark": {**settings.spark, **changed}})
 
 
 def with_kafka(settings: Settings) -> Settings:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +30,8 @@ from windows_pipeline.tables.catalog import (
 
 FIRST_DAY = date(2026, 11, 1)
 UNITS = 3
+RECORDS_A_DAY = 26
+DAYS_WHOLE = (range(RECORDS_A_DAY),)
 DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
 AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
     "hops": {
@@ -86,7 +90,7 @@ def arrived() -> list[Record]:
     records = []
     time = -30
     for unit in range(UNITS):
-        for offset in range(26):
+        for offset in range(RECORDS_A_DAY):
             time += random.choice((0, 0, 1, 2, 4, 5))
             behind = random.choice((0, 0, 1, 3, 8, 14, 24))
             key, of_key = random.choice("ab"), time - behind
@@ -128,20 +132,45 @@ class Ran(NamedTuple):
 
 def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
     """All windows of one pipeline, computed as one range of days."""
+    ran = declare(settings, folder, DAYS_WHOLE)
+    jobs: list[Job] = [RawEventsJob(ran.pipeline, ran.settings)]
+    jobs += [job for name in WINDOWS for job in window_jobs(ran.pipeline, name, ran.settings)]
+    for job in jobs:
+        result = run_job(job, spark, DAYS)
+        failed = [check for check in result.checks if not check.passed]
+        assert result.published, failed
+    return ran
+
+
+def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields: object) -> Ran:
+    """The same, landed and not computed: a file a day and piece of its offsets.
+
+    Args:
+        settings: The tests' own.
+        folder: An empty one.
+        pieces: The offsets of a day's files.
+        fields: What else to say of the source.
+    """
     records = arrived()
     for unit, day in enumerate(DAYS):
-        landed = folder / "data" / day.isoformat() / "all.jsonl"
-        landed.parent.mkdir(parents=True)
-        landed.write_text("".join(line(one) for one in records if one.unit == unit))
+        for number, piece in enumerate(pieces):
+            landed = folder / "data" / day.isoformat() / f"{number}.jsonl"
+            landed.parent.mkdir(parents=True, exist_ok=True)
+            of_file = [one for one in records if one.unit == unit and one.offset in piece]
+            landed.write_text("".join(map(line, of_file)))
+            written_at = 1_000_000_000 + unit * len(pieces) + number
+            os.utime(landed, (written_at, written_at))
     # Of more digits than its type has: it is told, not rounded.
     with landed.open("a") as file:
         file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
+    os.utime(landed, (written_at, written_at))
     source = {
         "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
         "columns": {
             "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
             "amount": "decimal(20, 2)",
         },
+        **fields,
     }  # fmt: skip
     windows = {
         name: {
@@ -159,14 +188,7 @@ def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
     declared.write_text(json.dumps(text))
     places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
     own = settings.model_copy(update=places)
-    pipeline = load_pipeline(declared)
-    jobs: list[Job] = [RawEventsJob(pipeline, own)]
-    jobs += [job for name in windows for job in window_jobs(pipeline, name, own)]
-    for job in jobs:
-        result = run_job(job, spark, DAYS)
-        failed = [check for check in result.checks if not check.passed]
-        assert result.published, failed
-    return Ran(pipeline, own, records)
+    return Ran(load_pipeline(declared), own, records)
 
 
 def ms(instant: datetime) -> int:

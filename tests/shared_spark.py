@@ -23,7 +23,7 @@ class SharedSpark:
     def __init__(self, settings: Settings) -> None:
         """Starts it."""
         use_this_python()
-        conf = {"spark.app.name": "tests", **settings.spark_conf(), **_FOR_ALL}
+        conf = {**settings.spark_conf(), **_FOR_ALL}
         spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
         self._gateway = launch_gateway(spark_conf)  # type: ignore[no-untyped-call]
         self._java = self._gateway.jvm

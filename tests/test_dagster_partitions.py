@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, materializations, version_of
+from engine_runs import texts
+from pipeline_runs import (
+    DAYS,
+    DERIVED,
+    Project,
+    day,
+    failed_checks,
+    materializations,
+    version_of,
+    write_unchecked,
+)
+from windows_pipeline.jobs import RawEventsJob
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +62,8 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
 
     # The gap is filled; what it held back follows, the last day first.
     assert project.run(2, 2, "raw_events").success
-    for first, last in ((DAYS, DAYS), (1, DAYS - 1)):
-        result = project.run(first, last, *DERIVED)
+    for number in range(DAYS, 0, -1):
+        result = project.run(number, number, *DERIVED)
         assert result.success
     assert project.all_rows(spark) == expected
     # The last run names the version that it made of each table.
@@ -59,6 +73,42 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
     }
     windows = project.windows
     assert named == {name: version_of(spark, getattr(windows, name)) for name in DERIVED}
+
+
+def test_day_after_day(
+    full_run: Project, tmp_path: Path, spark: SparkSession, expected: object
+) -> None:
+    """As a daily schedule runs it: no later day is there yet."""
+    project = Project(tmp_path, full_run.base)
+    shutil.copytree(full_run.folder / "pipelines", tmp_path / "pipelines")
+    shutil.copytree(full_run.folder / "data", tmp_path / "data")
+    for number in range(1, DAYS + 1):
+        assert project.run(number, number).success
+    assert project.all_rows(spark) == expected
+
+
+def test_raw_days_ingested_at_once(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
+    """Rules A1, A2: by runs that know nothing of each other, and all make the tables.
+
+    Without checks: Great Expectations works in one thread of a process.
+    """
+    project = Project(tmp_path, full_run.base)
+    for name in ("pipelines", "data"):
+        shutil.copytree(full_run.folder / name, tmp_path / name)
+    begin = Barrier(DAYS)
+
+    def ingest(number: int) -> None:
+        job = RawEventsJob(project.pipeline, project.settings)
+        begin.wait()
+        write_unchecked(job, spark.newSession(), [day(number)])
+
+    with ThreadPoolExecutor(DAYS) as threads:
+        list(threads.map(ingest, range(DAYS, 0, -1)))
+    for table in ("raw_events", "arrival_log"):
+        found, wanted = (
+            texts(getattr(one.source, table).read(spark).collect()) for one in (project, full_run)
+        )
+        assert found == wanted, table
 
 
 def test_a_day_without_folder_says_what_to_do(full_run: Project, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_broker import KafkaBroker, Record
 from windows_pipeline.settings import DELTA_PACKAGE, KAFKA_PACKAGE, Settings, load_settings
-from windows_pipeline.sources.kafka import KafkaTopic, missing_offsets, read_range, read_topic
+from windows_pipeline.sources.kafka import KafkaTopic, read_range, read_topic
 from windows_pipeline.sources.kafka_errors import (
     KafkaDataLostError,
     KafkaUnavailableError,
@@ -176,22 +176,6 @@ def test_a_topic_made_again_is_told(
     ) as raised:
         require_same_topic(topic_state(spark, topic), topic, began.topic_id)
     assert "has 0 to 9 of partition 0" in str(raised.value)
-
-
-def test_holes_of_a_compacted_topic_are_counted(spark: SparkSession, broker: KafkaBroker) -> None:
-    compacted = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
-    broker.create_topic("holes", 2, **compacted, max_compaction_lag_ms="1", segment_ms="1000")
-    broker.send("holes", [(0, key, "", 0) for key in "aabac"] + [(1, key, "", 0) for key in "ab"])
-    # It comes a segment later: what lies before it may be compacted.
-    broker.send("holes", [(0, "z", "", 10_000)])
-    broker.await_compaction("holes", 0)
-    topic = KafkaTopic(broker.servers, "holes")
-    # Left of aabac z: b at 2, a at 3, c at 4, z at 5.
-    batch = read_range(spark, topic, {0: 0, 1: 0}, {0: 6, 1: 2})
-    counted = missing_offsets(batch, {"0": 0})
-    assert sorted(map(tuple, counted.collect())) == [("0", 0, 5, 4, 2), ("1", 0, 1, 2, 0)]
-    without = missing_offsets(batch.where("source_partition = '0' and offset <> 3"), {})
-    assert list(map(tuple, without.collect())) == [("0", 2, 5, 3, 1)]
 
 
 def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +24,12 @@ from kinds_runs import (
     FIRST_DAY,
     LARGE,
     POLICIES,
+    RECORDS_A_DAY,
     UNITS,
     WINDOWS,
     Ran,
     arrived,
+    declare,
     ms,
     run_all,
 )
@@ -42,6 +45,7 @@ from oracle import (
 )
 from oracle_firings import Firing
 from oracle_firings import firings as oracle_firings
+from streams import killed
 from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.timeline import NEVER_MS
@@ -51,11 +55,11 @@ from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import (
-    source_tables,
-)
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
+SAME = ("late_records", "final_windows", "alerts", "firings", "early_warnings")
 BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
     ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
     ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
@@ -369,3 +373,23 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     ]
     assert {row[3] for row in wanted} == {None, "late", "uncovered"}
     assert texts(map(tuple, found.collect())) == texts(wanted)
+
+
+def test_a_stream_of_every_kind_is_the_same(
+    ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules E1, E2, E4, E5, H1: a micro-batch begins with one half of a day, and ends with one."""
+    halves = (range(RECORDS_A_DAY // 2), range(RECORDS_A_DAY // 2, RECORDS_A_DAY))
+    fields = {"stream": True, "max_per_batch": 3}
+    streamed = declare(settings, tmp_path, halves, **fields)
+    told: list[BatchResult] = []
+    with killed("firings", "after"):
+        run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
+    for name in DEFINITIONS:
+        found, wanted = streamed.rows(spark, name), ran.rows(spark, name)
+        same = [table for table in found if table.rsplit("/", 1)[1] in SAME]
+        assert len(same) == len(streamed.fires(name).all) + 3
+        for table in same:
+            assert found[table] == wanted[table], table

@@ -23,6 +23,7 @@ from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
@@ -143,6 +144,11 @@ def stream_command(
             f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
             f"{result.rejected:,} rejected; {monotonic() - began:.1f} s"
         )
+        if result.passed_over:
+            _console.print(
+                f"  passed over: {result.passed_over:,} files of days outside the pipeline's "
+                "partitions"
+            )
 
     try:
         run_stream(spark, declared, settings, every=every, on_batch=said)
@@ -254,6 +260,7 @@ def main() -> None:
         BatchUnfinishedError,
         CorrectionUnfinishedError,
         DefinitionChangedError,
+        FedByStreamError,
         KafkaSourceError,
         TableMissingError,
         StreamBehindError,

@@ -57,14 +57,15 @@ class Topic(Strict):
 class Source(Strict):
     """Landed files, a Delta table or a Kafka topic.
 
-    Landed files lie in one folder an arrival day, ``<path>/YYYY-MM-DD/``. The others are read as
-    a stream only.
+    Landed files lie in one folder an arrival day, ``<path>/YYYY-MM-DD/``. The others are followed
+    as a stream only.
 
     Attributes:
         path: The folder, or the Delta table's, as the file has it; the caller resolves a
             relative one. None for a topic.
         format: How the files are written; `delta` and `kafka` for these.
         kafka: The topic, where the format is `kafka`.
+        stream: Whether landed files are followed as a stream, too, and not ingested by days.
         max_per_batch: At most so many files of a folder or table, or records of a topic, are in
             one micro-batch of a stream; None for all that there are.
         columns: The columns to read, each with its type.
@@ -80,6 +81,7 @@ class Source(Strict):
     path: Text | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
     kafka: Topic | None = None
+    stream: bool = False
     max_per_batch: PositiveInt | None = None
     columns: dict[ColumnName, ColumnType]
     key: str
@@ -96,8 +98,13 @@ class Source(Strict):
 
     @property
     def is_landed(self) -> bool:
-        """Whether it lands files by day, which can be ingested in any order."""
+        """Whether it lands files, in a folder a day."""
         return self.format not in ("delta", "kafka")
+
+    @property
+    def by_days(self) -> bool:
+        """Whether its days are ingested whole, in any order, and again."""
+        return self.is_landed and not self.stream
 
     @property
     def has_several_partitions(self) -> bool:

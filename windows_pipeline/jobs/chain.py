@@ -65,7 +65,7 @@ def rebuild(
     """
     raw = RawEventsJob(pipeline, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
-    if from_raw and not pipeline.source.is_landed:
+    if from_raw and not pipeline.source.by_days:
         raise ValueError(
             f"{pipeline.name}: its source can't be read by days again; put the definition back, or "
             f"delete the tables and begin anew: windows-pipeline stream {pipeline.name}"

@@ -30,8 +30,8 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.unfinished_batch import (
     BatchUnfinishedError,
-    last_batch,
     require_finished_batch,
+    require_no_batch_since,
 )
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import (
@@ -141,9 +141,7 @@ def correct(
     unfinished = unfinished_correction(spark, own.corrections)
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
-    correction = _begin(spark, job, asked, cause, unfinished)
-    if unfinished is None:
-        _require_stood_still(spark, job, log)
+    correction = _begin(spark, job, log, asked, cause, unfinished)
     days = _days_from(correction.first, correction.last)
     said(
         f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
@@ -246,6 +244,7 @@ def _asked_days(
 def _begin(
     spark: SparkSession,
     job: KeyedWindowsJob,
+    log: ArrivalLog,
     asked: tuple[date, date],
     cause: str,
     unfinished: Correction | None,
@@ -256,9 +255,9 @@ def _begin(
         covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
         if not covered or cause != unfinished.cause:
             raise CorrectionUnfinishedError(own.corrections, unfinished)
-        _require_arrived(spark, job, unfinished.first, unfinished.last)
+        _require_arrived(job, log, unfinished.first, unfinished.last)
         return unfinished
-    _require_arrived(spark, job, *asked)
+    _require_arrived(job, log, *asked)
     correction = Correction(
         finished_number(spark, own.corrections) + 1,
         *asked,
@@ -267,32 +266,19 @@ def _begin(
         own.alerts.version(spark),
     )
     mark_begun(spark, own.corrections, correction)
+    # Micro-batches that come from now on see that it was.
+    try:
+        require_no_batch_since(spark, job.pipeline, job.settings.warehouse, log, job.arrived(spark))
+    except BatchUnfinishedError:
+        mark_needless(spark, own.corrections)
+        raise
     return correction
 
 
-def _require_stood_still(spark: SparkSession, job: KeyedWindowsJob, log: ArrivalLog) -> None:
-    """Takes a new correction back where a micro-batch came while it was begun.
-
-    Those that come later see that it was.
-
-    Raises:
-        BatchUnfinishedError: One came.
-    """
-    now = job.arrived(spark)
-    try:
-        require_finished_batch(spark, job.pipeline, job.settings.warehouse, now)
-        newest = last_batch(now)
-        if newest is not None and newest != last_batch(log):
-            raise BatchUnfinishedError(job.pipeline, newest)
-    except BatchUnfinishedError:
-        mark_needless(spark, job.own.corrections)
-        raise
-
-
-def _require_arrived(spark: SparkSession, job: KeyedWindowsJob, first: date, last: date) -> None:
+def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: date) -> None:
     """Refuses days past a missing one: all their windows would be taken back."""
     days = _days_from(first, last)
-    arrivals = job.arrivals(job.arrived(spark))
+    arrivals = job.arrivals(log)
     if first < arrivals.first_day:
         raise ValueError(f"from {first}: the pipeline's partitions begin {arrivals.first_day}")
     if len(arrivals.units(days)) < len(days):

@@ -30,6 +30,10 @@ _RECORD_BYTES = 100
 """What a landed record takes, about."""
 
 
+class FedByStreamError(Exception):
+    """Days can't be ingested whole where a stream brings records; the message has the cure."""
+
+
 @dataclass(frozen=True)
 class RawEventsJob:
     """Fills raw_events, rejected_records and arrival_log from landed files (rules A1, A2, A6)."""
@@ -68,8 +72,8 @@ class RawEventsJob:
         return ()
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
-        """A guess, from the size of what landed; of a table or topic, that they are many."""
-        if not self.pipeline.source.is_landed:
+        """A guess, from the size of what landed; of a stream, that they are many."""
+        if not self.pipeline.source.by_days:
             return sys.maxsize
         return landed_bytes(self.landing, days) // _RECORD_BYTES
 
@@ -77,8 +81,10 @@ class RawEventsJob:
         """Reads the landed files of the days.
 
         Raises:
+            FedByStreamError: A stream fills these tables.
             FileNotFoundError: A day has no folder.
         """
+        self._refuse_stream(spark)
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
@@ -97,6 +103,18 @@ class RawEventsJob:
             for table, frame in zip(self.tables, rows, strict=True)
         ]
         return Stage(staged, [cached, units])
+
+    def _refuse_stream(self, spark: SparkSession) -> None:
+        log = source_tables(self.pipeline, self.settings.warehouse).arrival_log.read(spark)
+        if log.where("batch IS NOT NULL").isEmpty():
+            return
+        name = self.pipeline.name
+        raise FedByStreamError(
+            f"{name}: a stream fills its tables; a day ingested whole would have its records there "
+            f"twice. Let the stream bring them: windows-pipeline stream {name}. To mend records, "
+            "begin anew by days, from the landed files as they are: "
+            f"windows-pipeline rebuild {name} --from raw_events"
+        )
 
     def _in_order(self, judged: DataFrame) -> RangedOrder:
         arrival, ranges = self.pipeline.source.arrival, self.settings.arrival_ranges
@@ -139,9 +157,9 @@ class RawEventsJob:
         return [Batch("raw_events", judged, self.checks)]
 
     def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """How many records each unit landed; of a table or topic, which is not read again, null."""
+        """How many records each unit landed; of a stream, whose units are its own, null."""
         source = self.pipeline.source
-        if not source.is_landed:
+        if not source.by_days:
             return small_frame(spark, [], "unit date, landed bigint")
         landed = read_landed(spark, source, self.landing, days)
         return landed.groupBy("unit").agg(F.count("*").alias("landed"))

@@ -1,7 +1,7 @@
-"""Whether a stream's last micro-batch was stopped between its tables.
+"""Whether a micro-batch of a stream is under way, or was stopped between its tables.
 
-Its log rows are there by then, so a run by days would compute what the micro-batch, run again,
-appends once more.
+Once its log rows are there, a run by days would compute what the micro-batch, run again, appends
+once more; before that, what is computed may change while it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def require_finished_batch(
     Raises:
         BatchUnfinishedError: It is not.
     """
-    last = last_batch(log)
+    last = _last_batch(log)
     if last is None:
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
@@ -46,8 +46,21 @@ def require_finished_batch(
             raise BatchUnfinishedError(pipeline, number)
 
 
-def last_batch(log: ArrivalLog) -> int | None:
-    """The newest micro-batch that a log has."""
+def require_no_batch_since(
+    spark: SparkSession, pipeline: Pipeline, warehouse: str, before: ArrivalLog, log: ArrivalLog
+) -> None:
+    """Refuses to go on where a micro-batch came since the log was read before, or is coming.
+
+    Raises:
+        BatchUnfinishedError: One came.
+    """
+    newest = _last_batch(log)
+    if newest is not None and newest != _last_batch(before):
+        raise BatchUnfinishedError(pipeline, newest)
+    require_finished_batch(spark, pipeline, warehouse, log)
+
+
+def _last_batch(log: ArrivalLog) -> int | None:
     return max((row.batch for row in log if row.batch is not None), default=None)
 
 

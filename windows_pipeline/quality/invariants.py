@@ -34,7 +34,7 @@ def raw_events_checks(source: Source) -> list[Check]:
         Check(
             "landed_is_accepted_or_rejected",
             "Every landed record is accepted or rejected with a reason (rule A6)",
-            ("landed <> unit_rows + rejected OR " if source.is_landed else "")
+            ("landed <> unit_rows + rejected OR " if source.by_days else "")
             + "rejected <> unit_rejected",
         ),
     ]

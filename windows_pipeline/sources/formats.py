@@ -261,15 +261,18 @@ def _parquet_of_schema(
     return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin())
 
 
-def texts_of(rows: DataFrame, columns: Sequence[str], origin: Sequence[Column]) -> DataFrame:
+def texts_of(
+    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], beside: str | None = None
+) -> DataFrame:
     """Typed rows as `read_landed` gives them; a declared column that they lack is null.
 
     Args:
         rows: The rows.
         columns: The declared columns.
         origin: `unit` and `file`.
+        beside: A column that is not the records'.
     """
-    types = {field.name: field.dataType for field in rows.schema}
+    types = {field.name: field.dataType for field in rows.schema if field.name != beside}
     row = F.to_json(F.struct(*[F.col(f"`{name}`") for name in types]), _ROW_AS_JSON)
     return rows.select(
         *origin,

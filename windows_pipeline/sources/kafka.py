@@ -137,33 +137,6 @@ def read_range(
     return _records(reader.load())
 
 
-def missing_offsets(records: DataFrame, expected: Mapping[str, int]) -> DataFrame:
-    """Counts the offsets that a batch does not have.
-
-    Holes are no fault by themselves: compaction makes them, transactions put their marks there,
-    and Spark says nothing of them. Where neither is used, a hole is a lost record.
-
-    Args:
-        records: A batch with the columns `source_partition` and `offset`, each offset once.
-        expected: The offset after the last record read so far, by source partition; a partition
-            that is not named is expected to begin with its first record here.
-
-    Returns:
-        A row a source partition that has records, unordered: `source_partition`,
-        `first_offset` (bigint: the expected one), `last_offset` (bigint), `records` (bigint) and
-        `missing_offsets` (bigint: of first_offset to last_offset).
-    """
-    partition = F.col("source_partition")
-    known = [F.when(partition == name, F.lit(offset)) for name, offset in expected.items()]
-    counted = records.groupBy("source_partition").agg(
-        F.coalesce(*known, F.min("offset")).cast("bigint").alias("first_offset"),
-        F.max("offset").alias("last_offset"),
-        F.count(F.lit(1)).alias("records"),
-    )
-    spanned = F.col("last_offset") - F.col("first_offset") + 1
-    return counted.withColumn("missing_offsets", spanned - F.col("records"))
-
-
 def _configured(reader: _Reader, topic: KafkaTopic) -> _Reader:
     reader = reader.format("kafka").option("failOnDataLoss", "true")
     # The client itself tries again until its time is over: once more would only double it.

@@ -10,9 +10,9 @@ from windows_pipeline.sources.kafka import KafkaTopic
 from windows_pipeline.sources.kafka_state import TopicState, topic_state
 
 _CURE = (
-    "What is gone can't be read any more. Restore it into the landing zone or the topic; or accept "
-    "the loss and start the stream with a new checkpoint. Have the topic keep its records longer "
-    "than the longest pause between two runs."
+    "What is gone can't be read any more. Bring it back into the topic; or accept the loss and "
+    "begin anew with what is there: a checkpoint and tables of their own, as a pipeline of another "
+    "name has. Have the topic keep its records longer than the longest pause between two runs."
 )
 _LOST = "Some data may have been lost because they are not available in Kafka any more"
 _UNREAD = re.compile(

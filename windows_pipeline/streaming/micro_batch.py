@@ -24,8 +24,9 @@ from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.validation import judged_records
-from windows_pipeline.streaming.holes import require_no_holes
+from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.sources import Landed
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.together import together
 from windows_pipeline.streaming.windows import BatchWindows
@@ -46,6 +47,7 @@ class BatchResult(NamedTuple):
         units: The arrival days of its records.
         accepted: How many records were accepted.
         rejected: How many were rejected.
+        passed_over: How many files lie in the folders of days that the pipeline does not have.
         stream_time_ms: The stream time in force after it; less grace, all ends before it are
             closed.
     """
@@ -54,6 +56,7 @@ class BatchResult(NamedTuple):
     units: list[date]
     accepted: int
     rejected: int
+    passed_over: int
     stream_time_ms: int
 
 
@@ -65,33 +68,38 @@ class MicroBatch:
         pipeline: The pipeline.
         settings: Where the tables lie.
         number: The batch's number; each is one more than the last.
-        stream: The stream's id.
+        stream: The stream's name in the log.
+        topic: What it follows, if that is a topic.
     """
 
     pipeline: Pipeline
     settings: Settings
     number: int
     stream: str
+    topic: FollowedTopic | None
 
     def run(
-        self, spark: SparkSession, landed: DataFrame, standing: Standing
+        self, spark: SparkSession, landed: Landed, standing: Standing
     ) -> tuple[BatchResult, Standing]:
         """Ingests the records and appends what follows.
 
         Args:
             spark: The session.
-            landed: As `read_landed` gives them, with the stream's own order if it has one.
+            landed: What came.
             standing: Where the stream stood before it.
 
         Returns:
             What it brought, and where the stream stands after it.
+
+        Raises:
+            KafkaDataLostError: Records of the topic are lost.
         """
         source, tables = self.pipeline.source, self._tables
-        own_order = [PARTITION, OFFSET] if OFFSET in landed.columns else []
-        judged = judged_records(landed, source, own_order)
+        own_order = [PARTITION, OFFSET] if OFFSET in landed.records.columns else []
+        judged = judged_records(landed.records, source, own_order)
         ordered, parts, rejected = in_stream_order(judged, source.arrival, standing)
-        if source.kafka is not None and source.kafka.holes == "refused":
-            require_no_holes(standing, parts, source.kafka.topic)
+        if self.topic is not None:
+            self.topic.require_whole(spark, standing, parts)
         rows = log_rows(
             standing,
             parts,
@@ -122,7 +130,12 @@ class MicroBatch:
                     together(appends)
         units = sorted({part.unit for part in parts} | set(rejected))
         result = BatchResult(
-            self.number, units, accepted, sum(rejected.values()), after.in_force_ms
+            self.number,
+            units,
+            accepted,
+            sum(rejected.values()),
+            landed.passed_over,
+            after.in_force_ms,
         )
         return result, after
 

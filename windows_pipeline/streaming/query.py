@@ -13,8 +13,9 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
-from windows_pipeline.streaming.sources import Landed, open_stream, topic_of
+from windows_pipeline.streaming.sources import Landing, open_stream, topic_of
 from windows_pipeline.streaming.standing import (
     LastLogged,
     Standing,
@@ -55,7 +56,7 @@ def run_stream(
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         StreamBehindError: The checkpoint is not that of these tables, or one of them was emptied
             by a rebuild that has not ended.
-        Exception: What stopped a micro-batch.
+        Exception: What stopped a micro-batch, or what `on_batch` raised.
     """
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark)
@@ -65,9 +66,9 @@ def run_stream(
                 f"windows-pipeline rebuild {pipeline.name}"
             )
     _refuse_while_correcting(spark, pipeline, settings)
-    of_topic = _of_topic(spark, pipeline)
-    records, landed = open_stream(spark, pipeline, settings)
-    batches = _Batches(spark, pipeline, settings, landed, on_batch)
+    topic = _followed_topic(spark, pipeline)
+    records, landing = open_stream(spark, pipeline, settings)
+    batches = _Batches(spark, pipeline, settings, landing, topic, on_batch)
     trigger = {"availableNow": True} if every is None else {"processingTime": every}
     checkpoint = stream_checkpoint(pipeline, settings.warehouse)
     query = (
@@ -77,13 +78,13 @@ def run_stream(
         .trigger(**trigger)
         .start()
     )
-    batches.begin(f"{query.id}{of_topic}")
+    batches.begin(str(query.id))
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
         stopped = batches.error or error
-        if pipeline.source.kafka is not None:
-            stopped = told(stopped, spark, topic_of(pipeline.source))
+        if topic is not None:
+            stopped = told(stopped, spark, topic.topic)
         raise stopped from None
     finally:
         query.stop()
@@ -99,15 +100,21 @@ def _refuse_while_correcting(spark: SparkSession, pipeline: Pipeline, settings: 
         AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
 
 
-def _of_topic(spark: SparkSession, pipeline: Pipeline) -> str:
-    """A part of the stream's name in the log: of a topic that was made again it is another one."""
-    if pipeline.source.kafka is None:
-        return ""
+def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | None:
+    """The topic as it is now, if the source has one.
+
+    Raises:
+        KafkaSourceError: It can't be read.
+    """
+    declared = pipeline.source.kafka
+    if declared is None:
+        return None
     topic = topic_of(pipeline.source)
     try:
-        return f" of topic {topic_state(spark, topic).topic_id}"
+        topic_id = topic_state(spark, topic).topic_id
     except Exception as error:
         raise told(error, spark, topic) from error
+    return FollowedTopic(topic, topic_id, holes_allowed=declared.holes == "allowed")
 
 
 class _Batches:
@@ -118,22 +125,24 @@ class _Batches:
         spark: SparkSession,
         pipeline: Pipeline,
         settings: Settings,
-        landed: Landed,
+        landing: Landing,
+        topic: FollowedTopic | None,
         on_batch: Callable[[BatchResult], None],
     ) -> None:
         self._spark = spark
         self._pipeline = pipeline
         self._settings = settings
-        self._landed = landed
+        self._landing = landing
+        self._topic = topic
         self._on_batch = on_batch
         self._begun = Event()
         self._stream = ""
         self._standing: Standing | None = None
         self.error: Exception | None = None
 
-    def begin(self, stream: str) -> None:
-        """Lets the first micro-batch go, now that the stream's id is known."""
-        self._stream = stream
+    def begin(self, query_id: str) -> None:
+        """Lets the first micro-batch go, now that the query's id is known."""
+        self._stream = query_id if self._topic is None else self._topic.stream_of(query_id)
         self._begun.set()
 
     def take(self, rows: DataFrame, number: int) -> None:
@@ -145,13 +154,13 @@ class _Batches:
             standing = self._standing_before(number)
             start = self._pipeline.partitions.start
             last_unit = max(standing.last_unit or start, start)
-            landed = self._landed(self._spark, rows, last_unit)
-            batch = MicroBatch(self._pipeline, self._settings, number, self._stream)
+            landed = self._landing(self._spark, rows, last_unit)
+            batch = MicroBatch(self._pipeline, self._settings, number, self._stream, self._topic)
             result, self._standing = batch.run(self._spark, landed, standing)
+            self._on_batch(result)
         except Exception as error:
             self.error = error  # Spark tells of it in its own words only.
             raise
-        self._on_batch(result)
 
     def _standing_before(self, number: int) -> Standing:
         standing = self._standing
@@ -171,9 +180,11 @@ class _Batches:
         return standing
 
     def _require_its_own(self, last: LastLogged, number: int) -> None:
-        """Refuses a checkpoint that would bring records twice, or leave some out."""
+        """Refuses a checkpoint or a topic that would bring records twice, or leave some out."""
         name = self._pipeline.name
         cure = "put its checkpoint back, or begin anew without the pipeline's folder of tables"
+        if self._topic is not None and last.stream is not None:
+            self._topic.require_goes_on(self._spark, last.stream)
         if last.stream not in (None, self._stream):
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,25 +19,44 @@ from windows_pipeline.sources.landed_files import read_files
 from windows_pipeline.streaming.order import OFFSET, PARTITION
 
 _FILE = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
+_EVER = "36500d"
 _BEGUN = "windows_pipeline_begun"
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
 
-Landed = Callable[[SparkSession, DataFrame, date], DataFrame]
+
+class Landed(NamedTuple):
+    """What a micro-batch brought.
+
+    Attributes:
+        records: As `read_landed` gives them, with the stream's own order if it has one.
+        passed_over: How many files lie in the folders of days that the pipeline does not have.
+    """
+
+    records: DataFrame
+    passed_over: int = 0
+
+
+Landing = Callable[[SparkSession, DataFrame, date], Landed]
 """Makes of a micro-batch the records that it brought, none before a unit."""
 
 
 def open_stream(
     spark: SparkSession, pipeline: Pipeline, settings: Settings
-) -> tuple[DataFrame, Landed]:
+) -> tuple[DataFrame, Landing]:
     """Opens a pipeline's source as a stream.
 
     Landed files come in the order in which they were written. Of a Delta table only added rows
     are read. Their micro-batches have the arrival day of the folder, or of the run (UTC).
+
+    Raises:
+        ValueError: The table has a column that a stream adds.
     """
     source = pipeline.source
     if source.is_landed:
         path = resolve(source.place, settings.landing)
         files = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
+        # Spark passes over files older than that, and forgets which it has read.
+        files = files.option("maxFileAge", _EVER)
         found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
         return found.select("path"), _landed_files(pipeline, path)
     if source.kafka is not None:
@@ -50,29 +70,31 @@ def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamRead
     return spark.readStream if most is None else spark.readStream.option(limit, most)
 
 
-def _landed_files(pipeline: Pipeline, path: str) -> Landed:
+def _landed_files(pipeline: Pipeline, path: str) -> Landing:
     source, partitions = pipeline.source, pipeline.partitions
 
-    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> DataFrame:
+    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
         found = (_FILE.search(row.path) for row in names.collect())
         files = [(date.fromisoformat(match[1]), match[2]) for match in found if match]
         end = partitions.end or date.max
         wanted = [(day, name) for day, name in files if partitions.start <= day <= end]
+        passed_over = len(files) - len(wanted)
         if not wanted:
-            return no_records(spark, list(source.columns))
+            return Landed(no_records(spark, list(source.columns)), passed_over)
         # What lands in the folder of an earlier day comes now.
         unit = F.greatest(F.col("unit"), F.lit(last_unit))
-        return read_files(spark, source, path, wanted).withColumn("unit", unit)
+        records = read_files(spark, source, path, wanted).withColumn("unit", unit)
+        return Landed(records, passed_over)
 
     return landed
 
 
-def _added_rows(pipeline: Pipeline) -> Landed:
+def _added_rows(pipeline: Pipeline) -> Landing:
     columns = list(pipeline.source.columns)
 
-    def landed(_spark: SparkSession, rows: DataFrame, last_unit: date) -> DataFrame:
+    def landed(_spark: SparkSession, rows: DataFrame, last_unit: date) -> Landed:
         origin = [_begun_on(last_unit).alias("unit"), F.lit(None).cast("string").alias("file")]
-        return texts_of(rows, columns, origin)
+        return Landed(texts_of(rows, columns, origin, beside=_BEGUN))
 
     return landed
 
@@ -95,11 +117,11 @@ def topic_of(source: Source) -> KafkaTopic:
     )
 
 
-def _topic_records(pipeline: Pipeline) -> Landed:
+def _topic_records(pipeline: Pipeline) -> Landing:
     columns = list(pipeline.source.columns)
     topic = topic_of(pipeline.source).topic
 
-    def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> DataFrame:
+    def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> Landed:
         place = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
             _begun_on(last_unit).alias("unit"),
@@ -108,13 +130,21 @@ def _topic_records(pipeline: Pipeline) -> Landed:
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
         )
-        return parsed_json(lines, columns, ["unit", "file", PARTITION, OFFSET])
+        return Landed(parsed_json(lines, columns, ["unit", "file", PARTITION, OFFSET]))
 
     return landed
 
 
 def _timed(records: DataFrame) -> DataFrame:
-    """With when their micro-batch was begun: Spark notes it, and gives it again after a kill."""
+    """With when their micro-batch was begun: Spark notes it, and gives it again after a kill.
+
+    Raises:
+        ValueError: They have a column of that name.
+    """
+    if _BEGUN in map(str.lower, records.columns):
+        raise ValueError(
+            f"column {_BEGUN!r} of the source is what a stream calls its own; rename it there"
+        )
     return records.withColumn(_BEGUN, F.current_timestamp())
 
 

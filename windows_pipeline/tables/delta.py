@@ -13,6 +13,8 @@ from delta.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
+    MetadataChangedException,
+    ProtocolChangedException,
 )
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,6 +46,8 @@ _IN_THE_WAY = (
     ConcurrentDeleteReadException,
 )
 """What Delta says of a write when another changed what it read."""
+_MADE_MEANWHILE = (MetadataChangedException, ProtocolChangedException)
+"""What Delta says of a table's creation when another run created it."""
 _ATTEMPTS = 20
 """How often such a write is tried."""
 _REBUILDING = "windows_pipeline.rebuilding"
@@ -134,21 +138,29 @@ class Table:
         Raises:
             DefinitionChangedError: It is there and follows another definition.
         """
-        if self.exists(spark):
-            self._require_definition(spark)
-        else:
-            (
-                DeltaTable.createIfNotExists(spark)
-                .location(self.location)
-                .addColumns(self.schema)
-                .partitionedBy(*self.partition_columns)
-                .comment(self.description)
-                .property(_DEFINITION, self._definition_text())
-                .property(_DIGEST, definition_digest(self.definition))
-                .property(_CHANGE_FEED, str(self.change_feed).lower())
-                .property(_STATISTICS, ",".join(self._sort_columns))
-                .execute()
-            )
+        if not self.exists(spark):
+            try:
+                self._create(spark)
+            except _MADE_MEANWHILE:
+                if not self.exists(spark):
+                    raise
+            else:
+                return
+        self._require_definition(spark)
+
+    def _create(self, spark: SparkSession) -> None:
+        (
+            DeltaTable.createIfNotExists(spark)
+            .location(self.location)
+            .addColumns(self.schema)
+            .partitionedBy(*self.partition_columns)
+            .comment(self.description)
+            .property(_DEFINITION, self._definition_text())
+            .property(_DIGEST, definition_digest(self.definition))
+            .property(_CHANGE_FEED, str(self.change_feed).lower())
+            .property(_STATISTICS, ",".join(self._sort_columns))
+            .execute()
+        )
 
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.

@@ -1,0 +1,103 @@
+"""Pipelines that follow a source, and the end of their process at any append, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+import yaml
+from pyspark.sql import DataFrame, SparkSession
+
+from engine_runs import texts
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.jobs import Job
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.delta import Table
+
+SLIDING = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms"}
+HOPS = {
+    "kind": "hopping",
+    "size": "10 ms",
+    "advance": "5 ms",
+    "grace": "8 ms",
+    "trigger": {"early_every": "3 ms"},
+    "aggregates": {"total": "sum(whole)"},
+    "alerts": {"busy": {"when": "record_count >= 2", "severity": "record_count"}},
+}
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+@contextmanager
+def killed(table: str, when: str) -> Iterator[None]:
+    """Ends what runs at an append to a table, `before` or `after`: nothing is appended then.
+
+    But for what is being appended meanwhile, as when a process is killed.
+    """
+    append, dead = Table.append, Event()
+
+    def until_killed(self: Table, rows: DataFrame, batch: int) -> None:
+        here = self.name.rsplit("/", 1)[1] == table
+        if dead.is_set() or (here and when == "before"):
+            dead.set()
+            raise KilledError
+        append(self, rows, batch)
+        if here:
+            dead.set()
+            raise KilledError
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Table, "append", until_killed)
+        with pytest.raises(KilledError):
+            yield
+
+
+def rows_of(spark: SparkSession, job: Job) -> list[list[str]]:
+    """The rows of each of a job's tables."""
+    return [texts(table.read(spark).collect()) for table in job.tables]
+
+
+def declared_pipeline(
+    folder: Path,
+    settings: Settings,
+    source: Mapping[str, object],
+    window: Mapping[str, object],
+    **others: Mapping[str, object],
+) -> tuple[Pipeline, Settings]:
+    """A pipeline of integers by key, with sliding windows and others."""
+    columns = {"k": "string", "ms": "bigint", "whole": "bigint"}
+    text = {
+        "name": "numbers",
+        "source": {"columns": columns, "key": "k", "event_time": "ms", **source},
+        "partitions": {"start": "2026-11-01"},
+        "windows": {
+            "sums": {**window, "aggregates": {"total": "sum(whole)"}},
+            **others,
+        },
+    }
+    file = folder / "pipelines" / "numbers.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(yaml.safe_dump(text))
+    places = {
+        "warehouse": str(folder / "warehouse"),
+        "landing": str(folder),
+        "pipelines": file.parent,
+    }
+    return load_pipeline(file), settings.model_copy(update=places)
+
+
+def add_rows(spark: SparkSession, table: Path, rows: Sequence[tuple[object, ...]]) -> None:
+    """Adds records of such a pipeline to a Delta table."""
+    frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
+    frame.write.format("delta").mode("append").save(str(table))
+
+
+def as_json(key: str | None, ms: int, whole: object) -> str:
+    """A record of such a pipeline as a topic or a file has it."""
+    return json.dumps({"k": key, "ms": ms, "whole": whole})

@@ -1,0 +1,84 @@
+"""A stream and what corrects its results (rule E1)."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine_runs import instant
+from streams import SLIDING, add_rows, declared_pipeline
+from windows_pipeline.jobs import correct as jobs_correct
+from windows_pipeline.jobs.correct import correct
+from windows_pipeline.jobs.correction_marker import (
+    Correction,
+    CorrectionUnfinishedError,
+    mark_begun,
+    mark_needless,
+    unfinished_correction,
+)
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.tables.catalog import window_tables
+
+
+def begun_a_day_later(offsets: Path) -> date:
+    """Has Spark's note of a micro-batch say that it was begun a day later; returns the day."""
+    version, noted, *of_sources = offsets.read_text().splitlines()
+    batch = json.loads(noted)
+    batch["batchTimestampMs"] += 86_400_000
+    offsets.write_text("\n".join([version, json.dumps(batch), *of_sources]))
+    offsets.with_name(f".{offsets.name}.crc").unlink()
+    return instant(batch["batchTimestampMs"]).date()
+
+
+def test_a_correction_and_a_micro_batch_see_each_other(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E1: neither computes from tables that the other is about to write."""
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    table = tmp_path / "table"
+    for ms in (3, 30):
+        add_rows(spark, table, [("a", ms, 1)])
+
+    def begin(result: BatchResult) -> None:
+        (unit,) = result.units
+        correction = Correction(1, unit, unit, "why", 0, 0)
+        mark_begun(spark, tables.corrections, correction)
+
+    def corrected() -> None:
+        units = tables.keyed_windows.read(spark).select("unit").collect()
+        correct(spark, pipeline, "sums", own, min(units).unit, None, "why")
+
+    # One that began after the stream did.
+    with pytest.raises(CorrectionUnfinishedError):
+        run_stream(spark, pipeline, own, on_batch=begin)
+    mark_needless(spark, tables.corrections)
+    next_day = begun_a_day_later(Path(own.warehouse) / "numbers" / "_stream" / "offsets" / "1")
+    # A micro-batch that was begun, and is not in the log.
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
+        corrected()
+    run_stream(spark, pipeline, own)
+    # Its records are of the day on which it was begun, not of the one on which it ends.
+    assert [row.unit for row in tables.final_windows.read(spark).collect()] == [next_day]
+
+    # One that came after the correction looked for such.
+    def after_another(*begun: Any) -> None:
+        add_rows(spark, table, [("a", 60, 1)])
+        run_stream(spark, pipeline, own)
+        mark_begun(*begun)
+
+    monkeypatch.setattr(jobs_correct, "mark_begun", after_another)
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 2 "):
+        corrected()
+    assert unfinished_correction(spark, tables.corrections) is None
+    monkeypatch.undo()
+    corrected()
+    assert tables.final_windows.read(spark).count() == 2

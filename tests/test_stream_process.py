@@ -1,0 +1,110 @@
+"""A stream that looks for more on and on, in a process of its own that is killed (rule H1)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine_runs import texts
+from pipeline_runs import ROOT
+from streams import SLIDING, as_json, declared_pipeline
+from windows_pipeline.config import Pipeline
+from windows_pipeline.settings import SETTINGS_VARIABLE, Settings
+from windows_pipeline.streaming import run_stream
+from windows_pipeline.tables.catalog import all_tables
+
+ALERTS = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}
+SOURCE = {"format": "jsonl", "path": "data"}
+WINDOW = {**SLIDING, "alerts": ALERTS}
+PATIENCE_S = 240
+
+
+def land(folder: Path, *files: int) -> None:
+    """Lands some of two files of one day: written one after the other, each whole."""
+    for number in files:
+        path = folder / "data" / "2026-11-01" / f"{number}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        records = [as_json("ab"[ms % 2], ms, ms) for ms in range(40 * number, 40 * number + 40, 3)]
+        path.with_name(".tmp").write_text("\n".join([*records, "broken"]))
+        os.utime(path.with_name(".tmp"), (number + 1, number + 1))
+        path.with_name(".tmp").rename(path)
+
+
+@contextmanager
+def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command line's stream, looking for more every second; killed with its JVM."""
+    command = Path(sys.executable).with_name("windows-pipeline")
+    environment = {name: value for name, value in os.environ.items() if name != SETTINGS_VARIABLE}
+    with (folder / "told").open("w") as told:
+        process = subprocess.Popen(
+            [command, "stream", "numbers", "--every", "1 second"],
+            cwd=folder,
+            env=environment,
+            stdout=told,
+            stderr=told,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], told: Path) -> None:
+    """Waits for something that a process does."""
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert process.poll() is None, told.read_text()
+        assert time.monotonic() < give_up_at, told.read_text()
+        time.sleep(0.02)
+
+
+def rows_of_all(spark: SparkSession, pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
+    """The rows of every table, without the stream's id."""
+    return {
+        table.name: texts(table.read(spark).drop("stream").collect())
+        for table in all_tables(pipeline, own.warehouse)
+    }
+
+
+def test_a_killed_process_has_its_records_once(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """A1, E1: killed in the second micro-batch, and run again, as one that was not killed."""
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for folder in (killed, whole):
+        folder.mkdir()
+    pipeline, own = declared_pipeline(killed, settings, SOURCE, WINDOW)
+    shutil.copy(ROOT / "settings.yaml", killed)
+    land(killed, 0)
+    raw_log = killed / "warehouse" / "numbers" / "raw_events" / "_delta_log"
+    with following(killed) as process:
+        told = killed / "told"
+        wait_until(lambda: "micro-batch 0: 2026-11-01; 14" in told.read_text(), process, told)
+        commits = len(list(raw_log.glob("*.json")))
+        land(killed, 1)
+        wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, told)
+    assert "micro-batch 1" not in told.read_text()
+    run_stream(spark, pipeline, own)
+
+    pipeline, own_of_whole = declared_pipeline(
+        whole, settings, SOURCE, {**SLIDING, "alerts": ALERTS}
+    )
+    for number in (0, 1):
+        land(whole, number)
+        run_stream(spark, pipeline, own_of_whole)
+    found = rows_of_all(spark, pipeline, own)
+    assert found == rows_of_all(spark, pipeline, own_of_whole)
+    for table in ("rejected_records", "sums/final_windows", "sums/alerts"):
+        assert found[f"numbers/{table}"], table
