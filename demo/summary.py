@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich import box
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
@@ -55,7 +56,8 @@ def print_summary(console: Console) -> None:
 
 def _worst(spark: SparkSession, alerts: str) -> Grid:
     grid = Grid(
-        "day", "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
+        Column("day", no_wrap=True),
+        "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
         box=box.SIMPLE,
         title=f"The {_WORST} disruptions of {_YEAR} with the worst hour (New York time; minutes)",
     )  # fmt: skip
