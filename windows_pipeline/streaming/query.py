@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from threading import Event
 
@@ -23,6 +24,8 @@ from windows_pipeline.streaming.standing import (
     read_standing,
 )
 from windows_pipeline.tables.catalog import all_tables, source_tables, stream_checkpoint
+
+_POLL_S = 0.05
 
 
 class StreamBehindError(Exception):
@@ -80,6 +83,9 @@ def run_stream(
     )
     batches.begin(str(query.id))
     try:
+        # Not within a call to Spark, where Python can't take an interrupt in peace.
+        while query.isActive:
+            time.sleep(_POLL_S)
         query.awaitTermination()
     except StreamingQueryException as error:
         stopped = batches.error or error
