@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
 from kafka_broker import KafkaBroker
 from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
+from shared_folders import alone, made_once
 from shared_spark import SharedSpark, session_behind
 from windows_pipeline.engine import slices
 from windows_pipeline.session import start_session
@@ -87,14 +86,6 @@ def with_kafka(settings: Settings) -> Settings:
     return settings.model_copy(update={"packages": (KAFKA_PACKAGE,), "spark": spark})
 
 
-@contextmanager
-def alone(lock_file: Path) -> Iterator[None]:
-    """Waits until no other process of the tests is inside."""
-    with lock_file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the processes of a run of the tests share."""
@@ -140,11 +131,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 @pytest.fixture(scope="session")
 def landed_flights(shared: Path) -> Path:
     """The year of flights, landed."""
-    folder = shared / "landing" / "flights"
-    with alone(shared / "landing.lock"):
-        if not folder.exists():
-            prepare(folder)
-    return folder
+    return made_once(shared / "landing" / "flights", prepare)
 
 
 @pytest.fixture(scope="session")
@@ -155,13 +142,14 @@ def full_run(
     landed_flights: Path,
 ) -> Project:
     """Everything materialized in one real Dagster run over the whole range; this process's own."""
-    made = Project(shared / "full", settings)
-    with alone(shared / "full.lock"):
-        if not (shared / "full.done").exists():
-            made.declare(grace=SHORT_GRACE)
-            made.land(landed_flights, DAYS)
-            assert made.run(1, DAYS).success
-            (shared / "full.done").touch()
+
+    def make(folder: Path) -> None:
+        made = Project(folder, settings)
+        made.declare(grace=SHORT_GRACE)
+        made.land(landed_flights, DAYS)
+        assert made.run(1, DAYS).success
+
+    made = Project(made_once(shared / "full", make), settings)
     return made.copy(tmp_path_factory.mktemp("own"), derived=True)
 
 
@@ -170,14 +158,13 @@ def longer_grace(
     spark: SparkSession, shared: Path, settings: Settings, full_run: Project
 ) -> Project:
     """What a pipeline with a longer grace makes of the same raw records; to be read only."""
-    made = Project(shared / "longer", settings)
-    with alone(shared / "longer.lock"):
-        if not (shared / "longer.done").exists():
-            full_run.copy(made.folder, derived=False)
-            made.declare(grace=LONGER_GRACE)
-            made.compute_unchecked(spark)
-            (shared / "longer.done").touch()
-    return made
+
+    def make(folder: Path) -> None:
+        made = full_run.copy(folder, derived=False)
+        made.declare(grace=LONGER_GRACE)
+        made.compute_unchecked(spark)
+
+    return Project(made_once(shared / "longer", make), settings)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from engine_runs import EPOCH, texts
 from oracle import Definition, Record, SessionDefinition, SlidingDefinition, TimeDefinition
 from oracle_firings import Policy
+from pipeline_runs import settings_in
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
@@ -111,6 +112,8 @@ def line(record: Record) -> str:
 
 
 class Ran(NamedTuple):
+    """A pipeline with tables of its own, and what was landed for it."""
+
     pipeline: Pipeline
     settings: Settings
     records: list[Record]
@@ -121,8 +124,10 @@ class Ran(NamedTuple):
     def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
         named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
-        every = [*named, *self.fires(name).all]
-        return {table.name: texts(table.read(spark).collect()) for table in every}
+        fires = firing_tables(self.pipeline, name, self.settings.warehouse)
+        every = [*named, *([] if fires is None else fires.all)]
+        # Which micro-batch brought a row is not what is compared.
+        return {one.name: texts(one.read(spark).drop("batch").collect()) for one in every}
 
     def fires(self, name: str) -> FiringTables:
         tables = firing_tables(self.pipeline, name, self.settings.warehouse)
@@ -184,11 +189,15 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
     partitions = {"start": FIRST_DAY.isoformat()}
     text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
     declared = folder / "pipelines" / "kinds.yaml"
-    declared.parent.mkdir()
+    declared.parent.mkdir(parents=True)
     declared.write_text(json.dumps(text))
-    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
-    own = settings.model_copy(update=places)
-    return Ran(load_pipeline(declared), own, records)
+    return ran_in(settings, folder, "kinds")
+
+
+def ran_in(settings: Settings, folder: Path, name: str) -> Ran:
+    """What is declared, and maybe computed, in a folder."""
+    pipeline = load_pipeline(folder / "pipelines" / f"{name}.yaml")
+    return Ran(pipeline, settings_in(folder, settings), arrived())
 
 
 def ms(instant: datetime) -> int:

@@ -40,6 +40,16 @@ def day(number: int) -> date:
     return FIRST_DAY + timedelta(days=number - 1)
 
 
+def settings_in(folder: Path, base: Settings) -> Settings:
+    """These, with a folder of their own for files and tables."""
+    places = {
+        "warehouse": str(folder / "warehouse"),
+        "landing": str(folder),
+        "pipelines": folder / "pipelines",
+    }
+    return base.model_copy(update=places)
+
+
 @dataclass
 class Project:
     """A project folder of its own: landed files, pipeline files, a warehouse."""
@@ -49,13 +59,7 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        return self.base.model_copy(
-            update={
-                "warehouse": str(self.folder / "warehouse"),
-                "landing": str(self.folder),
-                "pipelines": self.folder / "pipelines",
-            }
-        )
+        return settings_in(self.folder, self.base)
 
     @property
     def pipeline(self) -> Pipeline:

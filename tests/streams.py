@@ -13,6 +13,7 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 
 from engine_runs import texts
+from pipeline_runs import settings_in
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
@@ -84,12 +85,7 @@ def declared_pipeline(
     file = folder / "pipelines" / "numbers.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(yaml.safe_dump(text))
-    places = {
-        "warehouse": str(folder / "warehouse"),
-        "landing": str(folder),
-        "pipelines": file.parent,
-    }
-    return load_pipeline(file), settings.model_copy(update=places)
+    return load_pipeline(file), settings_in(folder, settings)
 
 
 def add_rows(spark: SparkSession, table: Path, rows: Sequence[tuple[object, ...]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -31,6 +32,7 @@ from kinds_runs import (
     arrived,
     declare,
     ms,
+    ran_in,
     run_all,
 )
 from oracle import (
@@ -45,6 +47,7 @@ from oracle import (
 )
 from oracle_firings import Firing
 from oracle_firings import firings as oracle_firings
+from shared_folders import made_once
 from streams import killed
 from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.engine.reach import reached_from_ms
@@ -70,9 +73,13 @@ pytestmark = pytest.mark.usefixtures("small_slices")
 
 
 @pytest.fixture(scope="module")
-def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """All windows of one pipeline, computed as one range of days."""
-    return run_all(spark, settings, tmp_path_factory.mktemp("kinds"))
+def ran(
+    spark: SparkSession, settings: Settings, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Ran:
+    """All windows of one pipeline, computed as one range of days; this process's own copy."""
+    made = made_once(shared / "kinds", lambda folder: run_all(spark, settings, folder))
+    own = shutil.copytree(made, tmp_path_factory.mktemp("kinds") / "own")
+    return ran_in(settings, own, "kinds")
 
 
 def ms_if_any(instant: datetime | None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from datetime import date
 from functools import reduce
@@ -17,12 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import oracle_alerts
-from engine_runs import instant, texts
-from kinds_runs import DAYS, FIRST_DAY, UNITS, arrived, line, ms
+from engine_runs import instant
+from kinds_runs import DAYS, FIRST_DAY, UNITS, Ran, line, ms, ran_in
 from oracle import Record, WindowRow
 from oracle_rows import CountBlock, RowDefinition, RowsAround, Session, TumblingBlock
 from oracle_unit_rows import CountDefinition, UnitRow, final_rows, in_time
-from windows_pipeline.config import Pipeline, load_pipeline
+from shared_folders import made_once
 from windows_pipeline.engine.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
@@ -32,7 +33,6 @@ from windows_pipeline.quality.validation import breaking
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.tables.catalog import WindowTables, window_tables
 
 
 class Defined(NamedTuple):
@@ -85,21 +85,6 @@ STREAMED = [*CHAINED, "beside", "visits", "tens", "threes"]
 BUSY = {"busy": {"when": "record_count >= 3", "severity": "total"}}
 
 
-class Ran(NamedTuple):
-    pipeline: Pipeline
-    settings: Settings
-    records: list[Record]
-
-    def tables(self, name: str) -> WindowTables:
-        return window_tables(self.pipeline, name, self.settings.warehouse)
-
-    def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
-        tables = self.tables(name)
-        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
-        # Which micro-batch brought a row is not what is compared.
-        return {one.name: texts(one.read(spark).drop("batch").collect()) for one in named}
-
-
 def declare(settings: Settings, folder: Path, names: Sequence[str], **source: object) -> Ran:
     """A pipeline of some definitions; its landed files are the caller's."""
     columns = {
@@ -122,10 +107,9 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
         },
     }
     declared = folder / "pipelines" / "rows.yaml"
-    declared.parent.mkdir()
+    declared.parent.mkdir(parents=True)
     declared.write_text(json.dumps(text))
-    places = {"warehouse": str(folder / "warehouse"), "landing": str(folder)}
-    return Ran(load_pipeline(declared), settings.model_copy(update=places), arrived())
+    return ran_in(settings, folder, "rows")
 
 
 def land(folder: Path, name: str, records: Sequence[Record]) -> Path:
@@ -145,16 +129,24 @@ pytestmark = pytest.mark.usefixtures("small_slices")
 
 
 @pytest.fixture(scope="module")
-def ran(spark: SparkSession, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """The chain of some definitions, computed as one range of days."""
-    folder = tmp_path_factory.mktemp("rows")
-    made = declare(settings, folder, list(DEFINED))
-    for unit in range(UNITS):
-        land(folder, "all.jsonl", [one for one in made.records if one.unit == unit])
-    published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
-    for name in CHAINED:
-        published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
-    return made
+def ran(
+    spark: SparkSession,
+    settings: Settings,
+    shared: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Ran:
+    """The chain of some definitions, computed as one range of days; this process's own copy."""
+
+    def make(folder: Path) -> None:
+        made = declare(settings, folder, list(DEFINED))
+        for unit in range(UNITS):
+            land(folder, "all.jsonl", [one for one in made.records if one.unit == unit])
+        published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
+        for name in CHAINED:
+            published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
+
+    made = made_once(shared / "rows", make)
+    return ran_in(settings, shutil.copytree(made, tmp_path_factory.mktemp("rows") / "own"), "rows")
 
 
 def unit_row(row: Any) -> UnitRow:
