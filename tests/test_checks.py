@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
@@ -184,6 +184,25 @@ def test_changed_history_is_not_published(
     assert "windows-pipeline correct" in check.description
     assert project.rows(spark, "final_windows") == final
     assert project.rows(spark, "alerts") == alerts
+
+
+def test_published_alerts_that_would_change_are_not_written_over(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.copy(tmp_path / "missing", derived=True)
+    table = project.windows.alerts
+    one = table.read(spark).orderBy("window_end", "rule", "key").first()
+    assert one is not None
+    same = (F.col("key") == one.key) & (F.col("window_end") == one.window_end)
+    DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == one.rule))
+    left = project.rows(spark, "alerts")
+    assert any(row[0] == repr(one.unit) for row in left)
+    result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
+    assert not result.published
+    assert [found.check.name for found in result.checks if not found.passed] == [
+        "alerts_never_changed"
+    ]
+    assert project.rows(spark, "alerts") == left
 
 
 def test_what_fails_a_blocking_check_is_not_published(

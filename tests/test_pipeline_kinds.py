@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from delta.tables import DeltaTable
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import oracle_alerts
@@ -53,7 +53,6 @@ from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import is_late, is_uncovered
-from windows_pipeline.jobs import check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
@@ -63,10 +62,23 @@ from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
 SAME = ("late_records", "final_windows", "alerts", "firings", "early_warnings")
-BREAKS: list[tuple[str, dict[str, str | Column], str]] = [
-    ("hops", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}, "bounds_aligned"),
-    ("sessions", {"window_end": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_are_records"),
-]
+MILLISECOND = timedelta(milliseconds=1)
+BREAKS: dict[str, dict[str, dict[str, Any]]] = {
+    "hops": {
+        "bounds_aligned": {"window_start": -MILLISECOND},
+        "holds_its_records": {"record_count": 1},
+        "one_window_per_key_and_bounds": {},
+        "no_empty_window": {"record_count": -10},
+    },
+    "sessions": {
+        "bounds_are_records": {"window_end": MILLISECOND},
+        "session_holds_its_records": {"record_count": 1},
+        "sessions_apart": {"window_start": -100 * MILLISECOND},
+        "one_window_per_key_and_bounds": {},
+        "no_empty_window": {"record_count": -10},
+    },
+}
+"""What is added to a row for a check to find it; nothing where the row is there twice."""
 
 
 pytestmark = pytest.mark.usefixtures("small_slices")
@@ -243,26 +255,39 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
         assert ran.rows(spark, name) == before
 
 
-@pytest.mark.parametrize(("name", "change", "fails"), BREAKS)
-def test_a_broken_row_fails_its_check(
-    ran: Ran, spark: SparkSession, name: str, change: dict[str, str | Column], fails: str
-) -> None:
-    """Rules C1, D1: recounted and bounded by other code than the engine's."""
-    table = ran.tables(name).keyed_windows
-    version = table.version(spark)
-    delta = DeltaTable.forPath(spark, table.location)
-    row = table.read(spark).where("record_count > 1 AND NOT closed").first()
-    assert row is not None
-    at = (F.col("unit") == row.unit) & (F.col("key") == row.key)
-    delta.update(at & (F.col("window_end") == row.window_end), change)
-    try:
-        job = window_jobs(ran.pipeline, name, ran.settings)[0]
-        failed = {
-            one.check.name for one in check_published(job, spark, [row.unit]) if not one.passed
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules C1, D1, D2: each check finds the window that was broken for it."""
+    job = window_jobs(ran.pipeline, name, ran.settings)[0]
+    log = job.arrived(spark)
+    keyed, late = (table.read(spark) for table in job.tables)
+    windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "unit").collect()]
+    # The second and later ones of a key: a session's neighbour is one before it.
+    fitting = [
+        now
+        for before, now in pairwise(windows)
+        if before["key"] == now["key"] and now["record_count"] < 10
+    ]
+    broken: dict[str, tuple[object, ...]] = {}
+    for number, (check, change) in enumerate(BREAKS[name].items()):
+        window = fitting[number * len(fitting) // len(BREAKS[name])]
+        if not change:
+            windows.append(dict(window))
+        for column, more in change.items():
+            window[column] += more
+        broken[check] = (window["key"], ms(window["window_start"]))
+    rows = spark.createDataFrame(
+        [tuple(row[column] for column in keyed.columns) for row in windows], keyed.schema
+    )
+    failing = {
+        check.name: {
+            (row.key, row.window_start_ms) for row in batch.rows.where(check.failing).collect()
         }
-        assert fails in failed
-    finally:
-        delta.restoreToVersion(version)
+        for batch in job.evidence(spark, DAYS, [rows, late], log)
+        for check in batch.checks
+        if check.name in broken
+    }
+    assert [check for check, place in broken.items() if place not in failing[check]] == []
 
 
 def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSession) -> None:

@@ -32,6 +32,7 @@ def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
         ("time_difference: 60 minutes", "time_difference: 1 hour"),
         ("max_ahead: 1 hour", "max_ahead: 3600 seconds"),
         ("path: data/flights  ", "path: elsewhere  "),
+        ("format: jsonl\n", "format: jsonl\n  stream: true\n  max_per_batch: 7\n"),
         ("end: 2014-01-01", "end: 2015-01-01"),
         ("avg(dep_delay)", "AVG( dep_delay )"),
         ("emit_empty: true", "emit_empty: true\n    partial_results: true"),
