@@ -252,7 +252,7 @@ def test_a_query_may_have_a_list() -> None:
             "collect_list(a)",
             "'collect_list.a.' is a list, which no rule could compare; take one of",
         ),
-        ("count(*)", "record_count is there without asking"),
+        ("count(*)", "without asking, as record_count; leave it out"),
         ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),
         ("percentile(a, half)", "'half' is no number"),
@@ -260,7 +260,7 @@ def test_a_query_may_have_a_list() -> None:
             "percentile(a, array(0.5, 0.9))",
             r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is no number; .* as in 'perc",
         ),
-        ("avg(a, 0.5)", "percentage: avg takes none"),
+        ("avg(a, 0.5)", "avg takes one column; write 'avg\\(a\\)'"),
     ],
 )
 def test_what_is_no_aggregate_is_refused(text: str, message: str) -> None:

@@ -17,6 +17,7 @@ from delta.exceptions import (
     ProtocolChangedException,
 )
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -138,15 +139,18 @@ class Table:
         Raises:
             DefinitionChangedError: It is there and follows another definition.
         """
-        if not self.exists(spark):
+        for attempt in range(_ATTEMPTS):
+            if self.exists(spark):
+                self._require_definition(spark)
+                return
             try:
                 self._create(spark)
-            except _MADE_MEANWHILE:
-                if not self.exists(spark):
+            except (AnalysisException, *_MADE_MEANWHILE) as error:
+                if not _is_being_made(error) or attempt == _ATTEMPTS - 1:
                     raise
+                _wait_a_little()
             else:
                 return
-        self._require_definition(spark)
 
     def _create(self, spark: SparkSession) -> None:
         (
@@ -345,9 +349,20 @@ class Table:
             except _IN_THE_WAY:
                 if self.partitioned or attempt == _ATTEMPTS - 1:
                     raise
-                time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  so that they part
+                _wait_a_little()
             else:
                 return
+
+
+def _is_being_made(error: Exception) -> bool:
+    """Whether a table could not be made as another run made it just then."""
+    if isinstance(error, AnalysisException):  # its folder was there, and no version of it yet
+        return error.getCondition() == "DELTA_TABLE_NOT_FOUND"
+    return isinstance(error, _MADE_MEANWHILE)
+
+
+def _wait_a_little() -> None:
+    time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  so that two that wait part
 
 
 def _quoted(text: str) -> str:
