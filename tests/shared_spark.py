@@ -14,7 +14,13 @@ from windows_pipeline.settings import Settings
 Door = tuple[int, str]
 """The port and the secret by which one process reaches the JVM."""
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-_FOR_ALL = {"spark.master": "local[6]", "spark.driver.memory": "4g"}
+_FOR_ALL = {
+    "spark.master": "local[6]",
+    "spark.driver.memory": "4g",
+    # Delta keeps the state of each table that it has seen, a megabyte or more: the tests have
+    # hundreds, which filled the memory.
+    "spark.databricks.delta.delta.log.cacheSize": "50",
+}
 
 
 class SharedSpark:

@@ -43,12 +43,12 @@ def killed(table: str, when: str) -> Iterator[None]:
     """
     append, dead = Table.append, Event()
 
-    def until_killed(self: Table, rows: DataFrame, batch: int) -> None:
+    def until_killed(self: Table, rows: DataFrame, batch: int, many: int) -> None:
         here = self.name.rsplit("/", 1)[1] == table
         if dead.is_set() or (here and when == "before"):
             dead.set()
             raise KilledError
-        append(self, rows, batch)
+        append(self, rows, batch, many)
         if here:
             dead.set()
             raise KilledError

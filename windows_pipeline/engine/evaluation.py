@@ -30,6 +30,7 @@ def evaluate(
     tells_uncounted: bool = False,
     of_panes: T.StructType | None = None,
     slice_ms: int | None = None,
+    only_closed: bool = False,
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed, as it left them.
 
@@ -49,6 +50,7 @@ def evaluate(
             theirs (`panes.in_panes`); None where they are records.
         slice_ms: How long the slices are that each key's time is cut into, where all targets
             have the same windows: what `slices.slice_length_ms` gives. None for none.
+        only_closed: Whether windows that are open are left out, before they are filled.
 
     Returns:
         `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
@@ -73,6 +75,7 @@ def evaluate(
         tells_uncounted=tells_uncounted,
         of_panes=of_panes is not None,
         slice_ms=slice_ms,
+        only_closed=only_closed,
     )
     wanted = [*kernel.group, "event_time_ms", *_optional(records), *arrival, *columns]
     if of_panes is not None:

@@ -54,8 +54,10 @@ class WindowKernel:
         tells_uncounted: bool = False,
         of_panes: bool = False,
         slice_ms: int | None = None,
+        only_closed: bool = False,
     ) -> None:
         self._targets = dict(targets)
+        self._only_closed = only_closed
         self._keys = list(keys)
         cut = [] if slice_ms is None else [SLICE]
         alone = len(targets) == 1 and bool(self._keys or cut)
@@ -78,6 +80,8 @@ class WindowKernel:
                 found = find_windows(chunk, self._arrival)
                 if self._slice_ms is not None:
                     found = self._of_own_slice(found, self._slice_ms)
+                if self._only_closed:
+                    found = replace(found, windows=found.windows.only(found.windows.closed))
                 yield from self._windows(found)
 
     def _of_own_slice(self, found: FoundWindows, slice_ms: int) -> FoundWindows:

@@ -16,6 +16,11 @@ from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, S
 _FIRST_LOOK_BACK_MS = 86_400_000
 
 
+def asks_records(spec: PipelineWindows) -> bool:
+    """Whether records have to be looked at to tell how far windows reach: those of sessions."""
+    return isinstance(getattr(spec, "window", spec), (SessionWindows, SessionRows))
+
+
 def reached_from_ms(
     raw_events: DataFrame, spec: PipelineWindows, closes_ms: Collection[int]
 ) -> dict[int, int]:

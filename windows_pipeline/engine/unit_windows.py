@@ -84,6 +84,8 @@ def unit_windows(
     spec: PipelineWindows,
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
+    *,
+    only_closed: bool = False,
 ) -> DataFrame:
     """Computes the windows that each target unit changed or closed; see `evaluate`.
 
@@ -94,6 +96,8 @@ def unit_windows(
         spec: The windows.
         aggregates: What to compute.
         closings: By target, the close times before and after it.
+        only_closed: Whether open windows may be left out. Sessions are all told: which records
+            are late follows from them.
     """
     if isinstance(spec, GracedRows):
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings)
@@ -103,4 +107,12 @@ def unit_windows(
     # What no window counts need not be moved.
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
     length_ms = within_a_day(slice_length_ms(spec))
-    return evaluate(in_time, targets, ["key"], aggregates, tells_uncounted=True, slice_ms=length_ms)
+    return evaluate(
+        in_time,
+        targets,
+        ["key"],
+        aggregates,
+        tells_uncounted=True,
+        slice_ms=length_ms,
+        only_closed=only_closed,
+    )

@@ -55,9 +55,14 @@ class KeyedWindowsJob(WindowsJob):
         raw = self.source.raw_events.read(spark)
         records = arrivals.records(raw, days)
         closings = arrivals.closings(days)
-        computed = kept(unit_windows(records, spec, self.windows.aggregate_list, closings))
+        only_closed = not self.windows.partial_results
+        computed = kept(
+            unit_windows(
+                records, spec, self.windows.aggregate_list, closings, only_closed=only_closed
+            )
+        )
         windows = computed.where(F.col("window_end_ms").isNotNull())
-        if not self.windows.partial_results:
+        if only_closed:
             windows = windows.where("closed")
         values = list(self.pipeline.source.values)
         late = kept(late_records(records, computed, spec, values, list(closings)))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from windows_pipeline.engine.timeline import Arrival
 from windows_pipeline.tables.delta import Table
@@ -29,6 +29,7 @@ class LogRow(NamedTuple):
 
 
 ArrivalLog = tuple[LogRow, ...]
+_COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
 
 
 def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
@@ -40,17 +41,14 @@ def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
 
 
 def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
-    """Scans a pipeline's arrival log."""
-    rows = arrival_log.read(spark).select(
-        "unit",
-        "source_partition",
-        F.unix_millis("max_event_time"),
-        "rows",
-        "unit_rejected",
-        "last_offset",
-        F.unix_millis("in_force"),
-        "batch",
-        "stream",
-        "first_offset",
-    )
-    return tuple(LogRow(*row) for row in rows.collect())
+    """Reads a pipeline's arrival log."""
+    rows = arrival_log.rows(spark, _COLUMNS)
+    columns = (_in_ms(rows[name]).to_pylist() for name in _COLUMNS)
+    return tuple(map(LogRow._make, zip(*columns, strict=True)))
+
+
+def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Instants as milliseconds; others as they are."""
+    if not pa.types.is_timestamp(values.type):
+        return values
+    return values.cast(pa.timestamp("ms", tz=values.type.tz)).cast(pa.int64())

@@ -105,8 +105,8 @@ class RawEventsJob:
         return Stage(staged, [cached, units])
 
     def _refuse_stream(self, spark: SparkSession) -> None:
-        log = source_tables(self.pipeline, self.settings.warehouse).arrival_log.read(spark)
-        if log.where("batch IS NOT NULL").isEmpty():
+        log = read_log(spark, source_tables(self.pipeline, self.settings.warehouse).arrival_log)
+        if all(row.batch is None for row in log):
             return
         name = self.pipeline.name
         raise FedByStreamError(

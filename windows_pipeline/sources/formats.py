@@ -32,6 +32,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from windows_pipeline.literal_path import literal
 from windows_pipeline.small_frame import small_frame
 
 _HEAD_BYTES = 65_536
@@ -167,11 +168,6 @@ def _origin() -> tuple[Column, Column]:
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
     """Paths as Spark takes them: it reads ``*?[]{}`` as patterns unless escaped."""
     return [literal(file.uri) for file in files]
-
-
-def literal(path: str) -> str:
-    """A path as Spark takes it: what it would read as a pattern is escaped."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def _json_text(value: Column) -> Column:

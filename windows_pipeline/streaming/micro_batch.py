@@ -29,7 +29,7 @@ from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.sources import Landed
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.together import together
-from windows_pipeline.streaming.windows import BatchWindows
+from windows_pipeline.streaming.windows import BatchWindows, append_of
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table
 
@@ -94,7 +94,7 @@ class MicroBatch:
         Raises:
             KafkaDataLostError: Records of the topic are lost.
         """
-        source, tables = self.pipeline.source, self._tables
+        source = self.pipeline.source
         own_order = [PARTITION, OFFSET] if OFFSET in landed.records.columns else []
         judged = judged_records(landed.records, source, own_order)
         ordered, parts, rejected = in_stream_order(judged, source.arrival, standing)
@@ -114,8 +114,9 @@ class MicroBatch:
         after = standing.after(rows)
 
         def ingest() -> list[Appends]:
-            self._ingest(tables, fresh if accepted else None, ordered if rejected else None)
-            self._log(spark, tables.arrival_log, rows)
+            refused = ordered.where(F.col("reason").isNotNull())
+            self._ingest((fresh, accepted), (refused, sum(rejected.values())))
+            self._log(spark, self._tables.arrival_log, rows)
             return []
 
         def compute() -> list[Appends]:
@@ -148,17 +149,11 @@ class MicroBatch:
         accepted = ordered.where(F.col("reason").isNull())
         return accepted.withColumns({**instants, "batch": given(self.number, F.col("offset"))})
 
-    def _ingest(
-        self, tables: SourceTables, accepted: DataFrame | None, judged: DataFrame | None
-    ) -> None:
+    def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
         """Appends accepted and rejected records, where there are any."""
-        tasks = []
-        if accepted is not None:
-            tasks.append(lambda: tables.raw_events.append(accepted, self.number))
-        if judged is not None:
-            rejected = judged.where(F.col("reason").isNotNull())
-            tasks.append(lambda: tables.rejected_records.append(rejected, self.number))
-        together(tasks)
+        tables = self._tables
+        of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
+        together([append_of(*one, self.number) for one in of_tables if one[-1]])
 
     def _windows(self, fresh: DataFrame, before: Standing, after: Standing) -> list[BatchWindows]:
         jobs = (AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows)
@@ -173,4 +168,4 @@ class MicroBatch:
             "stream string, first_offset bigint",
         )
         instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "in_force")}
-        arrival_log.append(frame.withColumns(instants), self.number)
+        arrival_log.append(frame.withColumns(instants), self.number, len(rows))

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.log import read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
@@ -21,7 +22,7 @@ from windows_pipeline.streaming.standing import (
     LastLogged,
     Standing,
     last_logged,
-    read_standing,
+    standing_before,
 )
 from windows_pipeline.tables.catalog import all_tables, source_tables, stream_checkpoint
 
@@ -173,11 +174,13 @@ class _Batches:
         if standing is not None and standing.batch == number - 1:
             return standing
         source = self._pipeline.source
-        log = source_tables(self._pipeline, self._settings.warehouse).arrival_log
+        log = read_log(
+            self._spark, source_tables(self._pipeline, self._settings.warehouse).arrival_log
+        )
         start = self._pipeline.partitions.start
-        self._require_its_own(last_logged(self._spark, log), number)
+        self._require_its_own(last_logged(log), number)
         merges = any(windows.trigger for windows in self._pipeline.windows.values())
-        standing = read_standing(self._spark, log, number, start, source.idle_after, merges=merges)
+        standing = standing_before(number, log, start, source.idle_after, merges=merges)
         if standing.batch < 0 and standing.log:
             raise StreamBehindError(
                 f"{self._pipeline.name}: its tables hold days that were ingested whole; a stream "

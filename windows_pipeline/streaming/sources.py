@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windows_pipeline.config import Pipeline, Source
+from windows_pipeline.literal_path import literal
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.formats import literal, no_records, parsed_json, texts_of
+from windows_pipeline.sources.formats import no_records, parsed_json, texts_of
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
 from windows_pipeline.sources.landed_files import read_files
 from windows_pipeline.streaming.order import OFFSET, PARTITION

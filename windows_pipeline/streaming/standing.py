@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
 from windows_pipeline.engine.merge import Merge
 from windows_pipeline.engine.timeline import NEVER_MS, build_timeline, slowest_active
-from windows_pipeline.jobs.log import LogRow, arrivals_in, read_log
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.jobs.log import LogRow, arrivals_in
 
 
 class Part(NamedTuple):
@@ -96,40 +92,19 @@ class LastLogged(NamedTuple):
     stream: str | None
 
 
-def last_logged(spark: SparkSession, arrival_log: Table) -> LastLogged:
+def last_logged(log: Iterable[LogRow]) -> LastLogged:
     """Looks for the newest micro-batch."""
-    rows = arrival_log.read(spark).agg(F.max("batch"), F.max_by("stream", "batch"))
-    (row,) = rows.collect()
-    return LastLogged(*row)
+    of_batches = ((row.batch, row.stream) for row in log if row.batch is not None)
+    newest = max(of_batches, key=lambda one: one[0], default=(None, None))
+    return LastLogged(*newest)
 
 
-def read_standing(
-    spark: SparkSession,
-    arrival_log: Table,
-    batch: int,
-    first_day: date,
-    idle_after_ms: int | None,
-    *,
-    merges: bool = False,
+def standing_before(
+    batch: int, log: Iterable[LogRow], first_day: date, idle_after_ms: int | None, *, merges: bool
 ) -> Standing:
-    """Reads where a stream stood before a micro-batch, on request with how far its merge came."""
-    if merges:  # which follows from each micro-batch
-        whole = read_log(spark, arrival_log)
-        before = [row for row in whole if row.batch is None or row.batch < batch]
-        return standing_of(before, first_day, idle_after_ms, merges=True)
-    earlier = F.col("batch").isNull() | (F.col("batch") < batch)
-    rows = arrival_log.read(spark).where(earlier)
-    summed = rows.groupBy("unit", "source_partition").agg(
-        F.unix_millis(F.max("max_event_time")),
-        F.sum("rows"),
-        F.sum("unit_rejected"),
-        F.max("last_offset"),
-        F.unix_millis(F.max("in_force")),
-        F.max("batch"),
-        F.max_by("stream", "batch"),
-    )
-    log = [LogRow(*row) for row in summed.collect()]
-    return standing_of(log, first_day, idle_after_ms)
+    """Where a stream stood before a micro-batch, on request with how far its merge came."""
+    before = [row for row in log if row.batch is None or row.batch < batch]
+    return standing_of(before, first_day, idle_after_ms, merges=merges)
 
 
 def standing_of(

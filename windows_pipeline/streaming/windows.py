@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.reach import reached_from_ms
+from windows_pipeline.engine.reach import asks_records, reached_from_ms
 from windows_pipeline.engine.steady_plan import coarse_from_ms, given
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import NEVER_MS
@@ -78,7 +78,13 @@ class BatchWindows:
             time_ms = F.col("event_time_ms")
             wanted = records.where(time_ms < given(self._scope.closing.after_ms, time_ms))
         closings = {self._target: self._scope.closing}
-        found_windows = unit_windows(wanted, windows.spec, windows.aggregate_list, closings)
+        found_windows = unit_windows(
+            wanted,
+            windows.spec,
+            windows.aggregate_list,
+            closings,
+            only_closed=not windows.partial_results,
+        )
         # Without the plan that made them: each further query would look through it again.
         computed = found_windows.localCheckpoint()
         placed = self._placed(computed)
@@ -86,7 +92,6 @@ class BatchWindows:
         found = self._counted(records, computed)
         own = self.job.own
         appends: list[tuple[Table, DataFrame, int]] = [
-            (own.late_records, self._late(records, computed, found), found.late + found.uncounted),
             (
                 own.keyed_windows,
                 placed if windows.partial_results else closed,
@@ -94,11 +99,13 @@ class BatchWindows:
             ),
             (own.final_windows, closed, found.closed),
         ]
+        if uncounted := found.late + found.uncounted:
+            appends.append((own.late_records, self._late(records, computed, found), uncounted))
         if found.alerts:
             appends.append((own.alerts, self._alerts(closed), found.alerts))
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
-        return [_task(table, rows, self.batch) for table, rows, many in appends if many]
+        return [append_of(*one, self.batch) for one in appends if one[-1]]
 
     @cached_property
     def _scope(self) -> BatchScope:
@@ -120,9 +127,11 @@ class BatchWindows:
 
     def _records(self) -> DataFrame:
         """The batch's records, and those before that its windows hold or that settle with them."""
-        earlier = self._earlier
         if self._from_ms > NEVER_MS:
+            earlier = self._earlier(self._from_ms)
             earlier = earlier.where(F.col("event_time") >= self._not_before(self._from_ms))
+        else:
+            earlier = self._earlier()
         both = earlier.unionByName(self.fresh.select(*earlier.columns))
         is_new = F.coalesce(F.col("batch") == self._number, F.lit(False))
         return self._to_read(both, is_new)
@@ -130,17 +139,18 @@ class BatchWindows:
     @cached_property
     def _own_records(self) -> DataFrame:
         """The batch's records alone: no table is read for them."""
-        return self._to_read(self.fresh.select(*self._earlier.columns), F.lit(True))
+        return self._to_read(
+            self.fresh.select(*self.job.source.raw_events.schema.names), F.lit(True)
+        )
 
     def _to_read(self, raw: DataFrame, is_new: Column) -> DataFrame:
         delay_ms, scope = self.job.windows.spec.close_delay_ms, self._scope
         reads = scope.reads(self._from_ms)
         return records_to_read(raw, scope.timeline, reads, delay_ms, is_new=is_new)
 
-    @cached_property
-    def _earlier(self) -> DataFrame:
-        """All records before the micro-batch."""
-        raw = self.job.source.raw_events.read(self.fresh.sparkSession)
+    def _earlier(self, since_ms: int | None = None) -> DataFrame:
+        """The records before the micro-batch; those before a time may be left out."""
+        raw = self.job.source.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
         return raw.where(F.col("batch").isNull() | (F.col("batch") < self._number))
 
     @property
@@ -160,8 +170,11 @@ class BatchWindows:
     def _from_ms(self) -> int:
         """From which event time on records matter to the windows that are not closed."""
         before_ms = self._scope.closing.before_ms
-        arrived = self._earlier.unionByName(self.fresh.select(*self._earlier.columns))
-        return reached_from_ms(arrived, self.job.windows.spec, [before_ms])[before_ms]
+        spec, arrived = self.job.windows.spec, self.fresh
+        if asks_records(spec):
+            earlier = self._earlier()
+            arrived = earlier.unionByName(arrived.select(*earlier.columns))
+        return reached_from_ms(arrived, spec, [before_ms])[before_ms]
 
     def _counted(self, records: DataFrame, computed: DataFrame) -> _Found:
         """How many rows each table gets."""
@@ -217,11 +230,12 @@ class BatchWindows:
         spec = job.windows.spec
         columns = [field.name for field in job.own.final_windows.schema]
         raised = job.raise_alerts(closed.select(*columns))
-        earlier = standing(job.own.alerts.read(closed.sparkSession))
         from_ms = self._from_ms
         if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
             from_ms = before_ms - spec.length_ms
-        if from_ms > NEVER_MS:
+        since_ms = from_ms if from_ms > NEVER_MS else None
+        earlier = standing(job.own.alerts.read(closed.sparkSession, since_ms=since_ms))
+        if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         last_ms = last_instant(spec, F.unix_millis("window_end"))
         is_earlier = last_ms < given(before_ms, last_ms)
@@ -232,5 +246,6 @@ class BatchWindows:
         return joined.withColumns({"correction": nothing, "retracted_by": nothing})
 
 
-def _task(table: Table, rows: DataFrame, batch: int) -> Callable[[], None]:
-    return lambda: table.append(rows, batch)
+def append_of(table: Table, rows: DataFrame, many: int, batch: int) -> Callable[[], None]:
+    """A task that appends a micro-batch's rows to a table."""
+    return lambda: table.append(rows, batch, many)

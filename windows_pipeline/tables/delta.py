@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+import pyarrow as pa
 from delta.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
@@ -17,17 +18,21 @@ from delta.exceptions import (
     ProtocolChangedException,
 )
 from delta.tables import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
     only_grace_differs,
 )
+from windows_pipeline.literal_path import literal
 from windows_pipeline.small_frame import small_frame
+from windows_pipeline.tables import from_driver
 
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
@@ -42,6 +47,7 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _IN_THE_WAY = (
+    CommitFailedError,
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
@@ -51,6 +57,12 @@ _MADE_MEANWHILE = (MetadataChangedException, ProtocolChangedException)
 """What Delta says of a table's creation when another run created it."""
 _ATTEMPTS = 20
 """How often such a write is tried."""
+DRIVER_WRITES = "windows_pipeline.driver_writes"
+"""The project's own key beside Spark's: whether the driver itself may write a run's rows."""
+_MOST_ROWS = 100_000
+"""So many rows the driver takes, at most, to write them by itself."""
+_MOST_FILES = 1_000
+"""So many files of a table are handed to Spark by name, at most; to find more is Delta's."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -104,19 +116,58 @@ class Table:
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
+        if self._is_reached:
+            return from_driver.is_table(self.location)
         return DeltaTable.isDeltaTable(spark, self.location)
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        """Its rows as they stand; `require` says first whether they can be read."""
-        return spark.read.format("delta").load(self.location)
+    @property
+    def _is_reached(self) -> bool:
+        """Whether the driver can read and write it by itself."""
+        return from_driver.is_reached(self.location)
+
+    def read(
+        self,
+        spark: SparkSession,
+        units: Collection[date] | None = None,
+        since_ms: int | None = None,
+    ) -> DataFrame:
+        """Its rows as they stand; `require` says first whether they can be read.
+
+        Args:
+            spark: The session.
+            units: Rows of other ones may be left out.
+            since_ms: Rows may be left out whose first column of `sorted_by` is before it.
+        """
+        found = None
+        if self._is_reached and from_driver.is_table(self.location):
+            found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
+        if found is None or len(found.paths) > _MOST_FILES:
+            return spark.read.format("delta").load(self.location)
+        if not found.paths:
+            return small_frame(spark, [], self.schema)
+        # The files of the version by name, so that Spark need not find them, by jobs of its own.
+        files = (
+            spark.read.schema(self.schema)
+            .option("basePath", literal(self.location))
+            .parquet(*[literal(f"{self.location}/{path}") for path in found.paths])
+        )
+        return files.select(*[f"`{name}`" for name in self.schema.names])
 
     def read_version(self, spark: SparkSession, version: int) -> DataFrame:
         """Its rows as they stood in a version."""
         of_version = spark.read.format("delta").option("versionAsOf", version)
         return of_version.load(self.location)
 
+    def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
+        """Columns of all its rows, here: of a table that is small as a whole."""
+        if self._is_reached and from_driver.is_table(self.location):
+            return from_driver.rows(self.location, columns)
+        return self.read(spark).select(*columns).toArrow()
+
     def version(self, spark: SparkSession) -> int:
         """Its newest version."""
+        if self._is_reached:
+            return from_driver.version(self.location)
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
 
@@ -199,11 +250,15 @@ class Table:
 
         (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
         """
+        if self._is_reached:
+            return dict(from_driver.properties(self.location))
         rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def texts(self, spark: SparkSession) -> dict[str, str]:
         """Its properties, each as it was set; slower."""
+        if self._is_reached:
+            return dict(from_driver.properties(self.location))
         detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
         found: dict[str, str] = detail[0][0]
         return found
@@ -266,7 +321,31 @@ class Table:
             rows: The table's columns; only rows of these units.
             days: The units; those without a row become empty.
         """
+        if self._is_reached and rows.sparkSession.conf.get(DRIVER_WRITES, "false") == "true":
+            few = self._few(rows)
+            if few is not None and from_driver.may_write(self.location):
+                return self._replace_units(rows.sparkSession, days, few)
         return self.replace(rows, units_sql(days))
+
+    def _few(self, rows: DataFrame) -> pa.Table | None:
+        """The rows themselves, in the order of a file, if they are not too many."""
+        ordered = self._placed(rows.coalesce(1)).limit(_MOST_ROWS + 1)
+        found = ordered.toArrow()
+        return found if found.num_rows <= _MOST_ROWS else None
+
+    def _placed(self, rows: DataFrame) -> DataFrame:
+        """The table's columns in their types, in each partition as a file has them."""
+        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
+        return rows.select(*columns).sortWithinPartitions("unit", *self.sorted_by)
+
+    def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
+        if not new.num_rows and not self.units(spark, days):
+            return self.version(spark)
+        versions: list[int] = []
+        self._beside_others(
+            lambda: versions.append(from_driver.replace_units(self.location, days, new))
+        )
+        return versions[-1]
 
     def publish_new(self, rows: DataFrame, days: Sequence[date]) -> int:
         """The same, of units that have no rows so far: those that have stay untouched.
@@ -280,6 +359,9 @@ class Table:
 
     def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
         """Which of the given units have rows."""
+        if self._is_reached:
+            there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
+            return there & set(days)
         found = self.read(spark).where(in_units(days)).select("unit").distinct().collect()
         return {row.unit for row in found}
 
@@ -298,10 +380,8 @@ class Table:
             placed = rows.hint("rebalance", "unit")
         else:  # Spark takes the hint only where plans may change while they run.
             placed = rows.repartition("unit")
-        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
         write = (
-            placed.select(*columns)
-            .sortWithinPartitions("unit", *self.sorted_by)
+            self._placed(placed)
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", where)
@@ -312,7 +392,7 @@ class Table:
         version = spark.conf.get(_LAST_COMMIT, None)
         return self.version(spark) if version is None else int(version)
 
-    def append(self, rows: DataFrame, batch: int) -> None:
+    def append(self, rows: DataFrame, batch: int, many: int) -> None:
         """Adds the rows of a micro-batch, once however often it is run.
 
         They lie in files as they come: a micro-batch has little event time, so a file's least and
@@ -321,11 +401,15 @@ class Table:
         Args:
             rows: The table's columns.
             batch: The micro-batch's number; each is larger than the one before.
+            many: How many rows these are.
         """
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
+        added = rows.select(*columns)
+        if many <= _MOST_ROWS and self._is_reached and from_driver.may_write(self.location):
+            from_driver.append(self.location, added.toArrow(), self.name, batch)
+            return
         (
-            rows.select(*columns)
-            .coalesce(_FILES_A_BATCH)
+            added.coalesce(_FILES_A_BATCH)
             .write.format("delta")
             .mode("append")
             # Delta takes one version of one application once.
@@ -337,6 +421,10 @@ class Table:
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units, where there are any."""
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
+            return
+        if self._is_reached and from_driver.may_write(self.location):
+            none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
+            self._replace_units(spark, days, none)
             return
         table = DeltaTable.forPath(spark, self.location)
         self._beside_others(lambda: table.delete(in_units(days)))

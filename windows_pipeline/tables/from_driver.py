@@ -1,0 +1,163 @@
+"""What the driver does with a table by itself, by delta-rs: looks, and writes of few rows.
+
+Delta works out each version of a table by Spark jobs before it is read or written, about a second
+of a small table; delta-rs reads the same log in milliseconds. It is used where the driver can reach
+a table's files as they are: in a local folder. In an object store, whose keys Spark has, all is
+Spark's.
+
+Both keep Delta's protocol: a commit is a file that only one writer can make, `txn` says which
+micro-batches are there, and overwritten rows are in the change data feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Transaction,
+    write_deltalake,
+)
+
+_PLAIN_FILES = {"timestampNtz"}
+"""The reader features with which a table's rows are those of its Parquet files."""
+_CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+_DEFAULT_CHECKPOINT_INTERVAL = "10"
+# Spark notes a checksum beside `_last_checkpoint`, which another writer's would not fit.
+_NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+class DataFiles(NamedTuple):
+    """The files that may hold rows of interest.
+
+    Attributes:
+        paths: As the table names them, below its folder.
+        version: The table's version that they are of.
+    """
+
+    paths: list[str]
+    version: int
+
+
+def is_reached(location: str) -> bool:
+    """Whether the driver can reach a table there by itself."""
+    return "://" not in location
+
+
+def is_table(location: str) -> bool:
+    """Whether there is a Delta table."""
+    return DeltaTable.is_deltatable(location)
+
+
+def properties(location: str) -> Mapping[str, str]:
+    """A table's properties, each as it was set."""
+    return DeltaTable(location).metadata().configuration
+
+
+def version(location: str) -> int:
+    """A table's newest version."""
+    return DeltaTable(location).version()
+
+
+def data_files(
+    location: str,
+    units: Collection[date] | None = None,
+    column: str | None = None,
+    since_ms: int | None = None,
+) -> DataFiles | None:
+    """A table's files; None where they alone do not tell its rows.
+
+    Args:
+        location: The table's folder.
+        units: Leave out the files of other ones, where the table is divided by them.
+        column: Leave out the files of which statistics say that its instants are all before ...
+        since_ms: ... this one.
+    """
+    table = DeltaTable(location)
+    if not set(table.protocol().reader_features or ()) <= _PLAIN_FILES:
+        return None
+    adds = pa.table(table.get_add_actions(flatten=True))
+    if units is not None and "partition.unit" in adds.column_names:
+        wanted = pa.array(sorted(units), pa.date32())
+        adds = adds.filter(pc.is_in(adds["partition.unit"], wanted))
+    if since_ms is not None and f"max.{column}" in adds.column_names:
+        newest_us = adds[f"max.{column}"].cast(pa.int64())
+        # Delta cuts times of statistics to milliseconds.
+        is_wanted = pc.greater_equal(newest_us, (since_ms - 1) * 1_000)
+        adds = adds.filter(pc.fill_null(is_wanted, fill_value=True))
+    return DataFiles(adds["path"].to_pylist(), table.version())
+
+
+def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
+    """The units that a table holds rows of."""
+    table = DeltaTable(location)
+    if not partitioned:
+        return set(table.to_pyarrow_table(columns=["unit"])["unit"].unique().to_pylist())
+    adds = pa.table(table.get_add_actions(flatten=True))
+    filled = adds.filter(pc.fill_null(pc.not_equal(adds["num_records"], 0), fill_value=True))
+    return set(filled["partition.unit"].unique().to_pylist())
+
+
+def rows(location: str, columns: Sequence[str]) -> pa.Table:
+    """All rows of a table that is small as a whole."""
+    return DeltaTable(location).to_pyarrow_table(columns=list(columns))
+
+
+def may_write(location: str) -> bool:
+    """Whether the next commit is for the driver: those that make a checkpoint are for Spark."""
+    table = DeltaTable(location)
+    interval = table.metadata().configuration.get(
+        _CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL
+    )
+    return (table.version() + 1) % int(interval) != 0
+
+
+def append(location: str, added: pa.Table, application: str, batch: int) -> None:
+    """Adds the rows of a micro-batch, once however often it is run.
+
+    Args:
+        location: The table's folder.
+        added: All its columns.
+        application: The name of what writes.
+        batch: The micro-batch's number; each is larger than the one before.
+    """
+    table = DeltaTable(location)
+    there = table.transaction_version(application)
+    if there is not None and there >= batch:
+        return
+    write_deltalake(
+        table,
+        added,
+        mode="append",
+        commit_properties=CommitProperties(app_transactions=[Transaction(application, batch)]),
+        post_commithook_properties=_NO_CHECKPOINT,
+    )
+
+
+def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
+    """Replaces the rows of some units, in one transaction; returns the version.
+
+    Args:
+        location: The table's folder.
+        units: The units.
+        new: All columns; rows of these units only.
+
+    Raises:
+        CommitFailedError: Another writer changed what was read.
+    """
+    table = DeltaTable(location)
+    listed = ", ".join(f"DATE '{unit}'" for unit in sorted(set(units)))
+    write_deltalake(
+        table,
+        new,
+        mode="overwrite",
+        predicate=f"unit IN ({listed})",
+        post_commithook_properties=_NO_CHECKPOINT,
+    )
+    return table.version()
