@@ -20,6 +20,8 @@ _FOR_ALL = {
     # Delta keeps the state of each table that it has seen, a megabyte or more: the tests have
     # hundreds, which filled the memory.
     "spark.databricks.delta.delta.log.cacheSize": "50",
+    # Each sort takes a page, of 32 MB by default, however few rows it has.
+    "spark.buffer.pageSize": "1m",
 }
 
 

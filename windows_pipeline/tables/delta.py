@@ -148,7 +148,7 @@ class Table:
         # The files of the version by name, so that Spark need not find them, by jobs of its own.
         files = (
             spark.read.schema(self.schema)
-            .option("basePath", literal(self.location))
+            .option("basePath", self.location)
             .parquet(*[literal(f"{self.location}/{path}") for path in found.paths])
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])

@@ -27,6 +27,9 @@ from deltalake import (
 
 _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""
+_UNTAKEN = frozenset("%[]^|\\")
+"""What delta-rs (1.6) takes no folder with."""
+_EARLIEST_US = -(2**63)
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 # Spark notes a checksum beside `_last_checkpoint`, which another writer's would not fit.
@@ -46,8 +49,8 @@ class DataFiles(NamedTuple):
 
 
 def is_reached(location: str) -> bool:
-    """Whether the driver can reach a table there by itself."""
-    return "://" not in location
+    """Whether the driver can reach a table there by itself: in a folder whose name it can take."""
+    return "://" not in location and _UNTAKEN.isdisjoint(location) and location.isprintable()
 
 
 def is_table(location: str) -> bool:
@@ -89,7 +92,7 @@ def data_files(
     if since_ms is not None and f"max.{column}" in adds.column_names:
         newest_us = adds[f"max.{column}"].cast(pa.int64())
         # Delta cuts times of statistics to milliseconds.
-        is_wanted = pc.greater_equal(newest_us, (since_ms - 1) * 1_000)
+        is_wanted = pc.greater_equal(newest_us, max((since_ms - 1) * 1_000, _EARLIEST_US))
         adds = adds.filter(pc.fill_null(is_wanted, fill_value=True))
     return DataFiles(adds["path"].to_pylist(), table.version())
 

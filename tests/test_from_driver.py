@@ -1,0 +1,193 @@
+"""What the driver reads and writes by itself is what Spark reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from engine_runs import texts
+from pipeline_runs import Project, day
+from windows_pipeline.session import configured
+from windows_pipeline.small_frame import small_frame
+from windows_pipeline.tables import from_driver
+from windows_pipeline.tables.delta import DRIVER_WRITES, Table
+from windows_pipeline.tables.schemas import arrival_log
+
+DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
+BY_DRIVER = {DRIVER_WRITES: "true"}
+CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
+SCHEMA = arrival_log()
+Step = Callable[[Table, SparkSession], object]
+
+
+@contextmanager
+def by_spark_alone() -> Iterator[None]:
+    """As where tables lie in an object store."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(from_driver, "is_reached", lambda _location: False)
+        yield
+
+
+def table_in(folder: Path, *, partitioned: bool) -> Table:
+    place = str(folder / "a b" / "t*{x}")
+    return Table(
+        "numbers/log", "Rows.", place, SCHEMA, ("max_event_time",), {"a": "hourly 'x' \"y\""},
+        change_feed=True, partitioned=partitioned,
+    )  # fmt: skip
+
+
+def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
+    """Rows of units, each with a number of its own that it is known by."""
+    rows = [
+        {
+            "unit": unit,
+            "source_partition": str(number),
+            "max_event_time": datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=number),
+            "rows": number,
+            "unit_rejected": 0,
+        }
+        for unit, number in numbers
+    ]
+    return small_frame(spark, [[row.get(name) for name in SCHEMA.names] for row in rows], SCHEMA)
+
+
+def publish(*numbers: tuple[date, int], days: list[date]) -> Step:
+    return lambda table, spark: table.publish(rows_of(spark, *numbers), days)
+
+
+def append(batch: int, *numbers: tuple[date, int]) -> Step:
+    return lambda table, spark: table.append(rows_of(spark, *numbers), batch, len(numbers))
+
+
+STEPS: list[Step] = [
+    append(0, (DAYS[0], 1), (DAYS[1], 2)),
+    append(1, (DAYS[1], 3)),
+    append(1, (DAYS[1], 4)),  # the same micro-batch, run again
+    publish((DAYS[2], 5), (DAYS[3], 6), days=DAYS[2:]),
+    publish((DAYS[1], 7), days=[DAYS[1], DAYS[3]]),
+    lambda table, spark: table.publish_new(rows_of(spark, (DAYS[1], 8), (DAYS[3], 9)), DAYS),
+    lambda table, spark: table.withdraw(spark, [DAYS[0]]),
+    lambda table, spark: table.withdraw(spark, [DAYS[0]]),
+    append(2, (DAYS[3], 10)),
+    append(0, (DAYS[3], 11)),
+]
+LEFT = [(DAYS[1], 7), (DAYS[2], 5), (DAYS[3], 9), (DAYS[3], 10)]
+
+
+def test_only_a_local_folder_is_reached() -> None:
+    assert from_driver.is_reached("/data/a b")
+    assert not from_driver.is_reached("s3a://lake/tables")
+    assert not from_driver.is_reached("/data/[a]")
+    assert not from_driver.is_reached("/data/a%20b")
+
+
+@pytest.mark.parametrize(
+    ("turn", "partitioned"),
+    [(None, False), (0, True), (1, True)],
+    ids=["the driver", "in turns", "the others"],
+)
+def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
+    spark: SparkSession, tmp_path: Path, turn: int | None, *, partitioned: bool
+) -> None:
+    """Rule E4: what a unit has, whoever wrote it; each micro-batch is there once."""
+    table = table_in(tmp_path, partitioned=partitioned)
+    with configured(spark, {**BY_DRIVER, **CHECKPOINTS}):
+        for place, step in enumerate([Table.create_if_missing, *STEPS]):
+            if turn is not None and place % 2 == turn:
+                with by_spark_alone():
+                    step(table, spark)
+            else:
+                step(table, spark)
+        table.require(spark)
+        assert table.version(spark) >= 4
+        told = []
+        for alone in (False, True):
+            with pytest.MonkeyPatch.context() as patched:
+                if alone:
+                    patched.setattr(from_driver, "is_reached", lambda _location: False)
+                found = table.read(spark).select("unit", "rows").collect()
+                properties = table.texts(spark)
+                told.append(
+                    (
+                        texts(map(tuple, found)),
+                        table.exists(spark),
+                        table.version(spark),
+                        table.units(spark, DAYS[:3]),
+                        sorted(table.rows(spark, ["rows"])["rows"].to_pylist()),
+                        {name: properties[name] for name in properties if "windows_" in name},
+                        table.follows_definition(spark),
+                    )
+                )
+    assert told[0] == told[1]
+    assert told[0][0] == texts(LEFT)
+    assert told[0][3] == {DAYS[1], DAYS[2]}
+
+
+def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule E1: old and new rows, and none of a micro-batch that is run again."""
+    told = []
+    for alone in (False, True):
+        table = table_in(tmp_path / str(alone), partitioned=True)
+        with pytest.MonkeyPatch.context() as patched, configured(spark, BY_DRIVER):
+            if alone:
+                patched.setattr(from_driver, "is_reached", lambda _location: False)
+            for step in (Table.create_if_missing, *STEPS):
+                step(table, spark)
+        feed = spark.read.format("delta").option("readChangeFeed", "true")
+        changes = feed.option("startingVersion", 0).load(table.location)
+        told.append(texts(changes.select("_change_type", "unit", "rows").collect()))
+    assert told[0] == told[1]
+
+
+def test_checkpoints_are_made_and_more_commits_follow(spark: SparkSession, tmp_path: Path) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    with configured(spark, {**BY_DRIVER, **CHECKPOINTS}):
+        table.create_if_missing(spark)
+        for batch in range(10):
+            append(batch, (DAYS[0], batch))(table, spark)
+    log = Path(table.location) / "_delta_log"
+    made = sorted(int(file.name.split(".")[0]) for file in log.glob("*.checkpoint*.parquet"))
+    assert made == [4, 8]
+    for alone in (False, True):
+        with pytest.MonkeyPatch.context() as patched:
+            if alone:
+                patched.setattr(from_driver, "is_reached", lambda _location: False)
+            assert table.read(spark).count() == 10
+
+
+def test_files_that_cannot_matter_are_left_out_and_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    with configured(spark, BY_DRIVER):
+        table.create_if_missing(spark)
+        for number in range(4):
+            append(number, (DAYS[number], number))(table, spark)
+    start_ms = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp()) * 1_000
+    for since_ms, left in (
+        (start_ms + 2_000, [2, 3]),
+        (start_ms + 2_500, [3]),
+        (-(2**60), [*range(4)]),
+    ):
+        found = table.read(spark, since_ms=since_ms).select("rows").collect()
+        assert sorted(row.rows for row in found) == left
+    of_units = table.read(spark, units=DAYS[1:3]).select("rows").collect()
+    assert sorted(row.rows for row in of_units) == [1, 2]
+    assert table.read(spark, units=[]).collect() == []
+    assert table.read(spark, units=[]).schema.names == SCHEMA.names
+
+
+def test_a_chain_by_spark_alone_is_the_same(
+    full_run: Project, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rule H1, where tables lie in an object store."""
+    alone = full_run.copy(tmp_path, derived=False)
+    with by_spark_alone():
+        assert alone.run(1, 3, "keyed_windows", "final_windows", "alerts").success
+    assert alone.all_rows(spark) == full_run.all_rows(spark)
+    assert day(1) in alone.windows.final_windows.units(spark, [day(1)])
