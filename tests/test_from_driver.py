@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine_runs import texts
 from pipeline_runs import Project, day
-from windows_pipeline.session import configured
+from windows_pipeline.session import configured, files_are_local
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.delta import DRIVER_WRITES, Table
@@ -29,7 +29,7 @@ Step = Callable[[Table, SparkSession], object]
 def by_spark_alone() -> Iterator[None]:
     """As where tables lie in an object store."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(from_driver, "is_reached", lambda _location: False)
+        patched.setattr(from_driver, "is_reached", lambda *_: False)
         yield
 
 
@@ -79,11 +79,18 @@ STEPS: list[Step] = [
 LEFT = [(DAYS[1], 7), (DAYS[2], 5), (DAYS[3], 9), (DAYS[3], 10)]
 
 
-def test_only_a_local_folder_is_reached() -> None:
-    assert from_driver.is_reached("/data/a b")
-    assert not from_driver.is_reached("s3a://lake/tables")
-    assert not from_driver.is_reached("/data/[a]")
-    assert not from_driver.is_reached("/data/a%20b")
+def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
+    assert from_driver.is_reached(spark, "/data/a b")
+    for elsewhere in ("s3a://lake/tables", "hdfs:/tables", "/data/[a]", "/data/a%20b"):
+        assert not from_driver.is_reached(spark, elsewhere)
+
+
+def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSession) -> None:
+    own = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    elsewhere = spark.sparkContext._jvm.org.apache.hadoop.conf.Configuration(own)  # type: ignore[union-attr]  # noqa: SLF001
+    elsewhere.set("fs.defaultFS", "hdfs://127.0.0.1:9")
+    assert files_are_local(own)
+    assert not files_are_local(elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +116,7 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
         for alone in (False, True):
             with pytest.MonkeyPatch.context() as patched:
                 if alone:
-                    patched.setattr(from_driver, "is_reached", lambda _location: False)
+                    patched.setattr(from_driver, "is_reached", lambda *_: False)
                 found = table.read(spark).select("unit", "rows").collect()
                 properties = table.texts(spark)
                 told.append(
@@ -135,7 +142,7 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
         table = table_in(tmp_path / str(alone), partitioned=True)
         with pytest.MonkeyPatch.context() as patched, configured(spark, BY_DRIVER):
             if alone:
-                patched.setattr(from_driver, "is_reached", lambda _location: False)
+                patched.setattr(from_driver, "is_reached", lambda *_: False)
             for step in (Table.create_if_missing, *STEPS):
                 step(table, spark)
         feed = spark.read.format("delta").option("readChangeFeed", "true")
@@ -156,7 +163,7 @@ def test_checkpoints_are_made_and_more_commits_follow(spark: SparkSession, tmp_p
     for alone in (False, True):
         with pytest.MonkeyPatch.context() as patched:
             if alone:
-                patched.setattr(from_driver, "is_reached", lambda _location: False)
+                patched.setattr(from_driver, "is_reached", lambda *_: False)
             assert table.read(spark).count() == 10
 
 

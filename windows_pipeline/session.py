@@ -6,7 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -38,6 +41,26 @@ def without_checksum_files(session: SparkSession) -> SparkSession:
         files = context._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]  # noqa: SLF001
         files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
     return session
+
+
+def shares_files(session: SparkSession) -> bool:
+    """Whether a plain path is the same file to Spark as it is to this process.
+
+    Not over Spark Connect, whose server may be elsewhere, nor where Spark's default file system
+    is not the local one.
+    """
+    return isinstance(session, SparkSession) and _is_local(session.sparkContext)
+
+
+@lru_cache(maxsize=4)
+def _is_local(context: SparkContext) -> bool:
+    return files_are_local(context._jsc.hadoopConfiguration())  # noqa: SLF001
+
+
+def files_are_local(hadoop: Any) -> bool:
+    """Whether plain paths are local files by Hadoop's configuration."""
+    scheme: str = hadoop.get("fs.defaultFS", "file:///")
+    return scheme.startswith("file:")
 
 
 @contextmanager

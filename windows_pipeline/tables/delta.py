@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import TypeVar
 
 import pyarrow as pa
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    MetadataChangedException,
-    ProtocolChangedException,
-)
 from delta.tables import DeltaTable
-from deltalake.exceptions import CommitFailedError
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -33,7 +23,9 @@ from windows_pipeline.config.definition import (
 from windows_pipeline.literal_path import literal
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
+from windows_pipeline.tables.conflicts import beside_others, is_being_made, is_in_the_way
 
+R = TypeVar("R")
 _DEFINITION = "windows_pipeline.definition"
 """The table property that holds the definition that its rows follow."""
 
@@ -41,22 +33,12 @@ _DIGEST = "windows_pipeline.digest"
 """The table property that holds the definition's digest: what is compared."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Where Delta tells the version that the session's last write made."""
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _STATISTICS = "delta.dataSkippingStatsColumns"
 """The property that names the columns of whose values in a file Delta keeps least and most."""
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
-_IN_THE_WAY = (
-    CommitFailedError,
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-)
-"""What Delta says of a write when another changed what it read."""
-_MADE_MEANWHILE = (MetadataChangedException, ProtocolChangedException)
-"""What Delta says of a table's creation when another run created it."""
-_ATTEMPTS = 20
-"""How often such a write is tried."""
 DRIVER_WRITES = "windows_pipeline.driver_writes"
 """The project's own key beside Spark's: whether the driver itself may write a run's rows."""
 _MOST_ROWS = 100_000
@@ -116,14 +98,13 @@ class Table:
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
-        if self._is_reached:
+        if self._is_reached(spark):
             return from_driver.is_table(self.location)
         return DeltaTable.isDeltaTable(spark, self.location)
 
-    @property
-    def _is_reached(self) -> bool:
+    def _is_reached(self, spark: SparkSession) -> bool:
         """Whether the driver can read and write it by itself."""
-        return from_driver.is_reached(self.location)
+        return from_driver.is_reached(spark, self.location)
 
     def read(
         self,
@@ -139,7 +120,7 @@ class Table:
             since_ms: Rows may be left out whose first column of `sorted_by` is before it.
         """
         found = None
-        if self._is_reached and from_driver.is_table(self.location):
+        if self._is_reached(spark) and from_driver.is_table(self.location):
             found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
         if found is None or len(found.paths) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
@@ -160,13 +141,13 @@ class Table:
 
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
         """Columns of all its rows, here: of a table that is small as a whole."""
-        if self._is_reached and from_driver.is_table(self.location):
+        if self._is_reached(spark) and from_driver.is_table(self.location):
             return from_driver.rows(self.location, columns)
         return self.read(spark).select(*columns).toArrow()
 
     def version(self, spark: SparkSession) -> int:
         """Its newest version."""
-        if self._is_reached:
+        if self._is_reached(spark):
             return from_driver.version(self.location)
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
@@ -190,32 +171,32 @@ class Table:
         Raises:
             DefinitionChangedError: It is there and follows another definition.
         """
-        for attempt in range(_ATTEMPTS):
+
+        def make() -> None:
             if self.exists(spark):
                 self._require_definition(spark)
-                return
-            try:
-                self._create(spark)
-            except (AnalysisException, *_MADE_MEANWHILE) as error:
-                if not _is_being_made(error) or attempt == _ATTEMPTS - 1:
-                    raise
-                _wait_a_little()
             else:
-                return
+                self._create(spark)
+
+        beside_others(make, is_being_made)
 
     def _create(self, spark: SparkSession) -> None:
-        (
-            DeltaTable.createIfNotExists(spark)
-            .location(self.location)
-            .addColumns(self.schema)
-            .partitionedBy(*self.partition_columns)
-            .comment(self.description)
-            .property(_DEFINITION, self._definition_text())
-            .property(_DIGEST, definition_digest(self.definition))
-            .property(_CHANGE_FEED, str(self.change_feed).lower())
-            .property(_STATISTICS, ",".join(self._sort_columns))
-            .execute()
-        )
+        properties = {
+            **_default_properties(spark),
+            _DEFINITION: self._definition_text(),
+            _DIGEST: definition_digest(self.definition),
+            _CHANGE_FEED: str(self.change_feed).lower(),
+            _STATISTICS: ",".join(self._sort_columns),
+        }
+        columns = self.partition_columns
+        if self._is_reached(spark) and from_driver.may_hold(self.schema):
+            from_driver.create(self.location, self.schema, columns, self.description, properties)
+            return
+        builder = DeltaTable.createIfNotExists(spark).location(self.location)
+        builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
+        for name, text in properties.items():
+            builder = builder.property(name, text)
+        builder.execute()
 
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.
@@ -250,14 +231,14 @@ class Table:
 
         (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
         """
-        if self._is_reached:
+        if self._is_reached(spark):
             return dict(from_driver.properties(self.location))
         rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def texts(self, spark: SparkSession) -> dict[str, str]:
         """Its properties, each as it was set; slower."""
-        if self._is_reached:
+        if self._is_reached(spark):
             return dict(from_driver.properties(self.location))
         detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
         found: dict[str, str] = detail[0][0]
@@ -321,10 +302,11 @@ class Table:
             rows: The table's columns; only rows of these units.
             days: The units; those without a row become empty.
         """
-        if self._is_reached and rows.sparkSession.conf.get(DRIVER_WRITES, "false") == "true":
+        spark = rows.sparkSession
+        if self._is_reached(spark) and spark.conf.get(DRIVER_WRITES, "false") == "true":
             few = self._few(rows)
             if few is not None and from_driver.may_write(self.location):
-                return self._replace_units(rows.sparkSession, days, few)
+                return self._replace_units(spark, days, few)
         return self.replace(rows, units_sql(days))
 
     def _few(self, rows: DataFrame) -> pa.Table | None:
@@ -341,11 +323,7 @@ class Table:
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
             return self.version(spark)
-        versions: list[int] = []
-        self._beside_others(
-            lambda: versions.append(from_driver.replace_units(self.location, days, new))
-        )
-        return versions[-1]
+        return self._beside_others(lambda: from_driver.replace_units(self.location, days, new))
 
     def publish_new(self, rows: DataFrame, days: Sequence[date]) -> int:
         """The same, of units that have no rows so far: those that have stay untouched.
@@ -359,7 +337,7 @@ class Table:
 
     def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
         """Which of the given units have rows."""
-        if self._is_reached:
+        if self._is_reached(spark):
             there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
             return there & set(days)
         found = self.read(spark).where(in_units(days)).select("unit").distinct().collect()
@@ -405,7 +383,8 @@ class Table:
         """
         columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
         added = rows.select(*columns)
-        if many <= _MOST_ROWS and self._is_reached and from_driver.may_write(self.location):
+        is_few = many <= _MOST_ROWS and self._is_reached(rows.sparkSession)
+        if is_few and from_driver.may_write(self.location):
             from_driver.append(self.location, added.toArrow(), self.name, batch)
             return
         (
@@ -422,35 +401,26 @@ class Table:
         """Deletes the rows of the given units, where there are any."""
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
             return
-        if self._is_reached and from_driver.may_write(self.location):
+        if self._is_reached(spark) and from_driver.may_write(self.location):
             none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
             self._replace_units(spark, days, none)
             return
         table = DeltaTable.forPath(spark, self.location)
         self._beside_others(lambda: table.delete(in_units(days)))
 
-    def _beside_others(self, write: Callable[[], object]) -> None:
+    def _beside_others(self, write: Callable[[], R]) -> R:
         """Writes; again, where a run of other units changed a file that their rows share."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                write()
-            except _IN_THE_WAY:
-                if self.partitioned or attempt == _ATTEMPTS - 1:
-                    raise
-                _wait_a_little()
-            else:
-                return
+        return beside_others(write, lambda error: not self.partitioned and is_in_the_way(error))
 
 
-def _is_being_made(error: Exception) -> bool:
-    """Whether a table could not be made as another run made it just then."""
-    if isinstance(error, AnalysisException):  # its folder was there, and no version of it yet
-        return error.getCondition() == "DELTA_TABLE_NOT_FOUND"
-    return isinstance(error, _MADE_MEANWHILE)
-
-
-def _wait_a_little() -> None:
-    time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  so that two that wait part
+def _default_properties(spark: SparkSession) -> dict[str, str]:
+    """The properties that Spark's configuration gives to new tables."""
+    set_for_all = spark.conf.getAll
+    return {
+        f"delta.{name.removeprefix(_DEFAULTS)}": text
+        for name, text in set_for_all.items()
+        if name.startswith(_DEFAULTS)
+    }
 
 
 def _quoted(text: str) -> str:

@@ -24,9 +24,24 @@ from deltalake import (
     Transaction,
     write_deltalake,
 )
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from windows_pipeline.session import shares_files
 
 _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""
+_MAPPED_COLUMNS = 2
+"""The reader version of tables whose columns may have other names in their files."""
+_PLAIN_TYPES = (
+    T.StringType,
+    T.IntegralType,
+    T.FractionalType,
+    T.BooleanType,
+    T.DateType,
+    T.TimestampType,
+)
 _UNTAKEN = frozenset("%[]^|\\")
 """What delta-rs (1.6) takes no folder with."""
 _EARLIEST_US = -(2**63)
@@ -48,14 +63,59 @@ class DataFiles(NamedTuple):
     version: int
 
 
-def is_reached(location: str) -> bool:
-    """Whether the driver can reach a table there by itself: in a folder whose name it can take."""
-    return "://" not in location and _UNTAKEN.isdisjoint(location) and location.isprintable()
+def is_reached(spark: SparkSession, location: str) -> bool:
+    """Whether the driver can reach a table there by itself, and is the one that Spark would find.
+
+    That is a local folder, by its absolute path, whose name delta-rs can take.
+    """
+    is_taken = _UNTAKEN.isdisjoint(location) and location.isprintable()
+    return location.startswith("/") and is_taken and shares_files(spark)
 
 
 def is_table(location: str) -> bool:
     """Whether there is a Delta table."""
     return DeltaTable.is_deltatable(location)
+
+
+def may_hold(schema: T.StructType) -> bool:
+    """Whether the driver can make a table of these columns; of others Spark knows how."""
+    return all(_is_plain(field.dataType) for field in schema)
+
+
+def create(
+    location: str,
+    schema: T.StructType,
+    partition_by: Sequence[str],
+    description: str,
+    table_properties: Mapping[str, str],
+) -> None:
+    """Makes a table where none is.
+
+    Raises:
+        CommitFailedError: Another writer made it meanwhile.
+    """
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    fields = [
+        field.with_metadata({name: str(text) for name, text in of_spark.metadata.items()})
+        for field, of_spark in zip(arrow, schema, strict=True)
+    ]
+    DeltaTable.create(
+        location,
+        pa.schema(fields),
+        mode="ignore",
+        partition_by=list(partition_by),
+        description=description,
+        configuration=dict(table_properties),
+        raise_if_key_not_exists=False,
+    )
+
+
+def _is_plain(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return may_hold(kind)
+    if isinstance(kind, T.ArrayType):
+        return _is_plain(kind.elementType)
+    return isinstance(kind, _PLAIN_TYPES)
 
 
 def properties(location: str) -> Mapping[str, str]:
@@ -83,7 +143,10 @@ def data_files(
         since_ms: ... this one.
     """
     table = DeltaTable(location)
-    if not set(table.protocol().reader_features or ()) <= _PLAIN_FILES:
+    protocol = table.protocol()
+    if protocol.min_reader_version == _MAPPED_COLUMNS:
+        return None
+    if not set(protocol.reader_features or ()) <= _PLAIN_FILES:
         return None
     adds = pa.table(table.get_add_actions(flatten=True))
     if units is not None and "partition.unit" in adds.column_names:
