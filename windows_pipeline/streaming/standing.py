@@ -103,7 +103,9 @@ def standing_before(
     batch: int, log: Iterable[LogRow], first_day: date, idle_after_ms: int | None, *, merges: bool
 ) -> Standing:
     """Where a stream stood before a micro-batch, on request with how far its merge came."""
-    before = [row for row in log if row.batch is None or row.batch < batch]
+    came = ((-1 if row.batch is None else row.batch, row) for row in log)
+    in_order = sorted((one for one in came if one[0] < batch), key=lambda one: one[0])
+    before = [row for _, row in in_order]
     return standing_of(before, first_day, idle_after_ms, merges=merges)
 
 
