@@ -122,15 +122,15 @@ class Table:
         found = None
         if self._is_reached(spark) and from_driver.is_table(self.location):
             found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
-        if found is None or len(found.paths) > _MOST_FILES:
+        if found is None or len(found) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
-        if not found.paths:
+        if not found:
             return small_frame(spark, [], self.schema)
         # The files of the version by name, so that Spark need not find them, by jobs of its own.
         files = (
             spark.read.schema(self.schema)
             .option("basePath", self.location)
-            .parquet(*[literal(f"{self.location}/{path}") for path in found.paths])
+            .parquet(*[literal(f"{self.location}/{path}") for path in found])
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])
 
@@ -303,9 +303,10 @@ class Table:
             days: The units; those without a row become empty.
         """
         spark = rows.sparkSession
-        if self._is_reached(spark) and spark.conf.get(DRIVER_WRITES, "false") == "true":
+        is_told = spark.conf.get(DRIVER_WRITES, "false") == "true"
+        if is_told and self._is_reached(spark) and from_driver.may_write(self.location):
             few = self._few(rows)
-            if few is not None and from_driver.may_write(self.location):
+            if few is not None:
                 return self._replace_units(spark, days, few)
         return self.replace(rows, units_sql(days))
 
@@ -317,8 +318,11 @@ class Table:
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
-        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
-        return rows.select(*columns).sortWithinPartitions("unit", *self.sorted_by)
+        return self._typed(rows).sortWithinPartitions("unit", *self.sorted_by)
+
+    def _typed(self, rows: DataFrame) -> DataFrame:
+        """The table's columns in their types."""
+        return rows.select(*[F.col(field.name).cast(field.dataType) for field in self.schema])
 
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
@@ -381,8 +385,7 @@ class Table:
             batch: The micro-batch's number; each is larger than the one before.
             many: How many rows these are.
         """
-        columns = [F.col(field.name).cast(field.dataType) for field in self.schema]
-        added = rows.select(*columns)
+        added = self._typed(rows)
         is_few = many <= _MOST_ROWS and self._is_reached(rows.sparkSession)
         if is_few and from_driver.may_write(self.location):
             from_driver.append(self.location, added.toArrow(), self.name, batch)

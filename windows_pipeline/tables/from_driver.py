@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,18 +48,6 @@ _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 # Spark notes a checksum beside `_last_checkpoint`, which another writer's would not fit.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-
-
-class DataFiles(NamedTuple):
-    """The files that may hold rows of interest.
-
-    Attributes:
-        paths: As the table names them, below its folder.
-        version: The table's version that they are of.
-    """
-
-    paths: list[str]
-    version: int
 
 
 def is_reached(spark: SparkSession, location: str) -> bool:
@@ -133,8 +120,8 @@ def data_files(
     units: Collection[date] | None = None,
     column: str | None = None,
     since_ms: int | None = None,
-) -> DataFiles | None:
-    """A table's files; None where they alone do not tell its rows.
+) -> list[str] | None:
+    """A table's files, as it names them below its folder; None where they do not tell its rows.
 
     Args:
         location: The table's folder.
@@ -157,7 +144,8 @@ def data_files(
         # Delta cuts times of statistics to milliseconds.
         is_wanted = pc.greater_equal(newest_us, max((since_ms - 1) * 1_000, _EARLIEST_US))
         adds = adds.filter(pc.fill_null(is_wanted, fill_value=True))
-    return DataFiles(adds["path"].to_pylist(), table.version())
+    paths: list[str] = adds["path"].to_pylist()
+    return paths
 
 
 def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
