@@ -17,7 +17,7 @@ from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import firing_tables, source_tables, window_tables
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 
 _WARNINGS_SHOWN = 50
 _WARNING = (
@@ -57,7 +57,7 @@ def _early_warnings(
     spark: SparkSession, table: Table, days: Sequence[date]
 ) -> Mapping[str, dg.MetadataValue]:
     """How many warnings of the days there are by state, and the newest of them."""
-    found = as_they_stand(table.read(spark).where(in_units(days))).cache()
+    found = as_they_stand(table.of_units(spark, days)).cache()
     try:
         numbers = {row.state: row["count"] for row in found.groupBy("state").count().collect()}
         newest = found.orderBy(F.desc("stream_time"), *_WARNING).limit(_WARNINGS_SHOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
-from windows_pipeline.session import use_this_python, without_checksum_files
+from windows_pipeline.session import made_ready, use_this_python
 from windows_pipeline.settings import Settings
 
 
@@ -15,7 +15,7 @@ class SparkResource(LazyPySparkResource):
     @property
     def spark_session(self) -> SparkSession:
         """The session."""
-        return without_checksum_files(super().spark_session)
+        return made_ready(super().spark_session)
 
 
 def spark_resource(settings: Settings) -> SparkResource:

@@ -22,6 +22,7 @@ from definitions import build_definitions
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import rows_by_unit
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table
@@ -140,7 +141,9 @@ def write_unchecked(job: Job, spark: SparkSession, days: Sequence[date]) -> None
     """Publishes what a job computes, whatever its checks would say."""
     for table in job.tables:
         table.create_if_missing(spark)
-    job.publish(spark, days, job.stage(spark, days, job.arrived(spark)))
+    stage = job.stage(spark, days, job.arrived(spark))
+    counts = rows_by_unit({one.table.name: one.rows for one in stage.tables})
+    job.publish(spark, days, stage.counted(counts))
 
 
 def version_of(spark: SparkSession, table: Table) -> int:

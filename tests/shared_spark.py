@@ -8,7 +8,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from windows_pipeline.session import use_this_python, without_checksum_files
+from windows_pipeline.session import made_ready, use_this_python
 from windows_pipeline.settings import Settings
 
 Door = tuple[int, str]
@@ -65,4 +65,4 @@ def session_behind(door: Door, settings: Settings) -> SparkSession:
     )
     context = SparkContext(gateway=gateway, jsc=shared, conf=SparkConf(_jconf=shared.getConf()))
     own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), settings.spark_conf())
-    return without_checksum_files(SparkSession(context, own))
+    return made_ready(SparkSession(context, own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -15,11 +15,10 @@ from pipeline_runs import Project, day
 from windows_pipeline.session import configured, files_are_local
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
-from windows_pipeline.tables.delta import DRIVER_WRITES, Table
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.schemas import arrival_log
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
-BY_DRIVER = {DRIVER_WRITES: "true"}
 CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
 SCHEMA = arrival_log()
 Step = Callable[[Table, SparkSession], object]
@@ -57,7 +56,7 @@ def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
 
 
 def publish(*numbers: tuple[date, int], days: list[date]) -> Step:
-    return lambda table, spark: table.publish(rows_of(spark, *numbers), days)
+    return lambda table, spark: table.publish(rows_of(spark, *numbers), days, len(numbers))
 
 
 def append(batch: int, *numbers: tuple[date, int]) -> Step:
@@ -70,7 +69,7 @@ STEPS: list[Step] = [
     append(1, (DAYS[1], 4)),  # the same micro-batch, run again
     publish((DAYS[2], 5), (DAYS[3], 6), days=DAYS[2:]),
     publish((DAYS[1], 7), days=[DAYS[1], DAYS[3]]),
-    lambda table, spark: table.publish_new(rows_of(spark, (DAYS[1], 8), (DAYS[3], 9)), DAYS),
+    lambda table, spark: table.publish_new(rows_of(spark, (DAYS[1], 8), (DAYS[3], 9)), DAYS, 2),
     lambda table, spark: table.withdraw(spark, [DAYS[0]]),
     lambda table, spark: table.withdraw(spark, [DAYS[0]]),
     append(2, (DAYS[3], 10)),
@@ -95,15 +94,15 @@ def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSessi
 
 @pytest.mark.parametrize(
     ("turn", "partitioned"),
-    [(None, False), (0, True), (1, True)],
-    ids=["the driver", "in turns", "the others"],
+    [(None, False), (0, True)],
+    ids=["the driver", "in turns"],
 )
 def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
     spark: SparkSession, tmp_path: Path, turn: int | None, *, partitioned: bool
 ) -> None:
     """Rule E4: what a unit has, whoever wrote it; each micro-batch is there once."""
     table = table_in(tmp_path, partitioned=partitioned)
-    with configured(spark, {**BY_DRIVER, **CHECKPOINTS}):
+    with configured(spark, CHECKPOINTS):
         for place, step in enumerate([Table.create_if_missing, *STEPS]):
             if turn is not None and place % 2 == turn:
                 with by_spark_alone():
@@ -114,9 +113,7 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
         assert table.version(spark) >= 4
         told = []
         for alone in (False, True):
-            with pytest.MonkeyPatch.context() as patched:
-                if alone:
-                    patched.setattr(from_driver, "is_reached", lambda *_: False)
+            with by_spark_alone() if alone else nullcontext():
                 found = table.read(spark).select("unit", "rows").collect()
                 properties = table.texts(spark)
                 told.append(
@@ -140,9 +137,7 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
     told = []
     for alone in (False, True):
         table = table_in(tmp_path / str(alone), partitioned=True)
-        with pytest.MonkeyPatch.context() as patched, configured(spark, BY_DRIVER):
-            if alone:
-                patched.setattr(from_driver, "is_reached", lambda *_: False)
+        with by_spark_alone() if alone else nullcontext():
             for step in (Table.create_if_missing, *STEPS):
                 step(table, spark)
         feed = spark.read.format("delta").option("readChangeFeed", "true")
@@ -153,7 +148,7 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
 
 def test_checkpoints_are_made_and_more_commits_follow(spark: SparkSession, tmp_path: Path) -> None:
     table = table_in(tmp_path, partitioned=True)
-    with configured(spark, {**BY_DRIVER, **CHECKPOINTS}):
+    with configured(spark, CHECKPOINTS):
         table.create_if_missing(spark)
         for batch in range(10):
             append(batch, (DAYS[0], batch))(table, spark)
@@ -161,9 +156,7 @@ def test_checkpoints_are_made_and_more_commits_follow(spark: SparkSession, tmp_p
     made = sorted(int(file.name.split(".")[0]) for file in log.glob("*.checkpoint*.parquet"))
     assert made == [4, 8]
     for alone in (False, True):
-        with pytest.MonkeyPatch.context() as patched:
-            if alone:
-                patched.setattr(from_driver, "is_reached", lambda *_: False)
+        with by_spark_alone() if alone else nullcontext():
             assert table.read(spark).count() == 10
 
 
@@ -171,10 +164,9 @@ def test_files_that_cannot_matter_are_left_out_and_no_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = table_in(tmp_path, partitioned=True)
-    with configured(spark, BY_DRIVER):
-        table.create_if_missing(spark)
-        for number in range(4):
-            append(number, (DAYS[number], number))(table, spark)
+    table.create_if_missing(spark)
+    for number in range(4):
+        append(number, (DAYS[number], number))(table, spark)
     start_ms = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp()) * 1_000
     for since_ms, left in (
         (start_ms + 2_000, [2, 3]),

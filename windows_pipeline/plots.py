@@ -31,7 +31,7 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
         A PNG image; each rule has a scale of its own, as some are broken by far more windows.
     """
     step = "hour" if len(days) <= _HOURLY_UP_TO_DAYS else "day"
-    final = tables.final_windows.read(spark).where(in_units(days))
+    final = tables.final_windows.of_units(spark, days)
     raised = standing(tables.alerts.read(spark)).where(in_units(days))
     counts = _by_time(final, step, "key", F.max("record_count"))
     alerts = _by_time(raised, step, "rule", F.count("*")).fillna(0)

@@ -7,6 +7,7 @@ tree; the text itself never reaches Spark.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 from sqlglot import TokenType, exp
@@ -50,9 +51,17 @@ def compile_expression(
         RuleError: No single expression, something that is not on the list, an unknown
             column, operands that do not go together, or another kind of value than wanted.
     """
+    return _compiled(text, tuple(columns.items()), want)
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(
+    text: str, columns: tuple[tuple[str, str], ...], want: Literal["boolean", "number"]
+) -> str:
+    """The same: a step asks for each rule several times, which takes as long as a query."""
     try:
         tree = _parse(text)
-        found = Check(columns).kind(tree)
+        found = Check(dict(columns)).kind(tree)
         if found != want:
             cure = {"boolean": "compare it, as in 'x > 3'", "number": "give a number, as in 'x'"}
             raise RuleError(f"gives a {found}, not a {want}; {cure[want]}")

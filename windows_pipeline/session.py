@@ -15,6 +15,16 @@ from pyspark.sql.utils import is_remote
 
 from windows_pipeline.settings import Settings
 
+_NAMES = {
+    "functions": ("col", "lit"),
+    "org.apache.spark.sql.functions": ("col", "lit", "when", "expr", "coalesce", "unix_millis"),
+    "org.apache.spark.sql.classic.SparkSession": ("getActiveSession", "setActiveSession"),
+    "org.apache.spark.sql.expressions.Window": ("partitionBy",),
+    "PythonUtils": ("toSeq", "toArray"),
+    "PythonSQLUtils": ("ddlToJson", "readArrowStreamFromFile", "toDataFrame"),
+}
+"""The JVM's classes and functions that PySpark asks for most."""
+
 
 def use_this_python() -> None:
     """Has Spark's workers run the Python that this process runs, unless told otherwise."""
@@ -27,20 +37,39 @@ def start_session(settings: Settings) -> SparkSession:
     builder = SparkSession.builder
     for name, value in settings.spark_conf().items():
         builder = builder.config(name, value)
-    return without_checksum_files(builder.getOrCreate())
+    return made_ready(builder.getOrCreate())
 
 
-def without_checksum_files(session: SparkSession) -> SparkSession:
-    """Has local data files written without a `.crc` file beside each; returns the session.
+def made_ready(session: SparkSession) -> SparkSession:
+    """Has Spark do less for each small file, and for each small plan; returns the session."""
+    if not is_remote():
+        _leave_out_checksum_files(session.sparkContext)
+        _remember_names(session.sparkContext)
+    return session
+
+
+def _leave_out_checksum_files(context: SparkContext) -> None:
+    """Has local data files written without a `.crc` file beside each.
 
     Each costs a file and a process, a third of what a small file takes to write. Parquet's
     pages hold checksums of their own. Nothing changes where files are not local.
     """
-    if not is_remote():
-        context = session.sparkContext
-        files = context._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]  # noqa: SLF001
-        files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
-    return session
+    files = context._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]  # noqa: SLF001
+    files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
+
+
+def _remember_names(context: SparkContext) -> None:
+    """Has PySpark find the names that it uses most without asking the JVM.
+
+    It asks for a class, and for its function, each time that it makes a column; the JVM looks
+    for a short name in several packages, of hundreds of files each: a tenth of a small step.
+    """
+    names: Any = context._jvm  # noqa: SLF001
+    for name, members in _NAMES.items():
+        of_class = getattr(names, name)
+        for member in members:
+            setattr(of_class, member, getattr(of_class, member))
+        setattr(names, name, of_class)
 
 
 def shares_files(session: SparkSession) -> bool:

@@ -68,7 +68,7 @@ class AlertsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        final = self.own.final_windows.read(spark).where(in_units(days))
+        final = self.own.final_windows.of_units(spark, days)
         (table,) = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
@@ -140,7 +140,7 @@ class AlertsJob(WindowsJob):
     ) -> list[Batch]:
         """The alerts, whether each one's window is final as it has it, and what was published."""
         alerts = standing(rows[0])
-        final = self.own.final_windows.read(spark).where(in_units(days))
+        final = self.own.final_windows.of_units(spark, days)
         same = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
@@ -176,7 +176,7 @@ class AlertsJob(WindowsJob):
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
     ) -> dict[str, DataFrame]:
         """The alerts that are judged, and those that are published, standing and taken back."""
-        published = self.own.alerts.read(spark).where(in_units(days))
+        published = self.own.alerts.of_units(spark, days)
         sides = {
             "alerts": standing(alerts),
             "published": standing(published),
@@ -187,4 +187,4 @@ class AlertsJob(WindowsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the alerts of units that have none; the checks say that the others stand."""
         (alerts,) = stage.tables
-        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days)}
+        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days, alerts.many)}

@@ -85,7 +85,7 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
         self, spark: SparkSession, days: Sequence[date], final: StagedTable
     ) -> int:
         """Writes the windows that differ from those that stand there; returns the version."""
-        stored = final.table.read(spark).where(in_units(days))
+        stored = final.table.of_units(spark, days)
         return _change(spark, final, stored, self.place)
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
@@ -112,7 +112,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the alerts that differ from those that stand there."""
         (rows,) = stage.tables
-        stored = rows.table.read(spark).where(in_units(days))
+        stored = rows.table.of_units(spark, days)
         # One that was taken back may be raised again: by its correction they differ.
         place = (*self.place, "correction")
         return {rows.table.name: _change(spark, rows, stored, place)}

@@ -52,7 +52,7 @@ class FinalWindowsJob(WindowsJob):
         return ("key", *(self.windows.row_name or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        keyed = self.own.keyed_windows.read(spark).where(in_units(days))
+        keyed = self.own.keyed_windows.of_units(spark, days)
         columns = [field.name for field in self.own.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
@@ -115,11 +115,11 @@ class FinalWindowsJob(WindowsJob):
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes final_windows of units that have none; the checks say that the others stand."""
         (final,) = stage.tables
-        return {final.table.name: final.table.publish_new(final.rows, days)}
+        return {final.table.name: final.table.publish_new(final.rows, days, final.many)}
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The final windows that stood before the job."""
-        return self.own.final_windows.read(spark).where(in_units(days))
+        return self.own.final_windows.of_units(spark, days)
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -128,7 +128,7 @@ class FinalWindowsJob(WindowsJob):
         table = self.own.corrections
         if not any_correction(spark, table):
             return small_frame(spark, [], table.schema)
-        return table.read(spark).where(in_units(days))
+        return table.of_units(spark, days)
 
 
 def newest_corrections(corrections: DataFrame, place: Sequence[str]) -> DataFrame:

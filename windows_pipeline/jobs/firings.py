@@ -31,7 +31,7 @@ from windows_pipeline.quality.firing_evidence import (
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.catalog import FiringTables, firing_tables
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
 
@@ -101,7 +101,7 @@ class FiringsJob(WindowsJob):
         staged = [StagedTable(self.fires.firings, fired.where("is_new"))]
         cached = [fired]
         if self.warns_in is not None:
-            final = self.own.final_windows.read(spark).where(in_units(days))
+            final = self.own.final_windows.of_units(spark, days)
             warnings = kept(early_warnings(fired, with_milliseconds(final), self.rules))
             staged.append(StagedTable(self.warns_in, warnings))
             cached.append(warnings)
@@ -153,7 +153,7 @@ class FiringsJob(WindowsJob):
         """The firings beside those before them and what closed; warnings beside what they tell."""
         fired = rows[0]
         units = F.broadcast(stretches_frame(spark, self.arrivals(log), days))
-        final = self.own.final_windows.read(spark).where(in_units(days))
+        final = self.own.final_windows.of_units(spark, days)
         values = ["record_count", *self.windows.aggregates]
         numbered = beside_others(fired, final, units, values)
         closed = beside_closed(fired, final, units, values)

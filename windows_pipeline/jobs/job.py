@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from typing import Protocol
@@ -16,7 +16,7 @@ from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 
 KEEP_PLANS = "windows_pipeline.keep_plans"
 """The project's own key beside Spark's: whether rows are kept with the plan that made them."""
@@ -34,10 +34,12 @@ class StagedTable:
     Attributes:
         table: The table.
         rows: Its rows: persisted, or cheaply made of what is.
+        many: How many these are; None where they were not counted.
     """
 
     table: Table
     rows: DataFrame
+    many: int | None = None
 
 
 @dataclass
@@ -51,6 +53,11 @@ class Stage:
 
     tables: list[StagedTable]
     cached: list[DataFrame]
+
+    def counted(self, rows: RowCounts) -> Stage:
+        """The same, with the number of its rows."""
+        tables = [replace(one, many=sum(rows[one.table.name].values())) for one in self.tables]
+        return Stage(tables, self.cached)
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,7 @@ def kept(rows: DataFrame) -> DataFrame:
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
     """Publishes each table in turn; returns the versions by table name."""
-    return {one.table.name: one.table.publish(one.rows, days) for one in staged}
+    return {one.table.name: one.table.publish(one.rows, days, one.many) for one in staged}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
@@ -186,10 +193,10 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         checks = _validate_all(batches)
         own = {staged.table.name: staged.rows for staged in stage.tables}
         others = [table for table in job.counted if table.name not in own]
-        read = {table.name: table.read(spark).where(in_units(days)) for table in others}
+        read = {table.name: table.of_units(spark, days) for table in others}
         counts = rows_by_unit(own | read)
         passed = all(result.passed or not result.check.blocking for result in checks)
-        versions = job.publish(spark, days, stage) if passed else {}
+        versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}
         return JobResult(passed, {name: counts[name] for name in own}, versions, checks, facts)
     finally:
@@ -203,7 +210,7 @@ def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list
         table.require(spark)
     log = job.arrived(spark)
     with configured(spark, job.settings.conf_for(job.records(days, log))):
-        rows = [table.read(spark).where(in_units(days)) for table in job.tables]
+        rows = [table.of_units(spark, days) for table in job.tables]
         return _validate_all(job.evidence(spark, days, rows, log))
 
 

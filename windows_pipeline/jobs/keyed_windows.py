@@ -19,7 +19,7 @@ from windows_pipeline.quality.invariants import accounting_checks
 from windows_pipeline.quality.row_evidence import row_evidence
 from windows_pipeline.quality.validation import Batch, Check, breaking
 from windows_pipeline.quality.window_checks import window_checks
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 from windows_pipeline.windows import GracedRows, SessionWindows
 
@@ -98,7 +98,7 @@ class KeyedWindowsJob(WindowsJob):
         checks = window_checks(self.windows)
         told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
-        rejected = self.source.rejected_records.read(spark).where(in_units(days))
+        rejected = self.source.rejected_records.of_units(spark, days)
         accounts = account_for_records(told, late, rejected, units)
         return [
             Batch("keyed_windows", told.where(F.col("is_window")), checks, shared=told),

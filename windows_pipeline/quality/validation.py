@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 # Great Expectations reads it when imported.
@@ -106,37 +107,42 @@ def validate(batch: Batch) -> list[CheckResult]:
     """
     # The import takes seconds: it waits until here, or `import_ahead`.
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     from windows_pipeline.quality.expectation import NoFailingRows
+
+    asset = _any_frame(batch.rows.sparkSession)
+    rules = [
+        NoFailingRows(
+            unexpected_rows_query=check.failing_rows,
+            description=check.description,
+            meta={"check": check.name},
+        )
+        for check in batch.checks
+    ]
+    suite = gx.ExpectationSuite(batch.name, expectations=rules)
+    with _held(batch.rows.where(breaking(batch.checks))) as failing:
+        rows = asset.get_batch(asset.build_batch_request({"dataframe": failing}))
+        # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
+        outcome = rows.validate(suite, result_format="COMPLETE")
+        found = {_checked(result): result for result in outcome.results}
+        return [_check_result(check, found[check.name], failing) for check in batch.checks]
+
+
+@lru_cache(maxsize=2)
+def _any_frame(_session: SparkSession) -> Any:
+    """What Great Expectations knows a session's frames as; to tell it takes as long as a query.
+
+    It asks for the active session once: that of the frames, which the cache tells apart.
+    """
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     # By default the data source would cache the whole batch.
     source = context.data_sources.add_spark("spark", persist=False)
-    asset = source.add_dataframe_asset(batch.name)
-    definition = asset.add_batch_definition_whole_dataframe(batch.name)
-    suite = context.suites.add(gx.ExpectationSuite(batch.name))
-    for check in batch.checks:
-        suite.add_expectation(
-            NoFailingRows(
-                unexpected_rows_query=check.failing_rows,
-                description=check.description,
-                meta={"check": check.name},
-            )
-        )
-    validation = context.validation_definitions.add(
-        gx.ValidationDefinition(name=batch.name, data=definition, suite=suite)
-    )
-    with _held(batch.rows.where(breaking(batch.checks))) as failing:
-        # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
-        outcome = validation.run(
-            batch_parameters={"dataframe": failing},
-            result_format={"result_format": "COMPLETE"},
-        )
-        found = {_checked(result): result for result in outcome.results}
-        return [_check_result(check, found[check.name], failing) for check in batch.checks]
+    return source.add_dataframe_asset("rows")
 
 
 @contextmanager

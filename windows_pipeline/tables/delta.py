@@ -39,10 +39,12 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 """The property that names the columns of whose values in a file Delta keeps least and most."""
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
-DRIVER_WRITES = "windows_pipeline.driver_writes"
-"""The project's own key beside Spark's: whether the driver itself may write a run's rows."""
 _MOST_ROWS = 100_000
-"""So many rows the driver takes, at most, to write them by itself."""
+"""So many rows of a micro-batch the driver takes, at most, to write them by itself."""
+_MOST_VALUES = 15_000_000
+"""So many values, rows by columns, of a run; some hundred megabytes."""
+_ROWS_OF_A_TASK = 10_000
+"""So many rows one task puts in order."""
 _MOST_FILES = 1_000
 """So many files of a table are handed to Spark by name, at most; to find more is Delta's."""
 _REBUILDING = "windows_pipeline.rebuilding"
@@ -133,6 +135,10 @@ class Table:
             .parquet(*[literal(f"{self.location}/{path}") for path in found])
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])
+
+    def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        """Its rows of some units."""
+        return self.read(spark, units=days).where(in_units(days))
 
     def read_version(self, spark: SparkSession, version: int) -> DataFrame:
         """Its rows as they stood in a version."""
@@ -295,26 +301,24 @@ class Table:
             f"{correct if only_grace else ''}"
         )
 
-    def publish(self, rows: DataFrame, days: Sequence[date]) -> int:
+    def publish(self, rows: DataFrame, days: Sequence[date], many: int | None = None) -> int:
         """Replaces the rows of the given units, in one transaction; returns the version.
 
         Args:
             rows: The table's columns; only rows of these units.
             days: The units; those without a row become empty.
+            many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        is_told = spark.conf.get(DRIVER_WRITES, "false") == "true"
-        if is_told and self._is_reached(spark) and from_driver.may_write(self.location):
-            few = self._few(rows)
-            if few is not None:
-                return self._replace_units(spark, days, few)
-        return self.replace(rows, units_sql(days))
+        if many is None or many * len(self.schema) > _MOST_VALUES or not self._may_write(spark):
+            return self.replace(rows, units_sql(days))
+        in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
+        gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
+        return self._replace_units(spark, days, self._placed(gathered).toArrow())
 
-    def _few(self, rows: DataFrame) -> pa.Table | None:
-        """The rows themselves, in the order of a file, if they are not too many."""
-        ordered = self._placed(rows.coalesce(1)).limit(_MOST_ROWS + 1)
-        found = ordered.toArrow()
-        return found if found.num_rows <= _MOST_ROWS else None
+    def _may_write(self, spark: SparkSession) -> bool:
+        """Whether the driver may make its next version by itself."""
+        return self._is_reached(spark) and from_driver.may_write(self.location)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
@@ -329,7 +333,7 @@ class Table:
             return self.version(spark)
         return self._beside_others(lambda: from_driver.replace_units(self.location, days, new))
 
-    def publish_new(self, rows: DataFrame, days: Sequence[date]) -> int:
+    def publish_new(self, rows: DataFrame, days: Sequence[date], many: int | None = None) -> int:
         """The same, of units that have no rows so far: those that have stay untouched.
 
         So the change data feed tells of first results and of corrections, and of no repetition.
@@ -337,14 +341,14 @@ class Table:
         spark = rows.sparkSession
         there = self.units(spark, days)
         new = [day for day in days if day not in there]
-        return self.publish(rows.where(in_units(new)), new) if new else self.version(spark)
+        return self.publish(rows.where(in_units(new)), new, many) if new else self.version(spark)
 
     def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
         """Which of the given units have rows."""
         if self._is_reached(spark):
             there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
             return there & set(days)
-        found = self.read(spark).where(in_units(days)).select("unit").distinct().collect()
+        found = self.of_units(spark, days).select("unit").distinct().collect()
         return {row.unit for row in found}
 
     def replace(self, rows: DataFrame, where: str) -> int:
@@ -386,8 +390,7 @@ class Table:
             many: How many rows these are.
         """
         added = self._typed(rows)
-        is_few = many <= _MOST_ROWS and self._is_reached(rows.sparkSession)
-        if is_few and from_driver.may_write(self.location):
+        if many <= _MOST_ROWS and self._may_write(rows.sparkSession):
             from_driver.append(self.location, added.toArrow(), self.name, batch)
             return
         (
@@ -404,7 +407,7 @@ class Table:
         """Deletes the rows of the given units, where there are any."""
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
             return
-        if self._is_reached(spark) and from_driver.may_write(self.location):
+        if self._may_write(spark):
             none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
             self._replace_units(spark, days, none)
             return
