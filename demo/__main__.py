@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +20,22 @@ _FLIGHTS = _ROOT / "data" / "flights"
 def main() -> int:
     """Prepares, materializes and sums up; returns the exit status."""
     console = Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
+    _log_to_file()
+    try:
+        return _run(console)
+    except Exception:  # noqa: BLE001  the file has what would be printed
+        console.print_exception()
+        return 1
+
+
+def _run(console: Console) -> int:
     started = time.monotonic()
+    # Imported here: they take a second or more, and log.
+    from windows_pipeline.session import start_session
+    from windows_pipeline.settings import load_settings
+
+    # Spark starts meanwhile; the run takes this session.
+    threading.Thread(target=start_session, args=[load_settings(_ROOT)], daemon=True).start()
     with console.status("landing the flights of 2013 ..."):
         summary = prepare(_FLIGHTS)
     console.print(
@@ -27,8 +43,7 @@ def main() -> int:
         f"{_FLIGHTS.relative_to(_ROOT)}/\n"
         f"  {summary.diverted:,} of them diverted, without arrival time"
     )
-    _log_to_file()
-    # Imported here: Dagster, Spark and the definitions take seconds, and log.
+    # Dagster and the definitions take seconds.
     from demo.run import materialize_year
     from demo.summary import print_summary
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from pathlib import Path
 
 import dagster as dg
 from dagster._core.storage.tags import (
@@ -15,10 +14,7 @@ from dagster._core.storage.tags import (
 from rich.console import Console
 
 from definitions import defs
-from windows_pipeline.session import start_session
-from windows_pipeline.settings import load_settings
 
-_ROOT = Path(__file__).parent.parent
 _JOB = "flights_all"
 _WINDOWS = "hourly"
 _POLL_SECONDS = 0.5
@@ -34,8 +30,6 @@ def materialize_year(console: Console) -> bool:
     first = str(partitions.get_first_partition_key())
     last = str(partitions.get_last_partition_key())
     run_id = str(uuid.uuid4())
-    # Spark starts while Dagster notes what it plans; the run takes this session.
-    threading.Thread(target=start_session, args=[load_settings(_ROOT)], daemon=True).start()
     with dg.DagsterInstance.get() as instance:
         _end_killed_runs(instance)
         progress = _Progress(console, instance, run_id, last)
