@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
@@ -91,6 +92,27 @@ def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSessi
     elsewhere.set("fs.defaultFS", "hdfs://127.0.0.1:9")
     assert files_are_local(own)
     assert not files_are_local(elsewhere)
+
+
+def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    too_many = 10_000_000
+    assert from_driver.has_room(SCHEMA, 1_000_000)
+    assert not from_driver.has_room(SCHEMA, too_many)
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
+    assert "Spark" in json.loads(commit(table, 1))["commitInfo"]["engineInfo"]
+    assert table.publish(rows_of(spark, (DAYS[0], 2)), DAYS[:1], 1) == 2
+    assert "delta-rs" in json.loads(commit(table, 2))["commitInfo"]["engineInfo"]
+    assert [row.rows for row in table.read(spark).collect()] == [2]
+
+
+def commit(table: Table, version: int) -> str:
+    """What a commit says of itself."""
+    log = Path(table.location) / "_delta_log" / f"{version:020}.json"
+    return next(line for line in log.read_text().splitlines() if "commitInfo" in line)
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,6 @@ _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _MOST_ROWS = 100_000
 """So many rows of a micro-batch the driver takes, at most, to write them by itself."""
-_MOST_VALUES = 15_000_000
-"""So many values, rows by columns, of a run; some hundred megabytes."""
 _ROWS_OF_A_TASK = 10_000
 """So many rows one task puts in order."""
 _MOST_FILES = 1_000
@@ -310,11 +308,13 @@ class Table:
             many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        if many is None or many * len(self.schema) > _MOST_VALUES or not self._may_write(spark):
-            return self.replace(rows, units_sql(days))
-        in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
-        gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
-        return self._replace_units(spark, days, self._placed(gathered).toArrow())
+        if many is not None and from_driver.has_room(self.schema, many) and self._may_write(spark):
+            in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
+            gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
+            new = from_driver.fetched(self._placed(gathered))
+            if new is not None:
+                return self._replace_units(spark, days, new)
+        return self.replace(rows, units_sql(days))
 
     def _may_write(self, spark: SparkSession) -> bool:
         """Whether the driver may make its next version by itself."""

@@ -23,7 +23,8 @@ from deltalake import (
     Transaction,
     write_deltalake,
 )
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -41,6 +42,11 @@ _PLAIN_TYPES = (
     T.DateType,
     T.TimestampType,
 )
+_MOST_BYTES = 256 * 1024 * 1024
+"""So many bytes the driver takes, as far as the types of rows tell."""
+_PLAIN_BYTES, _OTHER_BYTES = 8, 64
+"""So many are taken to be in a number or a time, and in a value of any other type."""
+_SMALL_TYPES = (T.NumericType, T.BooleanType, T.DatetimeType)
 _UNTAKEN = frozenset("%[]^|\\")
 """What delta-rs (1.6) takes no folder with."""
 _EARLIEST_US = -(2**63)
@@ -170,6 +176,25 @@ def may_write(location: str) -> bool:
         _CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL
     )
     return (table.version() + 1) % int(interval) != 0
+
+
+def has_room(schema: T.StructType, many: int) -> bool:
+    """Whether the driver has room for so many rows of these columns, as far as their types tell."""
+    sizes = (
+        _PLAIN_BYTES if isinstance(field.dataType, _SMALL_TYPES) else _OTHER_BYTES
+        for field in schema
+    )
+    return many * sum(sizes) <= _MOST_BYTES
+
+
+def fetched(rows: DataFrame) -> pa.Table | None:
+    """Rows, here; None where they are more than Spark hands over (`spark.driver.maxResultSize`)."""
+    try:
+        return rows.toArrow()
+    except Py4JJavaError as error:
+        if "spark.driver.maxResultSize" in str(error):
+            return None
+        raise
 
 
 def append(location: str, added: pa.Table, application: str, batch: int) -> None:
