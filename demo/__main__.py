@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from demo.prepare_flights import prepare
 
@@ -23,6 +24,9 @@ def main() -> int:
     _log_to_file()
     try:
         return _run(console)
+    except FileExistsError as error:
+        console.print(f"[red]{escape(str(error))}[/]")
+        return 1
     except Exception:  # noqa: BLE001  the file has what would be printed
         console.print_exception()
         return 1
