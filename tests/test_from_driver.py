@@ -103,16 +103,19 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
-    assert "Spark" in json.loads(commit(table, 1))["commitInfo"]["engineInfo"]
+    assert "Spark" in writer_of(table, 1)
     assert table.publish(rows_of(spark, (DAYS[0], 2)), DAYS[:1], 1) == 2
-    assert "delta-rs" in json.loads(commit(table, 2))["commitInfo"]["engineInfo"]
+    assert "delta-rs" in writer_of(table, 2)
     assert [row.rows for row in table.read(spark).collect()] == [2]
 
 
-def commit(table: Table, version: int) -> str:
-    """What a commit says of itself."""
+def writer_of(table: Table, version: int) -> str:
+    """Who made a version, as its commit says."""
     log = Path(table.location) / "_delta_log" / f"{version:020}.json"
-    return next(line for line in log.read_text().splitlines() if "commitInfo" in line)
+    actions = map(json.loads, log.read_text().splitlines())
+    (told,) = (one["commitInfo"] for one in actions if "commitInfo" in one)
+    writer: str = told["engineInfo"]
+    return writer
 
 
 @pytest.mark.parametrize(

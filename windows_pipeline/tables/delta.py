@@ -391,8 +391,10 @@ class Table:
         """
         added = self._typed(rows)
         if many <= _MOST_ROWS and self._may_write(rows.sparkSession):
-            from_driver.append(self.location, added.toArrow(), self.name, batch)
-            return
+            new = from_driver.fetched(added)
+            if new is not None:
+                from_driver.append(self.location, new, self.name, batch)
+                return
         (
             added.coalesce(_FILES_A_BATCH)
             .write.format("delta")

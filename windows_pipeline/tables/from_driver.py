@@ -34,19 +34,12 @@ _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""
 _MAPPED_COLUMNS = 2
 """The reader version of tables whose columns may have other names in their files."""
-_PLAIN_TYPES = (
-    T.StringType,
-    T.IntegralType,
-    T.FractionalType,
-    T.BooleanType,
-    T.DateType,
-    T.TimestampType,
-)
+_SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
+_PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 _MOST_BYTES = 256 * 1024 * 1024
 """So many bytes the driver takes, as far as the types of rows tell."""
-_PLAIN_BYTES, _OTHER_BYTES = 8, 64
+_SMALL_BYTES, _OTHER_BYTES = 8, 64
 """So many are taken to be in a number or a time, and in a value of any other type."""
-_SMALL_TYPES = (T.NumericType, T.BooleanType, T.DatetimeType)
 _UNTAKEN = frozenset("%[]^|\\")
 """What delta-rs (1.6) takes no folder with."""
 _EARLIEST_US = -(2**63)
@@ -181,7 +174,7 @@ def may_write(location: str) -> bool:
 def has_room(schema: T.StructType, many: int) -> bool:
     """Whether the driver has room for so many rows of these columns, as far as their types tell."""
     sizes = (
-        _PLAIN_BYTES if isinstance(field.dataType, _SMALL_TYPES) else _OTHER_BYTES
+        _SMALL_BYTES if isinstance(field.dataType, _SMALL_TYPES) else _OTHER_BYTES
         for field in schema
     )
     return many * sum(sizes) <= _MOST_BYTES
