@@ -12,6 +12,8 @@ DAGSTER_FILE := .dagster_home/dagster.yaml
 
 # Another project's modules or another Spark would stand in for the locked ones.
 unexport PYTHONPATH PYTHONHOME SPARK_HOME
+# Without compiled files each process would compile all its packages anew, Spark's workers too.
+unexport PYTHONDONTWRITEBYTECODE
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help

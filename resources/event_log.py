@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import local
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import dagster as dg
 from dagster._core.storage.event_log import SqliteEventLogStorage
@@ -19,17 +19,28 @@ from sqlalchemy.pool import QueuePool
 os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", "400")
 
 
+class _Batch(NamedTuple):
+    """The connections of a batch by shard, and the newest event of each asset and type."""
+
+    connections: dict[str, Connection]
+    newest: dict[tuple[dg.AssetKey | None, str], tuple[dg.EventLogEntry, int]]
+
+
 class BatchedEventLogStorage(SqliteEventLogStorage):
     """Keeps the engine of each database, and stores a range's events in one transaction.
 
     Dagster makes an engine for each statement, and an engine compiles a statement once: most
     of the time of a run over a year of days, some 5,000 events, went into compiling them anew.
-    The databases are Dagster's own, so either class can go on with them.
+    For each event it also asks which tables and columns there are, and writes its asset's row
+    again, which keeps no event but the newest. The databases are Dagster's own, so either class
+    can go on with them.
     """
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         """Keeps the databases under `base_dir`."""
         self._open = local()
+        self._tables_seen: set[str] = set()
+        self._index_columns_seen = False
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -42,7 +53,7 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
     def store_event(self, event: dg.EventLogEntry) -> None:
         """Stores an event."""
         super().store_event(event)
-        if not hasattr(self._open, "connections"):
+        if not hasattr(self._open, "batch"):
             self._tell_watchers(event.run_id)
 
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
@@ -52,12 +63,36 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
             return
         run_id = events[0].run_id
         with self._db_lock, self._begun(run_id) as run, self._begun(INDEX_SHARD_NAME) as index:
-            self._open.connections = {run_id: run, INDEX_SHARD_NAME: index}
+            batch = self._open.batch = _Batch({run_id: run, INDEX_SHARD_NAME: index}, {})
             try:
                 super().store_event_batch(events)
             finally:
-                del self._open.connections
+                del self._open.batch
+            for event, event_id in batch.newest.values():
+                super()._store_asset_event(index, event, event_id)
         self._tell_watchers(run_id)
+
+    def has_table(self, table_name: str) -> bool:
+        """Whether a table is there; Dagster takes none away."""
+        if table_name not in self._tables_seen and super().has_table(table_name):
+            self._tables_seen.add(table_name)
+        return table_name in self._tables_seen
+
+    def _has_asset_key_index_cols_on_connection(self, conn: Connection) -> bool:
+        seen = self._index_columns_seen or super()._has_asset_key_index_cols_on_connection(conn)
+        self._index_columns_seen = seen
+        return seen
+
+    def _store_asset_event(self, conn: Connection, event: dg.EventLogEntry, event_id: int) -> None:
+        batch: _Batch | None = getattr(self._open, "batch", None)
+        told = event.dagster_event
+        if batch is None or told is None:
+            super()._store_asset_event(conn, event, event_id)
+            return
+        # The order is that of the newest ones: what two types tell is the later one's.
+        kind = (told.asset_key, told.event_type_value)
+        batch.newest.pop(kind, None)
+        batch.newest[kind] = (event, event_id)
 
     def _tell_watchers(self, run_id: str) -> None:
         # A run's page follows the run's file, which SQLite writes when the last connection closes.
@@ -65,9 +100,9 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        of_batch = getattr(self._open, "connections", {}).get(shard)
-        if of_batch is not None:
-            yield of_batch
+        batch: _Batch | None = getattr(self._open, "batch", None)
+        if batch is not None and shard in batch.connections:
+            yield batch.connections[shard]
             return
         with self._db_lock, self._begun(shard) as connection:
             yield connection

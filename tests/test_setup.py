@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 import tomllib
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
@@ -230,6 +232,35 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
         concurrency = instance.get_concurrency_config()
         assert concurrency.run_queue_config is not None
         assert concurrency.run_queue_config.max_concurrent_runs == 1
+
+
+def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None:
+    days = DAYS.get_partition_keys()
+    of_days = {
+        ASSET_PARTITION_RANGE_START_TAG: days[0],
+        ASSET_PARTITION_RANGE_END_TAG: days[-1],
+    }
+    with dg.DagsterInstance.ephemeral() as instance:
+        events = instance.all_logs(dg.materialize([noted], instance=instance, tags=of_days).run_id)
+    own = SqliteEventLogStorage(str(tmp_path / "own"))
+    batched = BatchedEventLogStorage(str(tmp_path / "batched"))
+    for event in events:
+        own.store_event(event)
+    batched.store_event_batch(events[:-3])
+    batched.store_event_batch(events[-3:])
+    (record,) = batched.get_asset_records([noted.key])
+    assert record.asset_entry.last_materialization_record is not None
+    assert record.asset_entry.last_materialization_record.partition_key == days[-1]
+    for table in ("asset_keys", "event_logs", "asset_event_tags"):
+        assert _rows(tmp_path / "batched", table) == _rows(tmp_path / "own", table)
+
+
+def _rows(storage: Path, table: str) -> list[tuple[object, ...]]:
+    """What Dagster's index holds, but for the moments at which it was written."""
+    with closing(sqlite3.connect(storage / "index.db")) as index:
+        index.row_factory = sqlite3.Row
+        rows = [dict(row) for row in index.execute(f"SELECT * FROM {table}")]  # noqa: S608
+    return [tuple(v for k, v in row.items() if k != "create_timestamp") for row in rows]
 
 
 def test_a_runs_page_follows_the_run(tmp_path: Path) -> None:
