@@ -8,7 +8,9 @@ from threading import local
 from typing import Any, NamedTuple, Self
 
 import dagster as dg
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from dagster._serdes import ConfigurableClassData
@@ -97,6 +99,30 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
     def _tell_watchers(self, run_id: str) -> None:
         # A run's page follows the run's file, which SQLite writes when the last connection closes.
         os.utime(self.path_for_shard(run_id))
+
+    def _store_asset_check_evaluation_planned(
+        self, event: dg.EventLogEntry, event_id: int | None
+    ) -> None:
+        told = event.dagster_event
+        planned = None if told is None else told.asset_check_planned_data
+        if planned is None or planned.partitions_subset is None:
+            super()._store_asset_check_evaluation_planned(event, event_id)
+            return
+        row = {
+            "asset_key": planned.asset_key.to_string(),
+            "check_name": planned.check_name,
+            "run_id": event.run_id,
+            "execution_status": AssetCheckExecutionRecordStatus.PLANNED.value,
+            "evaluation_event": dg.serialize_value(event),
+            "evaluation_event_timestamp": self._event_insert_timestamp(event),  # type: ignore[no-untyped-call]
+            "evaluation_event_storage_id": event_id,
+        }
+        days = planned.partitions_subset.get_partition_keys()
+        with self.index_connection() as connection:
+            # One statement for all of them would be compiled anew, a value after another.
+            connection.execute(
+                AssetCheckExecutionsTable.insert(), [{**row, "partition": day} for day in days]
+            )
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:

@@ -187,9 +187,14 @@ ONE_DAY = {
 }
 
 
-@dg.asset(partitions_def=DAYS, backfill_policy=dg.BackfillPolicy.single_run())
-def noted() -> None:
+@dg.asset(
+    partitions_def=DAYS,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    check_specs=[dg.AssetCheckSpec("held", asset="noted")],
+)
+def noted():  # type: ignore[no-untyped-def]  # noqa: ANN201  Dagster takes no type of one result here
     """An asset whose events are stored, a range at once."""
+    return dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=True)])
 
 
 def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +256,8 @@ def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None
     (record,) = batched.get_asset_records([noted.key])
     assert record.asset_entry.last_materialization_record is not None
     assert record.asset_entry.last_materialization_record.partition_key == days[-1]
-    for table in ("asset_keys", "event_logs", "asset_event_tags"):
+    assert len(_rows(tmp_path / "batched", "asset_check_executions")) >= len(days)
+    for table in ("asset_keys", "event_logs", "asset_event_tags", "asset_check_executions"):
         assert _rows(tmp_path / "batched", table) == _rows(tmp_path / "own", table)
 
 
