@@ -124,7 +124,7 @@ def _metadata(
     metadata = {
         "dagster/column_schema": column_schema(table.schema),
         "dagster/uri": dg.MetadataValue.text(table.location),
-        "dagster/row_count": dg.MetadataValue.int(table.read(spark).count()),
+        "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
         "delta_version": dg.MetadataValue.int(table.version(spark)),
     }
     return metadata | _brought(batches)

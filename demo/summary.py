@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich import box
 from rich.console import Console
@@ -35,9 +35,9 @@ def print_summary(console: Console) -> None:
     windows = window_tables(pipeline, "hourly", settings.warehouse)
     rows = Grid("table", "rows", "a row", box=box.SIMPLE, title="The tables")
     for table in (*vars(source).values(), *vars(windows).values()):
-        rows.add_row(table.name, f"{table.read(spark).count():,}", table.description)
+        rows.add_row(table.name, f"{table.count(spark):,}", table.description)
     console.print(rows)
-    console.print(_worst(spark, windows.alerts.location))
+    console.print(_worst(windows.alerts.read(spark)))
     # Not wrapped: lines are there to be copied.
     console.print(
         f"The tables lie under {Path(settings.warehouse).relative_to(_ROOT)}/{pipeline.name}/ "
@@ -54,15 +54,14 @@ def print_summary(console: Console) -> None:
     )
 
 
-def _worst(spark: SparkSession, alerts: str) -> Grid:
+def _worst(alerts: DataFrame) -> Grid:
     grid = Grid(
         Column("day", no_wrap=True),
         "airport", "from", "to", "alerts", "worst hour", "flights", "avg delay",
         box=box.SIMPLE,
         title=f"The {_WORST} disruptions of {_YEAR} with the worst hour (New York time; minutes)",
     )  # fmt: skip
-    raised = spark.read.format("delta").load(alerts).where("rule = 'disruption'")
-    found = episodes(standing(raised))
+    found = episodes(standing(alerts.where("rule = 'disruption'")))
     for row in found.orderBy(F.desc("severity"), "episode_start", "key").limit(_WORST).collect():
         start, end = _local(row.episode_start), _local(row.episode_end)
         worst = _local(row.worst.window_start)

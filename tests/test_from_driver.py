@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from engine_runs import texts
@@ -147,6 +148,7 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
                         texts(map(tuple, found)),
                         table.exists(spark),
                         table.version(spark),
+                        table.count(spark),
                         table.units(spark, DAYS[:3]),
                         sorted(table.rows(spark, ["rows"])["rows"].to_pylist()),
                         {name: properties[name] for name in properties if "windows_" in name},
@@ -155,7 +157,21 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
                 )
     assert told[0] == told[1]
     assert told[0][0] == texts(LEFT)
-    assert told[0][3] == {DAYS[1], DAYS[2]}
+    assert told[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
+
+
+def test_rows_are_counted_where_files_hold_more_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    assert table.count(spark) == 0
+    table.set_properties(spark, {"delta.enableDeletionVectors": "true"})
+    many = 20
+    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(many))), "true")
+    DeltaTable.forPath(spark, table.location).delete("rows = 3")
+    assert from_driver.count(table.location) is None
+    assert table.count(spark) == many - 1
 
 
 def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:

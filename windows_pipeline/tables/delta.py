@@ -143,6 +143,11 @@ class Table:
         of_version = spark.read.format("delta").option("versionAsOf", version)
         return of_version.load(self.location)
 
+    def count(self, spark: SparkSession) -> int:
+        """How many rows it has."""
+        many = from_driver.count(self.location) if self._is_reached(spark) else None
+        return self.read(spark).count() if many is None else many
+
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
         """Columns of all its rows, here: of a table that is small as a whole."""
         if self._is_reached(spark) and from_driver.is_table(self.location):

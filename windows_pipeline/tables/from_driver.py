@@ -129,10 +129,7 @@ def data_files(
         since_ms: ... this one.
     """
     table = DeltaTable(location)
-    protocol = table.protocol()
-    if protocol.min_reader_version == _MAPPED_COLUMNS:
-        return None
-    if not set(protocol.reader_features or ()) <= _PLAIN_FILES:
+    if not _files_tell_rows(table):
         return None
     adds = pa.table(table.get_add_actions(flatten=True))
     if units is not None and "partition.unit" in adds.column_names:
@@ -145,6 +142,22 @@ def data_files(
         adds = adds.filter(pc.fill_null(is_wanted, fill_value=True))
     paths: list[str] = adds["path"].to_pylist()
     return paths
+
+
+def _files_tell_rows(table: DeltaTable) -> bool:
+    protocol = table.protocol()
+    if protocol.min_reader_version == _MAPPED_COLUMNS:
+        return False
+    return set(protocol.reader_features or ()) <= _PLAIN_FILES
+
+
+def count(location: str) -> int | None:
+    """How many rows a table has, as its log tells; None where the log does not."""
+    table = DeltaTable(location)
+    of_files = pa.table(table.get_add_actions(flatten=True))["num_records"]
+    if of_files.null_count or not _files_tell_rows(table):
+        return None
+    return pc.sum(of_files, min_count=0).as_py()  # type: ignore[no-any-return]
 
 
 def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
