@@ -24,6 +24,8 @@ _NAMES = {
     "PythonSQLUtils": ("ddlToJson", "readArrowStreamFromFile", "toDataFrame"),
 }
 """The JVM's classes and functions that PySpark asks for most."""
+_BETWEEN_PAIRS, _IN_A_PAIR = "\0", " -> "
+"""What no value of Spark's has, and what Scala writes between a name and its value."""
 
 
 def use_this_python() -> None:
@@ -90,6 +92,15 @@ def files_are_local(hadoop: Any) -> bool:
     """Whether plain paths are local files by Hadoop's configuration."""
     scheme: str = hadoop.get("fs.defaultFS", "file:///")
     return scheme.startswith("file:")
+
+
+def all_conf(session: SparkSession) -> Mapping[str, str]:
+    """Spark SQL's configuration of a session, asked for at once and not a name after another."""
+    if is_remote():
+        return session.conf.getAll
+    settings: Any = session._jsparkSession.conf().getAll()  # noqa: SLF001
+    pairs = settings.mkString(_BETWEEN_PAIRS).split(_BETWEEN_PAIRS)
+    return dict(pair.split(_IN_A_PAIR, 1) for pair in pairs)
 
 
 @contextmanager

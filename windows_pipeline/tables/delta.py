@@ -21,6 +21,7 @@ from windows_pipeline.config.definition import (
     only_grace_differs,
 )
 from windows_pipeline.literal_path import literal
+from windows_pipeline.session import all_conf
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.conflicts import beside_others, is_being_made, is_in_the_way
@@ -428,10 +429,9 @@ class Table:
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
     """The properties that Spark's configuration gives to new tables."""
-    set_for_all = spark.conf.getAll
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text
-        for name, text in set_for_all.items()
+        for name, text in all_conf(spark).items()
         if name.startswith(_DEFAULTS)
     }
 
