@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
@@ -188,18 +190,58 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
     assert told[0] == told[1]
 
 
-def test_checkpoints_are_made_and_more_commits_follow(spark: SparkSession, tmp_path: Path) -> None:
+def test_checkpoints_hold_all_that_was_said_whoever_made_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rule E1: a micro-batch is there once, too, when only a checkpoint tells of it."""
     table = table_in(tmp_path, partitioned=True)
     with configured(spark, CHECKPOINTS):
         table.create_if_missing(spark)
-        for batch in range(10):
+    for batch in range(12):
+        with by_spark_alone() if 4 <= batch < 8 else nullcontext():
             append(batch, (DAYS[0], batch))(table, spark)
+    assert [writer_of(table, version)[:5] for version in (4, 8, 12)] == ["delta", "Apach", "delta"]
     log = Path(table.location) / "_delta_log"
     made = sorted(int(file.name.split(".")[0]) for file in log.glob("*.checkpoint*.parquet"))
-    assert made == [4, 8]
+    assert made == [4, 8, 12]
+    assert not (log / "._last_checkpoint.crc").exists()  # of the one before
+    for version in range(12):
+        (log / f"{version:020}.json").unlink()
+    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]  # noqa: SLF001
     for alone in (False, True):
         with by_spark_alone() if alone else nullcontext():
-            assert table.read(spark).count() == 10
+            append(7, (DAYS[0], 99))(table, spark)
+            assert table.version(spark) == 12
+            assert sorted(row.rows for row in table.read(spark).collect()) == [*range(12)]
+            table.require(spark)
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        ({}, 1),
+        ({"delta.enableExpiredLogCleanup": "false"}, 5),
+        ({"delta.logRetentionDuration": "interval 60 days"}, 5),
+    ],
+    ids=["after 30 days", "never", "later"],
+)
+def test_old_commits_go_with_a_checkpoint_as_the_table_says(
+    spark: SparkSession, tmp_path: Path, told: dict[str, str], left: int
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    prefix = "spark.databricks.delta.properties.defaults."
+    defaults = {prefix + name.removeprefix("delta."): text for name, text in told.items()}
+    with configured(spark, {**CHECKPOINTS, **defaults}):
+        table.create_if_missing(spark)
+    log = Path(table.location) / "_delta_log"
+    for batch in range(3):
+        append(batch, (DAYS[0], batch))(table, spark)
+    forty_days_ago = time.time() - 40 * 86_400
+    for commit in log.glob("*.json"):
+        os.utime(commit, (forty_days_ago, forty_days_ago))
+    append(3, (DAYS[0], 3))(table, spark)
+    assert len([*log.glob("*.json")]) == left
+    assert table.count(spark) == 4
 
 
 def test_files_that_cannot_matter_are_left_out_and_no_other(

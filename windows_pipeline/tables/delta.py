@@ -314,17 +314,13 @@ class Table:
             many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        if many is not None and from_driver.has_room(self.schema, many) and self._may_write(spark):
+        if many is not None and from_driver.has_room(self.schema, many) and self._is_reached(spark):
             in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
             new = from_driver.fetched(self._placed(gathered))
             if new is not None:
                 return self._replace_units(spark, days, new)
         return self.replace(rows, units_sql(days))
-
-    def _may_write(self, spark: SparkSession) -> bool:
-        """Whether the driver may make its next version by itself."""
-        return self._is_reached(spark) and from_driver.may_write(self.location)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
@@ -396,7 +392,7 @@ class Table:
             many: How many rows these are.
         """
         added = self._typed(rows)
-        if many <= _MOST_ROWS and self._may_write(rows.sparkSession):
+        if many <= _MOST_ROWS and self._is_reached(rows.sparkSession):
             new = from_driver.fetched(added)
             if new is not None:
                 from_driver.append(self.location, new, self.name, batch)
@@ -415,7 +411,7 @@ class Table:
         """Deletes the rows of the given units, where there are any."""
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
             return
-        if self._may_write(spark):
+        if self._is_reached(spark):
             none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
             self._replace_units(spark, days, none)
             return

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,8 +46,10 @@ _UNTAKEN = frozenset("%[]^|\\")
 _EARLIEST_US = -(2**63)
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
-# Spark notes a checksum beside `_last_checkpoint`, which another writer's would not fit.
+_CLEANUP = "delta.enableExpiredLogCleanup"
+# By itself delta-rs has another default interval than Delta.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
 def is_reached(spark: SparkSession, location: str) -> bool:
@@ -175,15 +178,6 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     return DeltaTable(location).to_pyarrow_table(columns=list(columns))
 
 
-def may_write(location: str) -> bool:
-    """Whether the next commit is for the driver: those that make a checkpoint are for Spark."""
-    table = DeltaTable(location)
-    interval = table.metadata().configuration.get(
-        _CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL
-    )
-    return (table.version() + 1) % int(interval) != 0
-
-
 def has_room(schema: T.StructType, many: int) -> bool:
     """Whether the driver has room for so many rows of these columns, as far as their types tell."""
     sizes = (
@@ -223,6 +217,7 @@ def append(location: str, added: pa.Table, application: str, batch: int) -> None
         commit_properties=CommitProperties(app_transactions=[Transaction(application, batch)]),
         post_commithook_properties=_NO_CHECKPOINT,
     )
+    _make_checkpoint_if_due(table, location)
 
 
 def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
@@ -245,4 +240,18 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
         predicate=f"unit IN ({listed})",
         post_commithook_properties=_NO_CHECKPOINT,
     )
+    _make_checkpoint_if_due(table, location)
     return table.version()
+
+
+def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
+    """Sums up the log as often as the table says, and lets go of what nobody may ask for."""
+    told = table.metadata().configuration
+    if table.version() % int(told.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
+        return
+    # Spark's checksum of `_last_checkpoint` would not fit the next one; without it none is held
+    # against it.
+    (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
+    table.create_checkpoint()
+    if told.get(_CLEANUP) != "false":
+        table.cleanup_metadata()
