@@ -76,9 +76,9 @@ def throughput(
 
 @app.command()
 def delay(
-    seconds: Annotated[int, typer.Option(help="How long records come.", min=10)] = 120,
+    seconds: Annotated[int, typer.Option(help="How long records come.", min=10)] = 300,
     rate: Annotated[int, typer.Option(help="Records a second, a file each.", min=1)] = 10_000,
-    warm_up: Annotated[int, typer.Option(help="The first seconds, not counted.", min=1)] = 60,
+    warm_up: Annotated[int, typer.Option(help="The first seconds, not counted.", min=1)] = 180,
 ) -> None:
     """How long after its landing a record's results are in all tables."""
 
