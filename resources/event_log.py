@@ -103,9 +103,10 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
     def _store_asset_check_evaluation_planned(
         self, event: dg.EventLogEntry, event_id: int | None
     ) -> None:
-        told = event.dagster_event
-        planned = None if told is None else told.asset_check_planned_data
-        if planned is None or planned.partitions_subset is None:
+        planned = event.get_dagster_event().asset_check_planned_data
+        subset = planned.partitions_subset
+        days = [] if subset is None else [*subset.get_partition_keys()]
+        if not days:
             super()._store_asset_check_evaluation_planned(event, event_id)
             return
         row = {
@@ -117,7 +118,6 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
             "evaluation_event_timestamp": self._event_insert_timestamp(event),  # type: ignore[no-untyped-call]
             "evaluation_event_storage_id": event_id,
         }
-        days = planned.partitions_subset.get_partition_keys()
         with self.index_connection() as connection:
             # One statement for all of them would be compiled anew, a value after another.
             connection.execute(
