@@ -221,9 +221,11 @@ def test_checkpoints_hold_all_that_was_said_whoever_made_them(
     [
         ({}, 1),
         ({"delta.enableExpiredLogCleanup": "false"}, 5),
+        ({"delta.enableExpiredLogCleanup": "FALSE"}, 5),
         ({"delta.logRetentionDuration": "interval 60 days"}, 5),
+        ({"delta.logRetentionDuration": "60 days"}, 5),
     ],
-    ids=["after 30 days", "never", "later"],
+    ids=["after 30 days", "never", "never, written otherwise", "later", "later, for Spark alone"],
 )
 def test_old_commits_go_with_a_checkpoint_as_the_table_says(
     spark: SparkSession, tmp_path: Path, told: dict[str, str], left: int

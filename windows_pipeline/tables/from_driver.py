@@ -11,6 +11,8 @@ micro-batches are there, and overwritten rows are in the change data feed.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -24,6 +26,7 @@ from deltalake import (
     Transaction,
     write_deltalake,
 )
+from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -47,6 +50,9 @@ _EARLIEST_US = -(2**63)
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 _CLEANUP = "delta.enableExpiredLogCleanup"
+_RETENTIONS = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+_PERIOD = re.compile(r"interval( \d+ (week|day|hour|minute|second)s?)+")
+_LOG = logging.getLogger(__name__)
 # By itself delta-rs has another default interval than Delta.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
@@ -247,11 +253,16 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
 def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
     """Sums up the log as often as the table says, and lets go of what nobody may ask for."""
     told = table.metadata().configuration
+    if any(_PERIOD.fullmatch(told[name]) is None for name in _RETENTIONS if name in told):
+        return  # delta-rs would take its defaults in place of what it cannot read
     if table.version() % int(told.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
         return
     # Spark's checksum of `_last_checkpoint` would not fit the next one; without it none is held
     # against it.
-    (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
-    table.create_checkpoint()
-    if told.get(_CLEANUP) != "false":
-        table.cleanup_metadata()
+    try:
+        (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
+        table.create_checkpoint()
+        if told.get(_CLEANUP, "true").lower() != "false":
+            table.cleanup_metadata()
+    except (DeltaError, OSError):  # the rows are there: only readers take longer
+        _LOG.warning("%s: no checkpoint was made, or old commits stay", location, exc_info=True)
