@@ -87,11 +87,11 @@ class BatchedEventLogStorage(SqliteEventLogStorage):
 
     def _store_asset_event(self, conn: Connection, event: dg.EventLogEntry, event_id: int) -> None:
         batch: _Batch | None = getattr(self._open, "batch", None)
-        told = event.dagster_event
-        if batch is None or told is None:
+        if batch is None:
             super()._store_asset_event(conn, event, event_id)
             return
         # The order is that of the newest ones: what two types tell is the later one's.
+        told = event.get_dagster_event()
         kind = (told.asset_key, told.event_type_value)
         batch.newest.pop(kind, None)
         batch.newest[kind] = (event, event_id)

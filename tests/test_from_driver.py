@@ -243,6 +243,7 @@ def test_old_commits_go_with_a_checkpoint_as_the_table_says(
         os.utime(commit, (forty_days_ago, forty_days_ago))
     append(3, (DAYS[0], 3))(table, spark)
     assert len([*log.glob("*.json")]) == left
+    assert len([*log.glob("*.checkpoint*.parquet")]) == 1
     assert table.count(spark) == 4
 
 

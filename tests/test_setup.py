@@ -11,6 +11,7 @@ import sys
 import threading
 import tomllib
 import zipfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -181,10 +182,9 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
 DAYS = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
 
 
-ONE_DAY = {
-    ASSET_PARTITION_RANGE_START_TAG: "2013-01-01",
-    ASSET_PARTITION_RANGE_END_TAG: "2013-01-01",
-}
+def tags_of(days: Sequence[str]) -> dict[str, str]:
+    """What names a run's range of days."""
+    return {ASSET_PARTITION_RANGE_START_TAG: days[0], ASSET_PARTITION_RANGE_END_TAG: days[-1]}
 
 
 @dg.asset(
@@ -208,10 +208,7 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
         run = dg.materialize(
             [noted],
             instance=instance,
-            tags={
-                ASSET_PARTITION_RANGE_START_TAG: days[0],
-                ASSET_PARTITION_RANGE_END_TAG: days[-1],
-            },
+            tags=tags_of(days),
         )
         stored = own.get_logs_for_run(run.run_id)
         events = [entry.dagster_event_type for entry in stored]
@@ -241,12 +238,9 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None:
     days = DAYS.get_partition_keys()
-    of_days = {
-        ASSET_PARTITION_RANGE_START_TAG: days[0],
-        ASSET_PARTITION_RANGE_END_TAG: days[-1],
-    }
     with dg.DagsterInstance.ephemeral() as instance:
-        events = instance.all_logs(dg.materialize([noted], instance=instance, tags=of_days).run_id)
+        run = dg.materialize([noted], instance=instance, tags=tags_of(days))
+        events = instance.all_logs(run.run_id)
     own = SqliteEventLogStorage(str(tmp_path / "own"))
     batched = BatchedEventLogStorage(str(tmp_path / "batched"))
     for event in events:
@@ -271,7 +265,8 @@ def _rows(storage: Path, table: str) -> list[tuple[object, ...]]:
 
 def test_a_runs_page_follows_the_run(tmp_path: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
-        events = instance.all_logs(dg.materialize([noted], instance=instance, tags=ONE_DAY).run_id)
+        run = dg.materialize([noted], instance=instance, tags=tags_of(["2013-01-01"]))
+        events = instance.all_logs(run.run_id)
     writer, page = BatchedEventLogStorage(str(tmp_path)), BatchedEventLogStorage(str(tmp_path))
     run_id, last = events[0].run_id, events[-1]
     told: list[dg.EventLogEntry] = []

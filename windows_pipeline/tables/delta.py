@@ -107,6 +107,10 @@ class Table:
         """Whether the driver can read and write it by itself."""
         return from_driver.is_reached(spark, self.location)
 
+    def _is_found(self, spark: SparkSession) -> bool:
+        """Whether it is there, for the driver to read."""
+        return self._is_reached(spark) and from_driver.is_table(self.location)
+
     def read(
         self,
         spark: SparkSession,
@@ -121,7 +125,7 @@ class Table:
             since_ms: Rows may be left out whose first column of `sorted_by` is before it.
         """
         found = None
-        if self._is_reached(spark) and from_driver.is_table(self.location):
+        if self._is_found(spark):
             found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
         if found is None or len(found) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
@@ -146,12 +150,12 @@ class Table:
 
     def count(self, spark: SparkSession) -> int:
         """How many rows it has."""
-        many = from_driver.count(self.location) if self._is_reached(spark) else None
+        many = from_driver.count(self.location) if self._is_found(spark) else None
         return self.read(spark).count() if many is None else many
 
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
         """Columns of all its rows, here: of a table that is small as a whole."""
-        if self._is_reached(spark) and from_driver.is_table(self.location):
+        if self._is_found(spark):
             return from_driver.rows(self.location, columns)
         return self.read(spark).select(*columns).toArrow()
 
@@ -314,13 +318,17 @@ class Table:
             many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        if many is not None and from_driver.has_room(self.schema, many) and self._is_reached(spark):
+        if many is not None and from_driver.has_room(self.schema, many) and self._may_write(spark):
             in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
             new = from_driver.fetched(self._placed(gathered))
             if new is not None:
                 return self._replace_units(spark, days, new)
         return self.replace(rows, units_sql(days))
+
+    def _may_write(self, spark: SparkSession) -> bool:
+        """Whether the driver may write it by itself."""
+        return self._is_reached(spark) and from_driver.may_write(self.location)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
@@ -392,7 +400,7 @@ class Table:
             many: How many rows these are.
         """
         added = self._typed(rows)
-        if many <= _MOST_ROWS and self._is_reached(rows.sparkSession):
+        if many <= _MOST_ROWS and self._may_write(rows.sparkSession):
             new = from_driver.fetched(added)
             if new is not None:
                 from_driver.append(self.location, new, self.name, batch)
@@ -411,7 +419,7 @@ class Table:
         """Deletes the rows of the given units, where there are any."""
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
             return
-        if self._is_reached(spark):
+        if self._may_write(spark):
             none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
             self._replace_units(spark, days, none)
             return

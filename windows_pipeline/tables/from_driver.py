@@ -184,6 +184,15 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     return DeltaTable(location).to_pyarrow_table(columns=list(columns))
 
 
+def may_write(location: str) -> bool:
+    """Whether delta-rs reads all that a table says of what is to be kept.
+
+    It takes its defaults in place of a period that it cannot read, such as `60 days`.
+    """
+    told = DeltaTable(location).metadata().configuration
+    return all(_PERIOD.fullmatch(told[name]) for name in _RETENTIONS if name in told)
+
+
 def has_room(schema: T.StructType, many: int) -> bool:
     """Whether the driver has room for so many rows of these columns, as far as their types tell."""
     sizes = (
@@ -253,8 +262,6 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
 def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
     """Sums up the log as often as the table says, and lets go of what nobody may ask for."""
     told = table.metadata().configuration
-    if any(_PERIOD.fullmatch(told[name]) is None for name in _RETENTIONS if name in told):
-        return  # delta-rs would take its defaults in place of what it cannot read
     if table.version() % int(told.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
         return
     # Spark's checksum of `_last_checkpoint` would not fit the next one; without it none is held
