@@ -74,8 +74,8 @@ def declared(
         "landing": str(folder),
         "pipelines": folder,
         "arrival_ranges": arrival_ranges,
-        # It runs for long, so the JVM may take its time to compile.
-        "spark": {**base.spark, "spark.driver.extraJavaOptions": "-XX:+UseSerialGC"},
+        # It runs for long, so the JVM may take its time to compile, and all cores to tidy up.
+        "spark": {**base.spark, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"},
     }
     landing = folder / name / _DAY
     landing.mkdir(parents=True)

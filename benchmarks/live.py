@@ -49,8 +49,8 @@ class Taken:
 
 @app.command()
 def throughput(
-    batches: Annotated[int, typer.Option(help="How many micro-batches.", min=2)] = 4,
-    files: Annotated[int, typer.Option(help="Files of each.", min=1)] = 4,
+    batches: Annotated[int, typer.Option(help="How many micro-batches.", min=2)] = 8,
+    files: Annotated[int, typer.Option(help="Files of each.", min=1)] = 8,
     records: Annotated[int, typer.Option(help="Records of a file.", min=1)] = 250_000,
     *,
     peer: Annotated[bool, typer.Option(help="Run transformWithStateInPandas, too.")] = True,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
+import pyarrow as pa
 import pytest
 import yaml
 from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +44,7 @@ def killed(table: str, when: str) -> Iterator[None]:
     """
     append, dead = Table.append, Event()
 
-    def until_killed(self: Table, rows: DataFrame, batch: int, many: int) -> None:
+    def until_killed(self: Table, rows: DataFrame | pa.Table, batch: int, many: int) -> None:
         here = self.name.rsplit("/", 1)[1] == table
         if dead.is_set() or (here and when == "before"):
             dead.set()

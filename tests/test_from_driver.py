@@ -101,8 +101,8 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     too_many = 10_000_000
-    assert from_driver.has_room(SCHEMA, 1_000_000)
-    assert not from_driver.has_room(SCHEMA, too_many)
+    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
+    assert not from_driver.has_room(spark, SCHEMA, too_many)
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1

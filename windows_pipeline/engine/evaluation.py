@@ -16,7 +16,8 @@ from windows_pipeline.engine.radix_order import in_radix_order
 from windows_pipeline.engine.slices import SLICE, in_slices
 from windows_pipeline.windows import WindowSpec
 
-_UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
+UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
+"""The columns that tell of records that no window counts."""
 _OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
 
 
@@ -153,7 +154,7 @@ def _found_schema(
         result = aggregate.result_type(values[aggregate.column].dataType.simpleString())
         schema.add(aggregate.name, T.DataType.fromDDL(result))
     schema.add("closed", T.BooleanType())
-    uncounted = _UNCOUNTED if kernel.tells_uncounted else ()
+    uncounted = UNCOUNTED if kernel.tells_uncounted else ()
     for name in (*uncounted, *(RUN if kernel.tells_runs else ())):
         schema.add(name, T.LongType())
     return schema

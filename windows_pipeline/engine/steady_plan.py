@@ -23,7 +23,8 @@ def given(number: int, beside: Column) -> Column:
             ahead, and write a literal.
     """
     first = beside.bitwiseAND(F.lit(0))
-    return F.array(F.lit(number).cast("bigint"))[first]
+    # Spark takes the entry at a place that is null for one that never is.
+    return F.when(beside.isNotNull(), F.array(F.lit(number).cast("bigint"))[first])
 
 
 def coarse_from_ms(from_ms: int, until_ms: int) -> int:

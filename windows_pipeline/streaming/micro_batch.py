@@ -120,7 +120,7 @@ class MicroBatch:
             return []
 
         def compute() -> list[Appends]:
-            windows = self._windows(fresh, standing, after) if accepted else []
+            windows = self._windows(fresh, accepted, standing, after) if accepted else []
             return [of_definition.compute() for of_definition in windows]
 
         conf = self.settings.conf_for(accepted + sum(rejected.values()))
@@ -155,9 +155,11 @@ class MicroBatch:
         of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
         together([append_of(*one, self.number) for one in of_tables if one[-1]])
 
-    def _windows(self, fresh: DataFrame, before: Standing, after: Standing) -> list[BatchWindows]:
+    def _windows(
+        self, fresh: DataFrame, many: int, before: Standing, after: Standing
+    ) -> list[BatchWindows]:
         jobs = (AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows)
-        return [BatchWindows(job, self.number, fresh, before, after) for job in jobs]
+        return [BatchWindows(job, self.number, fresh, many, before, after) for job in jobs]
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
         frame = small_frame(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing, with_episodes
+from windows_pipeline.engine.evaluation import UNCOUNTED
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.reach import asks_records, reached_from_ms
 from windows_pipeline.engine.steady_plan import coarse_from_ms, given
@@ -26,12 +28,17 @@ from windows_pipeline.engine.unit_windows import (
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.streaming.firings import BatchFirings
+from windows_pipeline.streaming.kept_rows import KeptRows, kept_rows
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
-from windows_pipeline.streaming.together import together
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants
-from windows_pipeline.windows import GracedRows, SessionWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
+
+Appended = tuple[Table, DataFrame | pa.Table, int]
+"""A table, and the rows that it gets, with how many these are."""
+_BROKEN = "_broken"
+"""How many rules a window breaks, for a while; a source's columns begin with a letter."""
 
 
 class _Found(NamedTuple):
@@ -52,6 +59,7 @@ class BatchWindows:
         job: The definition and its tables.
         batch: The micro-batch's number.
         fresh: Its records, as rows of raw_events; computed already.
+        many: How many these are.
         before: Where the stream stood before it.
         after: Where it stands now; the log has the micro-batch.
     """
@@ -59,6 +67,7 @@ class BatchWindows:
     job: AlertsJob
     batch: int
     fresh: DataFrame
+    many: int
     before: Standing
     after: Standing
 
@@ -77,34 +86,30 @@ class BatchWindows:
             # counted by arrival.
             time_ms = F.col("event_time_ms")
             wanted = records.where(time_ms < given(self._scope.closing.after_ms, time_ms))
-        closings = {self._target: self._scope.closing}
         found_windows = unit_windows(
             wanted,
             windows.spec,
             windows.aggregate_list,
-            closings,
+            {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
         )
-        # Without the plan that made them: each further query would look through it again.
-        computed = found_windows.localCheckpoint()
-        placed = self._placed(computed)
-        closed = placed.where("closed")
-        found = self._counted(records, computed)
+        kept, late = self._kept(self._placed(found_windows), self._late_on_arrival(records))
+        found = self._found(kept, late)
+        closed = kept.where("closed")
+        keyed, in_keyed = closed, found.closed
+        if windows.partial_results:
+            keyed, in_keyed = kept.known("record_count"), found.windows
         own = self.job.own
-        appends: list[tuple[Table, DataFrame, int]] = [
-            (
-                own.keyed_windows,
-                placed if windows.partial_results else closed,
-                found.windows if windows.partial_results else found.closed,
-            ),
-            (own.final_windows, closed, found.closed),
+        appends: list[Appended] = [
+            (own.keyed_windows, keyed.rows, in_keyed),
+            (own.final_windows, closed.rows, found.closed),
         ]
         if uncounted := found.late + found.uncounted:
-            appends.append((own.late_records, self._late(records, computed, found), uncounted))
+            appends.append((own.late_records, self._late(records, kept, found), uncounted))
         if found.alerts:
-            appends.append((own.alerts, self._alerts(closed), found.alerts))
+            appends.append((own.alerts, self._alerts(kept.known(_BROKEN).frame), found.alerts))
         if windows.trigger is not None:
-            appends += self._firings.compute(records, self._from_ms, closed)
+            appends += self._firings.compute(records, self._from_ms, closed.frame)
         return [append_of(*one, self.batch) for one in appends if one[-1]]
 
     @cached_property
@@ -176,30 +181,58 @@ class BatchWindows:
             arrived = earlier.unionByName(arrived.select(*earlier.columns))
         return reached_from_ms(arrived, spec, [before_ms])[before_ms]
 
-    def _counted(self, records: DataFrame, computed: DataFrame) -> _Found:
-        """How many rows each table gets."""
+    def _placed(self, computed: DataFrame) -> DataFrame:
+        """The windows as rows of keyed_windows, each in the unit that closed it.
+
+        With how many rules a closed one breaks, null for none; and, of records that no window
+        counts, the rows that `unit_windows` has.
+        """
+        job = self.job
+        found = with_instants(computed)
+        last_ms = last_instant(job.windows.spec, F.col("window_end_ms"))
+        unit = self._closing_unit(last_ms)
+        placed = found.withColumns(
+            {"unit": unit, "batch": given(self.batch, F.col("record_count"))}
+        )
+        schema = job.own.keyed_windows.schema
+        columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
+        beside = [name for name in UNCOUNTED if name in placed.columns]
+        if job.windows.trigger is not None:
+            beside = [name for name in placed.columns if name not in columns]
+        rows = placed.select(*[column.alias(name) for name, column in columns.items()], *beside)
+        broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
+        many = sum(broken, F.lit(0))
+        return rows.withColumn(_BROKEN, F.when(F.col("closed") & (many > 0), many))
+
+    def _late_on_arrival(self, records: DataFrame) -> DataFrame:
+        """The batch's records that no window can count any more."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
-            late = late_records(records, computed, spec, [], [self._target])
-        else:
-            late = self._own_records.where(is_late(spec) | is_uncovered(spec))
-        is_window = F.col("window_end_ms").isNotNull()
-        is_closed = is_window & F.col("closed")
-        broken = [F.count_if(is_closed & F.expr(rule.when)) for rule in self.job.rules.values()]
-        # A row is counted or late as it comes.
-        uncounted = F.lit(0) if isinstance(spec, GracedRows) else F.count("uncounted_time_ms")
-        of_windows = with_instants(computed).agg(
-            F.count_if(is_window), F.count_if(is_closed), sum(broken, F.lit(0)), uncounted
-        )
-        counts = together([lambda: list(of_windows.collect()[0]), lambda: [late.count()]])
-        return _Found(*chain(*counts))
+            return late_records(records, records, spec, [], [self._target])
+        return self._own_records.where(is_late(spec) | is_uncovered(spec))
 
-    def _placed(self, computed: DataFrame) -> DataFrame:
-        """The windows as rows of keyed_windows, each in the unit that closed it."""
-        found = with_instants(computed.where(F.col("window_end_ms").isNotNull()))
-        last_ms = last_instant(self.job.windows.spec, F.col("window_end_ms"))
-        unit = self._closing_unit(last_ms)
-        return found.withColumns({"unit": unit, "batch": given(self.batch, F.col("record_count"))})
+    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, int]:
+        """The windows, computed; and how many records are late."""
+        own = self.job.own
+        tables = (own.keyed_windows, own.final_windows)
+        may_fetch = all(table.takes(placed.sparkSession, self._most_windows) for table in tables)
+        with ThreadPoolExecutor(1) as beside:
+            many_late = beside.submit(late.count)
+            return kept_rows(placed, may_fetch=may_fetch), many_late.result()
+
+    @property
+    def _most_windows(self) -> int:
+        """About how many windows the batch closes or changes, at most; a guess."""
+        spec = self.job.windows.spec
+        of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
+        return of_record * self.many
+
+    def _found(self, kept: KeptRows, late: int) -> _Found:
+        """How many rows each table gets."""
+        known = ["record_count", *(name for name in UNCOUNTED[:1] if name in kept.columns)]
+        windows, *uncounted, closed, alerts = kept.totals(known, ["closed", _BROKEN])
+        # Of row windows a record is counted or late as it comes.
+        return _Found(windows, closed, alerts, sum(uncounted), late)
 
     def _closing_unit(self, last_ms: Column) -> Column:
         """The batch's unit that closed a window with this last instant; the last if none did."""
@@ -209,32 +242,33 @@ class BatchWindows:
             closing_unit = F.when(is_closed, F.lit(day)).otherwise(closing_unit)
         return closing_unit
 
-    def _late(self, records: DataFrame, computed: DataFrame, found: _Found) -> DataFrame:
+    def _late(self, records: DataFrame, kept: KeptRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
         values = list(self.job.pipeline.source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._own_records
-            late = late_records(arrived, computed, spec, values, [self._target])
+            late = late_records(arrived, arrived, spec, values, [self._target])
             return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records
-        late = late_records(own, computed, spec, values, [self._target])
+        settled = kept.known(UNCOUNTED[0]).frame.withColumn("target", F.lit(self._target))
+        late = late_records(own, settled, spec, values, [self._target])
         last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
-        settled = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
-        return late.withColumn("unit", F.coalesce(settled, F.col("arrived_unit")))
+        unit = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
+        return late.withColumn("unit", F.coalesce(unit, F.col("arrived_unit")))
 
-    def _alerts(self, closed: DataFrame) -> DataFrame:
-        """The alerts of the windows that were closed, with the episodes that began before."""
+    def _alerts(self, breaking: DataFrame) -> DataFrame:
+        """The alerts of closed windows that break rules, with the episodes that began before."""
         job, before_ms = self.job, self._scope.closing.before_ms
         spec = job.windows.spec
         columns = [field.name for field in job.own.final_windows.schema]
-        raised = job.raise_alerts(closed.select(*columns))
+        raised = job.raise_alerts(breaking.select(*columns))
         from_ms = self._from_ms
         if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
             from_ms = before_ms - spec.length_ms
         since_ms = from_ms if from_ms > NEVER_MS else None
-        earlier = standing(job.own.alerts.read(closed.sparkSession, since_ms=since_ms))
+        earlier = standing(job.own.alerts.read(breaking.sparkSession, since_ms=since_ms))
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         last_ms = last_instant(spec, F.unix_millis("window_end"))
@@ -246,6 +280,8 @@ class BatchWindows:
         return joined.withColumns({"correction": nothing, "retracted_by": nothing})
 
 
-def append_of(table: Table, rows: DataFrame, many: int, batch: int) -> Callable[[], None]:
+def append_of(
+    table: Table, rows: DataFrame | pa.Table, many: int, batch: int
+) -> Callable[[], None]:
     """A task that appends a micro-batch's rows to a table."""
     return lambda: table.append(rows, batch, many)

@@ -40,8 +40,6 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 """The property that names the columns of whose values in a file Delta keeps least and most."""
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
-_MOST_ROWS = 100_000
-"""So many rows of a micro-batch the driver takes, at most, to write them by itself."""
 _ROWS_OF_A_TASK = 10_000
 """So many rows one task puts in order."""
 _MOST_FILES = 1_000
@@ -318,7 +316,7 @@ class Table:
             many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        if many is not None and from_driver.has_room(self.schema, many) and self._may_write(spark):
+        if many is not None and self.takes(spark, many):
             in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
             new = from_driver.fetched(self._placed(gathered))
@@ -388,23 +386,29 @@ class Table:
         version = spark.conf.get(_LAST_COMMIT, None)
         return self.version(spark) if version is None else int(version)
 
-    def append(self, rows: DataFrame, batch: int, many: int) -> None:
+    def append(self, rows: DataFrame | pa.Table, batch: int, many: int) -> None:
         """Adds the rows of a micro-batch, once however often it is run.
 
         They lie in files as they come: a micro-batch has little event time, so a file's least and
         largest values tell as much as they would in order, and maintenance joins such files.
 
         Args:
-            rows: The table's columns.
+            rows: The table's columns; if they were fetched, of its types and beside any others,
+                and for a table that `takes` them.
             batch: The micro-batch's number; each is larger than the one before.
             many: How many rows these are.
         """
-        added = self._typed(rows)
-        if many <= _MOST_ROWS and self._may_write(rows.sparkSession):
-            new = from_driver.fetched(added)
-            if new is not None:
-                from_driver.append(self.location, new, self.name, batch)
+        if isinstance(rows, DataFrame):
+            added = self._typed(rows)
+            new = from_driver.fetched(added) if self.takes(rows.sparkSession, many) else None
+            if new is None:
+                self._append_by_spark(added, batch)
                 return
+        else:
+            new = rows.select(self.schema.names)
+        from_driver.append(self.location, new, self.name, batch)
+
+    def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (
             added.coalesce(_FILES_A_BATCH)
             .write.format("delta")
@@ -414,6 +418,10 @@ class Table:
             .option("txnVersion", batch)
             .save(self.location)
         )
+
+    def takes(self, spark: SparkSession, many: int) -> bool:
+        """Whether the driver may fetch so many of its rows, and write them by itself."""
+        return self._may_write(spark) and from_driver.has_room(spark, self.schema, many)
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units, where there are any."""

@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,8 +41,9 @@ _MAPPED_COLUMNS = 2
 """The reader version of tables whose columns may have other names in their files."""
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
-_MOST_BYTES = 256 * 1024 * 1024
-"""So many bytes the driver takes, as far as the types of rows tell."""
+_MOST_BYTES = "spark.driver.maxResultSize"
+"""Spark's own setting of how many bytes of results the driver takes; 0 for any number."""
+_DEFAULT_MOST_BYTES = "1g"
 _SMALL_BYTES, _OTHER_BYTES = 8, 64
 """So many are taken to be in a number or a time, and in a value of any other type."""
 _UNTAKEN = frozenset("%[]^|\\")
@@ -193,21 +195,23 @@ def may_write(location: str) -> bool:
     return all(_PERIOD.fullmatch(told[name]) for name in _RETENTIONS if name in told)
 
 
-def has_room(schema: T.StructType, many: int) -> bool:
-    """Whether the driver has room for so many rows of these columns, as far as their types tell."""
+def has_room(spark: SparkSession, schema: T.StructType, many: int) -> bool:
+    """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
     sizes = (
         _SMALL_BYTES if isinstance(field.dataType, _SMALL_TYPES) else _OTHER_BYTES
         for field in schema
     )
-    return many * sum(sizes) <= _MOST_BYTES
+    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
+    most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
+    return most == 0 or many * sum(sizes) <= most
 
 
 def fetched(rows: DataFrame) -> pa.Table | None:
-    """Rows, here; None where they are more than Spark hands over (`spark.driver.maxResultSize`)."""
+    """Rows, here; None where they are more than Spark hands over."""
     try:
         return rows.toArrow()
     except Py4JJavaError as error:
-        if "spark.driver.maxResultSize" in str(error):
+        if _MOST_BYTES in str(error):
             return None
         raise
 
