@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from windows_pipeline.engine.arrival import in_arrival_order
+from windows_pipeline.engine.radix_order import radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.streaming import order
@@ -88,10 +92,9 @@ def in_one_pass(
     return found, parts
 
 
-def test_files_are_numbered_as_one(spark: SparkSession) -> None:
-    rows = judged(Random(20), 400)
-    frame = spark.createDataFrame(rows, COLUMNS)
-    found = in_stream_order(frame, None, standing())
+def require_as_one(rows: list[Judged], frame: DataFrame, *, whole_files: bool) -> None:
+    """Requires the numbers that one pass over the records gives."""
+    found = in_stream_order(frame, None, standing(), whole_files=whole_files)
     expected, parts = in_one_pass(rows, standing())
     told = {
         row.n: (row.offset, row.running_max)
@@ -99,11 +102,63 @@ def test_files_are_numbered_as_one(spark: SparkSession) -> None:
     }
     assert told == expected
     assert sorted(found.parts) == sorted(parts)
-    assert found.rejected == {
-        unit: sum(row.unit == unit for row in rows if row.reason) for unit in (DAY, NEXT)
-    }
+    assert found.rejected == Counter(row.unit for row in rows if row.reason)
     assert set(found.records.columns) == {*frame.columns, "offset", "running_max"}
     assert found.records.count() == len(rows)
+
+
+@pytest.fixture
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
+    """The records that were numbered by a shuffle."""
+    told = []
+
+    def number(records: DataFrame, *others: str | None) -> DataFrame:
+        told.append(records)
+        return in_arrival_order(records, *others)
+
+    monkeypatch.setattr(order, "in_arrival_order", number)
+    return told
+
+
+@pytest.mark.parametrize("in_one_task", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_files_are_numbered_as_one(
+    spark: SparkSession, shuffled: list[DataFrame], *, in_one_task: bool, known: bool
+) -> None:
+    """In place where each file is read by one task; and where it is not, whatever is known."""
+    rows = judged(Random(20), 400)
+    frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
+    require_as_one(rows, frame, whole_files=known)
+    assert bool(shuffled) is not (in_one_task and known)
+
+
+def test_times_that_one_number_does_not_order(
+    spark: SparkSession, shuffled: list[DataFrame]
+) -> None:
+    """Its bits hold 34.8 years, and begin anew in 1970."""
+    rows = [row._replace(event_time=row.n - 4) for row in plain(8)]
+    frame = spark.createDataFrame(rows[::-1], COLUMNS).coalesce(1)
+    require_as_one(rows, frame, whole_files=True)
+    assert shuffled
+
+
+def test_files_of_one_hash(spark: SparkSession, shuffled: list[DataFrame]) -> None:
+    """Their records come out side by side."""
+    place = spark.range(20_000).selectExpr(
+        f"DATE'{DAY}' AS unit", "'new' AS source_partition", "concat('part-', id) AS file"
+    )
+    sort_key = radix_key(place.columns, "time_ms").alias("sort_key")
+    keys = place.withColumn("time_ms", F.lit(0).cast("bigint")).select("file", sort_key)
+    alike = keys.groupBy("sort_key").agg(F.collect_list("file").alias("files"))
+    (found,) = alike.where("size(files) > 1").orderBy("sort_key").head(1)
+    rows = [row._replace(file=found.files[row.n % 2]) for row in plain(8)]
+    require_as_one(rows, spark.createDataFrame(rows, COLUMNS).coalesce(1), whole_files=True)
+    assert shuffled
+
+
+def plain(records: int) -> list[Judged]:
+    """Accepted records of one file, by event time."""
+    return [Judged(DAY, "part", None, "new", "k", 10 * n, n) for n in range(records)]
 
 
 def test_the_arrival_column_orders_across_files(spark: SparkSession) -> None:

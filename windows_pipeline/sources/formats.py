@@ -44,6 +44,8 @@ _ROW_AS_JSON = {
 }
 _NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[0-9][0-9.eE+-]*+)"""
 """What stands before a number outside of texts, and the number."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
+"""A file's name that is the same in a URI."""
 _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 
 
@@ -153,16 +155,25 @@ READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": r
 
 
 def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
-    lines = spark.read.text(_literal_paths(files)).select("value", *_origin())
+    lines = spark.read.text(_literal_paths(files)).select("value", *_origin(files))
     return lines.where(F.col("value").rlike(r"\S"))
 
 
-def _origin() -> tuple[Column, Column]:
+def _origin(files: Sequence[LandedFile]) -> tuple[Column, Column]:
+    """Each record's `unit` and `file`, from its file's path where the files alone do not tell.
+
+    What is asked of a path is worked out for every record: half of what reading one takes.
+    """
     folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -2), "/", 1)
+    days = {file.day for file in files}
+    unit = folder.cast("date") if len(days) > 1 else F.lit(next(iter(days), None)).cast("date")
     # The name comes as in a URI, where a plus sign stands for itself.
     encoded = F.col("_metadata.file_name")
-    name = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
-    return folder.cast("date").alias("unit"), F.coalesce(name, encoded).alias("file")
+    name = encoded
+    if not all(_PLAIN_NAME.fullmatch(file.name) for file in files):
+        decoded = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
+        name = F.coalesce(decoded, encoded)
+    return unit.alias("unit"), name.alias("file")
 
 
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
@@ -254,7 +265,7 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
 def _parquet_of_schema(
     spark: SparkSession, files: Sequence[LandedFile], columns: list[str]
 ) -> DataFrame:
-    return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin())
+    return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
 
 
 def texts_of(

@@ -97,7 +97,9 @@ class MicroBatch:
         source = self.pipeline.source
         own_order = [PARTITION, OFFSET] if OFFSET in landed.records.columns else []
         judged = judged_records(landed.records, source, own_order)
-        ordered, parts, rejected = in_stream_order(judged, source.arrival, standing)
+        ordered, parts, rejected = in_stream_order(
+            judged, source.arrival, standing, whole_files=landed.whole_files
+        )
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)
         rows = log_rows(

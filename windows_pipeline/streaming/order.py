@@ -3,6 +3,11 @@
 Records are numbered within stretches of the order, each of which a task can take: a landed file,
 where files order them, or a range of a topic's offsets. A sum a stretch goes to the driver, which
 adds up what lies before each.
+
+The records of a file that one task reads are numbered there, with no shuffle. Spark sorts them by
+one number, a hash of the stretch above the low bits of the event time, and only where two are
+alike in it by other columns. The sums tell whether each stretch came out in one piece and has no
+times on two sides of a multiple of what the bits hold; else all are numbered anew, by a shuffle.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.arrival import PLACE, in_arrival_order
+from windows_pipeline.engine.arrival import PLACE, in_arrival_order, order_of_arrival
+from windows_pipeline.engine.radix_order import in_radix_range, radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming.standing import Part, Standing
@@ -22,7 +28,7 @@ from windows_pipeline.streaming.standing import Part, Standing
 PARTITION, OFFSET = "stream_partition", "stream_offset"
 """The columns of a source that has partitions and offsets of its own."""
 _OFFSETS_A_STRETCH = 100_000
-_STRETCH, _ROWS_BEFORE, _KNOWN_MS = "_stretch", "_rows_before", "_known_ms"
+_STRETCH, _OFFSET_BY, _KNOWN_MS = "_stretch", "_offset_by", "_known_ms"
 """Columns for a while; a source's begin with a letter."""
 
 
@@ -45,7 +51,7 @@ class InOrder(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """What a stretch holds; the first and last offset are counted within it, or a topic's own."""
+    """What a stretch holds; offsets are a topic's own, or begin anywhere."""
 
     unit: date
     source_partition: str | None
@@ -53,21 +59,24 @@ class _Sum(NamedTuple):
     first_offset: int | None
     last_offset: int | None
     accepted: int
+    min_event_time_ms: int | None
     max_event_time_ms: int | None
     rejected: int
 
 
 class _Base(NamedTuple):
-    """What lies before a stretch: how many records of its day, and the largest time to know."""
+    """What lies before a stretch: what makes its offsets those of its day, and the largest time."""
 
     unit: date
     source_partition: str
     stretch: str | int
-    rows_before: int
+    offset_by: int
     known_ms: int | None
 
 
-def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) -> InOrder:
+def in_stream_order(
+    judged: DataFrame, arrival: str | None, standing: Standing, *, whole_files: bool = False
+) -> InOrder:
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
     Args:
@@ -75,25 +84,28 @@ def in_stream_order(judged: DataFrame, arrival: str | None, standing: Standing) 
             (bigint) where the source has its own.
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
+        whole_files: Whether each landed file is read by one task, as far as is known.
     """
     has_offsets = OFFSET in judged.columns
-    numbered = _within_offsets(judged) if has_offsets else _within_files(judged, arrival)
     # Without the plan that made them: each further query would look through it again.
-    computed = numbered.localCheckpoint()
-    sums = _sums(computed)
+    if has_offsets:
+        computed = _within_offsets(judged).localCheckpoint()
+        sums = _sums(computed)
+    else:
+        computed, sums = _within_files(judged, arrival, in_place=whole_files and arrival is None)
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
         f"unit date, source_partition string, {_STRETCH} {kind}, "
-        f"{_ROWS_BEFORE} bigint, {_KNOWN_MS} bigint"
+        f"{_OFFSET_BY} bigint, {_KNOWN_MS} bigint"
     )
     before = small_frame(judged.sparkSession, bases, schema)
     records = (
         # Rejected records have no place, but of a topic, and keep what they have.
         computed.join(F.broadcast(before), [*PLACE, _STRETCH], "left")
-        .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
+        .withColumn("offset", F.col("offset") + F.coalesce(_OFFSET_BY, F.lit(0)))
         .withColumn("running_max", F.greatest("running_max", _KNOWN_MS))
-        .drop(_STRETCH, _ROWS_BEFORE, _KNOWN_MS)
+        .drop(_STRETCH, _OFFSET_BY, _KNOWN_MS)
     )
     rejected: dict[date, int] = {}
     for one in sums:
@@ -120,21 +132,53 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
     return own.withColumn("running_max", running_max).drop(PARTITION, OFFSET)
 
 
-def _within_files(judged: DataFrame, arrival: str | None) -> DataFrame:
+def _within_files(
+    judged: DataFrame, arrival: str | None, *, in_place: bool
+) -> tuple[DataFrame, list[_Sum]]:
     """Records numbered within their file; by an arrival column, or of a table, in one stretch."""
     file = F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
-    return in_arrival_order(judged.withColumn(_STRETCH, file), arrival, _STRETCH)
+    with_stretch = judged.withColumn(_STRETCH, file)
+    if in_place:
+        computed = _numbered_in_place(with_stretch).localCheckpoint()
+        sums = _sums(computed)
+        if all(map(_is_numbered, sums)):
+            return computed, sums
+    computed = in_arrival_order(with_stretch, arrival, _STRETCH).localCheckpoint()
+    return computed, _sums(computed)
+
+
+def _numbered_in_place(judged: DataFrame) -> DataFrame:
+    """Numbers the records of each file where they are read, from anywhere on."""
+    columns = [name for name in judged.columns if name != _STRETCH]
+    _, _, *others = order_of_arrival(columns, None)
+    in_order = judged.sortWithinPartitions(radix_key([*PLACE, _STRETCH], "event_time"), *others)
+    # By event time within a file, each is the latest so far.
+    running_max = F.col("event_time")
+    numbers = F.monotonically_increasing_id()
+    return in_order.withColumns({"offset": numbers, "running_max": running_max})
+
+
+def _is_numbered(one: _Sum) -> bool:
+    """Whether a stretch that was numbered in place came out in one piece, and in order."""
+    if not one.accepted:
+        return True
+    assert one.first_offset is not None and one.last_offset is not None  # noqa: S101, PT018
+    assert one.min_event_time_ms is not None and one.max_event_time_ms is not None  # noqa: S101, PT018
+    in_one_piece = one.last_offset - one.first_offset + 1 == one.accepted
+    return in_one_piece and in_radix_range(one.min_event_time_ms, one.max_event_time_ms)
 
 
 def _sums(numbered: DataFrame) -> list[_Sum]:
     """What each stretch holds, in their order."""
     accepted = F.col("reason").isNull()
+    event_time = F.when(accepted, F.col("event_time"))
     rows = numbered.groupBy(*PLACE, _STRETCH).agg(
         # Of a topic, rejected records have offsets, too.
         F.min("offset"),
         F.max("offset"),
         F.count_if(accepted),
-        F.max(F.when(accepted, F.col("event_time"))),
+        F.min(event_time),
+        F.max(event_time),
         F.count_if(~accepted),
     )
     # Of one source the stretches are all of one type, and Spark sorts its texts as Python does.
@@ -160,7 +204,9 @@ def _bases(sums: Iterable[_Sum], standing: Standing, *, counts_on: bool) -> Iter
             decided_ms = standing.in_force_ms if standing.in_force_ms > own_ms else NEVER_MS
             known_ms[place] = max(NEVER_MS if largest_ms is None else largest_ms, decided_ms)
         known = known_ms[place]
-        yield _Base(*place, one.stretch, rows[place], None if known == NEVER_MS else known)
+        first = one.first_offset if counts_on and one.first_offset is not None else 0
+        offset_by = rows[place] - first
+        yield _Base(*place, one.stretch, offset_by, None if known == NEVER_MS else known)
         if counts_on:
             rows[place] += one.accepted
         if one.max_event_time_ms is not None:
@@ -169,17 +215,17 @@ def _bases(sums: Iterable[_Sum], standing: Standing, *, counts_on: bool) -> Iter
 
 def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[Part]:
     """What came of each unit and source partition."""
-    rows_before = {base[:3]: base.rows_before for base in bases}
+    offset_by = {base[:3]: base.offset_by for base in bases}
     parts: dict[tuple[date, str], Part] = {}
     for one in sums:
         if one.source_partition is None or one.first_offset is None or one.last_offset is None:
             continue
         place = (one.unit, one.source_partition)
-        first = rows_before[*place, one.stretch]
+        by = offset_by[*place, one.stretch]
         of_stretch = Part(
             *place,
-            first + one.first_offset,
-            first + one.last_offset,
+            one.first_offset + by,
+            one.last_offset + by,
             one.accepted,
             one.max_event_time_ms,
             one.rejected,

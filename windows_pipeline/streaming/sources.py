@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,10 +31,12 @@ class Landed(NamedTuple):
     Attributes:
         records: As `read_landed` gives them, with the stream's own order if it has one.
         passed_over: How many files lie in the folders of days that the pipeline does not have.
+        whole_files: Whether they are of files that are too small for Spark to divide.
     """
 
     records: DataFrame
     passed_over: int = 0
+    whole_files: bool = False
 
 
 Landing = Callable[[SparkSession, DataFrame, date], Landed]
@@ -59,7 +61,7 @@ def open_stream(
         # Spark passes over files older than that, and forgets which it has read.
         files = files.option("maxFileAge", _EVER)
         found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
-        return found.select("path"), _landed_files(pipeline, path)
+        return found.select("path", "length"), _landed_files(pipeline, path)
     if source.kafka is not None:
         return _timed(read_topic(spark, topic_of(source))), _topic_records(pipeline)
     path = resolve(source.place, settings.landing)
@@ -75,7 +77,8 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
     source, partitions = pipeline.source, pipeline.partitions
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        found = (_FILE.search(row.path) for row in names.collect())
+        told = names.collect()
+        found = (_FILE.search(row.path) for row in told)
         files = [(date.fromisoformat(match[1]), match[2]) for match in found if match]
         end = partitions.end or date.max
         wanted = [(day, name) for day, name in files if partitions.start <= day <= end]
@@ -85,9 +88,17 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
         # What lands in the folder of an earlier day comes now.
         unit = F.greatest(F.col("unit"), F.lit(last_unit))
         records = read_files(spark, source, path, wanted).withColumn("unit", unit)
-        return Landed(records, passed_over)
+        whole = max(row.length for row in told) <= _divided_above(spark)
+        return Landed(records, passed_over, whole)
 
     return landed
+
+
+def _divided_above(spark: SparkSession) -> int:
+    """Up to how many bytes Spark reads a file by one task, whatever else it reads."""
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    least: int = session.sessionState().conf().filesOpenCostInBytes()
+    return least
 
 
 def _added_rows(pipeline: Pipeline) -> Landing:
