@@ -60,6 +60,15 @@ def killed(table: str, when: str) -> Iterator[None]:
             yield
 
 
+def writer_of(table: Table, version: int) -> str:
+    """Who made a version, as its commit says."""
+    log = Path(table.location) / "_delta_log" / f"{version:020}.json"
+    actions = map(json.loads, log.read_text().splitlines())
+    (told,) = (one["commitInfo"] for one in actions if "commitInfo" in one)
+    writer: str = told["engineInfo"]
+    return writer
+
+
 def rows_of(spark: SparkSession, job: Job) -> list[list[str]]:
     """The rows of each of a job's tables."""
     return [texts(table.read(spark).collect()) for table in job.tables]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine_runs import texts
 from pipeline_runs import Project, day
+from streams import writer_of
 from windows_pipeline.session import configured, files_are_local
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
@@ -98,9 +99,17 @@ def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSessi
 
 
 def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     too_many = 10_000_000
+    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
+    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
+    # Under another name, as other tests' results come from the same JVM.
+    monkeypatch.setattr(from_driver, "_MOST_BYTES", "test.most")
+    conf.set("test.most", "1m")
+    assert not from_driver.has_room(spark, SCHEMA, 1_000_000)
+    conf.set("test.most", "0")  # any number, to Spark
     assert from_driver.has_room(spark, SCHEMA, 1_000_000)
     assert not from_driver.has_room(spark, SCHEMA, too_many)
     table = table_in(tmp_path, partitioned=True)
@@ -110,15 +119,6 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     assert table.publish(rows_of(spark, (DAYS[0], 2)), DAYS[:1], 1) == 2
     assert "delta-rs" in writer_of(table, 2)
     assert [row.rows for row in table.read(spark).collect()] == [2]
-
-
-def writer_of(table: Table, version: int) -> str:
-    """Who made a version, as its commit says."""
-    log = Path(table.location) / "_delta_log" / f"{version:020}.json"
-    actions = map(json.loads, log.read_text().splitlines())
-    (told,) = (one["commitInfo"] for one in actions if "commitInfo" in one)
-    writer: str = told["engineInfo"]
-    return writer
 
 
 @pytest.mark.parametrize(

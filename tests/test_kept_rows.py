@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine_runs import texts
-from streams import HOPS, SLIDING, as_json, declared_pipeline
-from windows_pipeline.settings import Settings
+from pipeline_runs import ROOT
+from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
+from windows_pipeline.engine.arrival import in_arrival_order
+from windows_pipeline.session import configured, start_session
+from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.streaming import BatchResult, order, run_stream
 from windows_pipeline.streaming.kept_rows import kept_rows
-from windows_pipeline.tables.catalog import all_tables
+from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import Table
 
 ROWS = [("a", True, 2), ("b", False, None), (None, None, 3), ("c", True, None)]
@@ -32,42 +35,57 @@ STRICT = {
 }
 
 
-@contextmanager
-def handed_over_at_most(spark: SparkSession, size: str) -> Iterator[None]:
-    """Spark hands over no larger results."""
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    before = conf.get("spark.driver.maxResultSize", "1g")
-    conf.set("spark.driver.maxResultSize", size)
-    try:
-        yield
-    finally:
-        conf.set("spark.driver.maxResultSize", before)
+EVERY = [row for row in ROWS for _ in range(100)]
+TOTALS = [300, 200, 200, 500]
 
 
-@pytest.mark.parametrize("way", ["fetched", "kept", "too large to fetch"])
-def test_rows_are_the_same_either_way(spark: SparkSession, way: str) -> None:
-    every = [row for row in ROWS for _ in range(100)]
-    rows = small_frame(spark, every, "name string, is_one boolean, n int").repartition(2)
-    with handed_over_at_most(spark, "1k") if way == "too large to fetch" else nullcontext():
-        kept = kept_rows(rows, may_fetch=way != "kept")
-    assert isinstance(kept.rows, pa.Table if way == "fetched" else DataFrame)
+def rows_of(spark: SparkSession) -> DataFrame:
+    """Rows in two tasks."""
+    return small_frame(spark, EVERY, "name string, is_one boolean, n int").repartition(2)
+
+
+@pytest.mark.parametrize("fetched", [True, False])
+def test_rows_are_the_same_either_way(spark: SparkSession, *, fetched: bool) -> None:
+    kept = kept_rows(rows_of(spark), may_fetch=fetched)
+    assert isinstance(kept.rows, pa.Table if fetched else DataFrame)
     assert kept.columns == ["name", "is_one", "n"]
-    assert kept.totals(["name", "n"], ["is_one", "n"]) == [300, 200, 200, 500]
-    assert kept.frame.schema == rows.schema
+    assert kept.totals(["name", "n"], ["is_one", "n"]) == TOTALS
+    assert kept.frame.schema == rows_of(spark).schema
     ones = kept.where("is_one")
-    assert texts(map(tuple, ones.frame.collect())) == texts(every[:100] + every[300:])
+    assert texts(map(tuple, ones.frame.collect())) == texts(EVERY[:100] + EVERY[300:])
     known = kept.known("n")
-    assert texts(map(tuple, known.frame.collect())) == texts(every[:100] + every[200:300])
+    assert texts(map(tuple, known.frame.collect())) == texts(EVERY[:100] + EVERY[200:300])
     assert known.where("is_one").known("n").totals(["n"], ["n"]) == [100, 200]
-    none = kept_rows(rows.where("n > 3"), may_fetch=way == "fetched")
+    none = kept_rows(rows_of(spark).where("n > 3"), may_fetch=fetched)
     assert none.where("is_one").known("n").totals(["n"], ["is_one"]) == [0, 0]
+
+
+def keep_too_many() -> None:
+    """Keeps rows in a session that hands over no more than some kilobytes."""
+    base = load_settings(ROOT)
+    limited = {**base.spark, "spark.driver.maxResultSize": "32k"}
+    spark = start_session(base.model_copy(update={"spark": limited}))
+    many = rows_of(spark).withColumn("time", F.explode(F.sequence(F.lit(1), F.lit(1_000))))
+    kept = kept_rows(many, may_fetch=True)
+    assert isinstance(kept.rows, DataFrame)
+    assert kept.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
+
+
+def test_what_spark_does_not_hand_over_stays_there() -> None:
+    """In a process of its own: the limit is the whole JVM's."""
+    code = "import test_kept_rows; test_kept_rows.keep_too_many()"
+    tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    ended = subprocess.run([sys.executable, "-c", code], env=tests, check=False)
+    assert ended.returncode == 0
 
 
 def land(folder: Path, number: int) -> None:
     """Lands a micro-batch: records in any order, some of them late."""
     draw = Random(number)
-    lines = [
-        as_json(draw.choice("ab"), 20 * number + draw.randrange(-18, 20), draw.randrange(9))
+    # The one of 131 ms is late for the window that ends with it, and none begins with it.
+    lines = [as_json("c", ms, 1) for ms in ([140], [131, 150])[number]]
+    lines += [
+        as_json(draw.choice("ab"), 10 * number + draw.randrange(100, 138), draw.randrange(9))
         for _ in range(40)
     ]
     file = folder / "data" / "2026-11-01" / f"{number}.jsonl"
@@ -76,12 +94,13 @@ def land(folder: Path, number: int) -> None:
     os.utime(file, (number, number))  # what was written first is read first
 
 
-def streamed(spark: SparkSession, settings: Settings, folder: Path) -> dict[str, list[str]]:
-    """The rows of all tables of a pipeline, but for the stream's own name."""
+def streamed(
+    spark: SparkSession, settings: Settings, folder: Path
+) -> tuple[dict[str, list[str]], str]:
+    """The rows of all tables of a pipeline, less the stream's own name; and who wrote windows."""
     folder.mkdir()
     source = {"format": "jsonl", "path": "data", "stream": True, "max_per_batch": 1}
-    kept = ("kind", "size", "advance", "grace", "aggregates")
-    hops = {"partial_results": False, **{name: HOPS[name] for name in kept}}
+    hops = {**HOPS, "partial_results": False}
     pipeline, own = declared_pipeline(folder, settings, source, STRICT, hops=hops)
     told: list[BatchResult] = []
     for number in range(MICRO_BATCHES):
@@ -89,18 +108,33 @@ def streamed(spark: SparkSession, settings: Settings, folder: Path) -> dict[str,
     run_stream(spark, pipeline, own, on_batch=told.append)
     assert [one.batch for one in told] == list(range(MICRO_BATCHES))
     tables = all_tables(pipeline, own.warehouse)
-    return {one.name: texts(one.read(spark).drop("stream").collect()) for one in tables}
+    rows = {one.name: texts(one.read(spark).drop("stream").collect()) for one in tables}
+    keyed = window_tables(pipeline, "sums", own.warehouse).keyed_windows
+    return rows, writer_of(keyed, MICRO_BATCHES)
 
 
 def test_a_stream_is_the_same_whoever_takes_its_rows(
-    spark: SparkSession, settings: Settings, tmp_path: Path
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rules E1, E5, H1: what the driver can't take, or can't write, is Spark's."""
-    wanted = streamed(spark, settings, tmp_path / "driver")
+    """Rules E1, E2, E5, H1: what the driver can't take is Spark's; larger files are shuffled."""
+    shuffled = []
+
+    def number(records: DataFrame, *others: str | None) -> DataFrame:
+        shuffled.append(records)
+        return in_arrival_order(records, *others)
+
+    monkeypatch.setattr(order, "in_arrival_order", number)
+    wanted, writer = streamed(spark, settings, tmp_path / "driver")
+    assert "delta-rs" in writer
+    assert not shuffled
     filled = {name for name, rows in wanted.items() if rows}
     empty = {"numbers/rejected_records", "numbers/sums/corrections", "numbers/hops/corrections"}
-    empty.add("numbers/hops/alerts")
     assert filled == set(wanted) - empty
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Table, "takes", lambda *_: False)
-        assert streamed(spark, settings, tmp_path / "spark") == wanted
+    assert any("uncounted" in row for row in wanted["numbers/sums/late_records"])
+
+    monkeypatch.setattr(Table, "takes", lambda *_: False)
+    with configured(spark, {"spark.sql.files.openCostInBytes": "1"}):
+        found, writer = streamed(spark, settings, tmp_path / "spark")
+    assert "Spark" in writer
+    assert len(shuffled) == MICRO_BATCHES
+    assert found == wanted

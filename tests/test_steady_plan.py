@@ -48,6 +48,7 @@ def test_a_given_number_is_the_number(spark: SparkSession) -> None:
     """In conditions and as a value; null only beside a null."""
     rows = spark.createDataFrame([(-7,), (0,), (5,), (None,)], "time_ms bigint")
     columns = [given(number, F.col("time_ms")).alias(f"n{number + 10}") for number in NUMBERS]
+    assert all(field.nullable for field in rows.select(*columns).schema)
     found = rows.select("time_ms", *columns).collect()
     assert [tuple(row) for row in found[:3]] == [(time, *NUMBERS) for time in (-7, 0, 5)]
     assert tuple(found[3]) == (None, None, None, None)

@@ -20,7 +20,7 @@ from windows_pipeline.windows import (
 
 def late_records(
     records: DataFrame,
-    computed: DataFrame,
+    computed: DataFrame | None,
     spec: PipelineWindows,
     values: Sequence[str],
     targets: Sequence[int],
@@ -33,7 +33,8 @@ def late_records(
 
     Args:
         records: What `stream_time.records_to_read` gives.
-        computed: What `unit_windows.unit_windows` gives for these records.
+        computed: What `unit_windows.unit_windows` gives for these records; of sessions and row
+            windows it is not asked for.
         spec: The windows.
         values: The value columns to keep.
         targets: The target units.
@@ -46,6 +47,8 @@ def late_records(
         found = judged.where("is_new")
     elif isinstance(spec, GracedRows):
         found = records.where(F.col("is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
+    elif computed is None:
+        raise ValueError("computed: which records stay uncounted follows from the windows")
     else:
         found = _of_fixed(records, computed, spec)
     # Records of row windows are there once, whatever the targets are.

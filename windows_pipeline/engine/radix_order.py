@@ -35,8 +35,8 @@ def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
     Returns:
         The records with `_sort_key` (bigint), in its order.
     """
-    # After the shuffle, which need not move it.
     sort_key = radix_key(group, "event_time_ms")
+    # After the shuffle, which need not move it.
     keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
     return keyed.sortWithinPartitions(SORT_KEY)
 

@@ -23,7 +23,7 @@ def given(number: int, beside: Column) -> Column:
             ahead, and write a literal.
     """
     first = beside.bitwiseAND(F.lit(0))
-    # Spark takes the entry at a place that is null for one that never is.
+    # Spark declares the entry never null, and beside a null it is: such rows can't be fetched.
     return F.when(beside.isNotNull(), F.array(F.lit(number).cast("bigint"))[first])
 
 

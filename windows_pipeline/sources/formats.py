@@ -166,7 +166,7 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, Column]:
     """
     folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -2), "/", 1)
     days = {file.day for file in files}
-    unit = folder.cast("date") if len(days) > 1 else F.lit(next(iter(days), None)).cast("date")
+    unit = folder.cast("date") if len(days) > 1 else F.lit(files[0].day)
     # The name comes as in a URI, where a plus sign stands for itself.
     encoded = F.col("_metadata.file_name")
     name = encoded

@@ -13,6 +13,7 @@ from windows_pipeline.engine.merge import Merge, Waking
 from windows_pipeline.engine.stream_time import target_of
 from windows_pipeline.engine.unit_firings import Reached, place_column
 from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.streaming.kept_rows import KeptRows
 from windows_pipeline.streaming.scope import BatchScope
 from windows_pipeline.tables.delta import Table
 
@@ -36,7 +37,7 @@ class BatchFirings:
     after: Merge
 
     def compute(
-        self, records: DataFrame, from_ms: int, closed: DataFrame
+        self, records: DataFrame, from_ms: int, closed: KeptRows
     ) -> list[tuple[Table, DataFrame, int]]:
         """Computes them, and the early warnings that they and closed windows make.
 
@@ -58,7 +59,7 @@ class BatchFirings:
         own = fired.where("is_new")
         appends = [(job.fires.firings, own, own.count())]
         if job.warns_in is not None:
-            warnings = early_warnings(fired, closed, job.rules).localCheckpoint()
+            warnings = early_warnings(fired, closed.frame, job.rules).localCheckpoint()
             appends.append((job.warns_in, warnings, warnings.count()))
         return appends
 

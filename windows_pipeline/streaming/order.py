@@ -160,12 +160,11 @@ def _numbered_in_place(judged: DataFrame) -> DataFrame:
 
 def _is_numbered(one: _Sum) -> bool:
     """Whether a stretch that was numbered in place came out in one piece, and in order."""
-    if not one.accepted:
-        return True
-    assert one.first_offset is not None and one.last_offset is not None  # noqa: S101, PT018
-    assert one.min_event_time_ms is not None and one.max_event_time_ms is not None  # noqa: S101, PT018
-    in_one_piece = one.last_offset - one.first_offset + 1 == one.accepted
-    return in_one_piece and in_radix_range(one.min_event_time_ms, one.max_event_time_ms)
+    first, last = one.first_offset, one.last_offset
+    first_ms, last_ms = one.min_event_time_ms, one.max_event_time_ms
+    if first is None or last is None or first_ms is None or last_ms is None:
+        return True  # it has no accepted record
+    return last - first + 1 == one.accepted and in_radix_range(first_ms, last_ms)
 
 
 def _sums(numbered: DataFrame) -> list[_Sum]:

@@ -77,9 +77,10 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
     source, partitions = pipeline.source, pipeline.partitions
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        told = names.collect()
-        found = (_FILE.search(row.path) for row in told)
-        files = [(date.fromisoformat(match[1]), match[2]) for match in found if match]
+        found = [(_FILE.search(row.path), row.length) for row in names.collect()]
+        files = {
+            (date.fromisoformat(match[1]), match[2]): length for match, length in found if match
+        }
         end = partitions.end or date.max
         wanted = [(day, name) for day, name in files if partitions.start <= day <= end]
         passed_over = len(files) - len(wanted)
@@ -88,7 +89,7 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
         # What lands in the folder of an earlier day comes now.
         unit = F.greatest(F.col("unit"), F.lit(last_unit))
         records = read_files(spark, source, path, wanted).withColumn("unit", unit)
-        whole = max(row.length for row in told) <= _divided_above(spark)
+        whole = max(files[one] for one in wanted) <= _divided_above(spark)
         return Landed(records, passed_over, whole)
 
     return landed
@@ -97,8 +98,9 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
 def _divided_above(spark: SparkSession) -> int:
     """Up to how many bytes Spark reads a file by one task, whatever else it reads."""
     session: Any = spark._jsparkSession  # noqa: SLF001
-    least: int = session.sessionState().conf().filesOpenCostInBytes()
-    return least
+    conf = session.sessionState().conf()
+    undivided: int = min(conf.filesOpenCostInBytes(), conf.filesMaxPartitionBytes())
+    return undivided
 
 
 def _added_rows(pipeline: Pipeline) -> Landing:

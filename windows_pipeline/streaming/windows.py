@@ -109,7 +109,7 @@ class BatchWindows:
         if found.alerts:
             appends.append((own.alerts, self._alerts(kept.known(_BROKEN).frame), found.alerts))
         if windows.trigger is not None:
-            appends += self._firings.compute(records, self._from_ms, closed.frame)
+            appends += self._firings.compute(records, self._from_ms, closed)
         return [append_of(*one, self.batch) for one in appends if one[-1]]
 
     @cached_property
@@ -198,7 +198,7 @@ class BatchWindows:
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         beside = [name for name in UNCOUNTED if name in placed.columns]
         if job.windows.trigger is not None:
-            beside = [name for name in placed.columns if name not in columns]
+            beside.append("target")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *beside)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
         many = sum(broken, F.lit(0))
@@ -208,7 +208,7 @@ class BatchWindows:
         """The batch's records that no window can count any more."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
-            return late_records(records, records, spec, [], [self._target])
+            return late_records(records, None, spec, [], [self._target])
         return self._own_records.where(is_late(spec) | is_uncovered(spec))
 
     def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, int]:
@@ -222,10 +222,13 @@ class BatchWindows:
 
     @property
     def _most_windows(self) -> int:
-        """About how many windows the batch closes or changes, at most; a guess."""
+        """About how many windows of all definitions the batch has, at most; a guess.
+
+        The driver holds those of all of them until they are written.
+        """
         spec = self.job.windows.spec
         of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
-        return of_record * self.many
+        return of_record * self.many * len(self.job.pipeline.windows)
 
     def _found(self, kept: KeptRows, late: int) -> _Found:
         """How many rows each table gets."""
@@ -248,7 +251,7 @@ class BatchWindows:
         values = list(self.job.pipeline.source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._own_records
-            late = late_records(arrived, arrived, spec, values, [self._target])
+            late = late_records(arrived, None, spec, values, [self._target])
             return late.withColumn("unit", F.col("arrived_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records

@@ -43,9 +43,9 @@ _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 _MOST_BYTES = "spark.driver.maxResultSize"
 """Spark's own setting of how many bytes of results the driver takes; 0 for any number."""
-_DEFAULT_MOST_BYTES = "1g"
-_SMALL_BYTES, _OTHER_BYTES = 8, 64
-"""So many are taken to be in a number or a time, and in a value of any other type."""
+_DEFAULT_MOST_BYTES = 1024**3
+_SMALL_BYTES, _TEXT_BYTES, _OTHER_BYTES = 8, 64, 1_024
+"""So many are taken to be in a number or a time, in a text, and in a value of any other type."""
 _UNTAKEN = frozenset("%[]^|\\")
 """What delta-rs (1.6) takes no folder with."""
 _EARLIEST_US = -(2**63)
@@ -197,13 +197,16 @@ def may_write(location: str) -> bool:
 
 def has_room(spark: SparkSession, schema: T.StructType, many: int) -> bool:
     """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
-    sizes = (
-        _SMALL_BYTES if isinstance(field.dataType, _SMALL_TYPES) else _OTHER_BYTES
-        for field in schema
-    )
     conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
     most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
-    return most == 0 or many * sum(sizes) <= most
+    # Where Spark has no limit, Python still has one.
+    return many * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_MOST_BYTES)
+
+
+def _bytes_of(field: T.StructField) -> int:
+    if isinstance(field.dataType, _SMALL_TYPES):
+        return _SMALL_BYTES
+    return _TEXT_BYTES if isinstance(field.dataType, T.StringType) else _OTHER_BYTES
 
 
 def fetched(rows: DataFrame) -> pa.Table | None:
