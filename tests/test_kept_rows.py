@@ -16,11 +16,10 @@ from pyspark.sql import functions as F
 from engine_runs import texts
 from pipeline_runs import ROOT
 from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
-from windows_pipeline.engine.arrival import in_arrival_order
 from windows_pipeline.session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.streaming import BatchResult, order, run_stream
+from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.streaming.kept_rows import kept_rows
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import Table
@@ -114,16 +113,13 @@ def streamed(
 
 
 def test_a_stream_is_the_same_whoever_takes_its_rows(
-    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    settings: Settings,
+    tmp_path: Path,
+    shuffled: list[DataFrame],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules E1, E2, E5, H1: what the driver can't take is Spark's; larger files are shuffled."""
-    shuffled = []
-
-    def number(records: DataFrame, *others: str | None) -> DataFrame:
-        shuffled.append(records)
-        return in_arrival_order(records, *others)
-
-    monkeypatch.setattr(order, "in_arrival_order", number)
     wanted, writer = streamed(spark, settings, tmp_path / "driver")
     assert "delta-rs" in writer
     assert not shuffled

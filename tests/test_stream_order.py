@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.arrival import in_arrival_order
 from windows_pipeline.engine.radix_order import radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.log import LogRow
@@ -105,19 +104,6 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, whole_files: bool) -
     assert found.rejected == Counter(row.unit for row in rows if row.reason)
     assert set(found.records.columns) == {*frame.columns, "offset", "running_max"}
     assert found.records.count() == len(rows)
-
-
-@pytest.fixture
-def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
-    """The records that were numbered by a shuffle."""
-    told = []
-
-    def number(records: DataFrame, *others: str | None) -> DataFrame:
-        told.append(records)
-        return in_arrival_order(records, *others)
-
-    monkeypatch.setattr(order, "in_arrival_order", number)
-    return told
 
 
 @pytest.mark.parametrize("in_one_task", [True, False])

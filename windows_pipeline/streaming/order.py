@@ -87,10 +87,8 @@ def in_stream_order(
         whole_files: Whether each landed file is read by one task, as far as is known.
     """
     has_offsets = OFFSET in judged.columns
-    # Without the plan that made them: each further query would look through it again.
     if has_offsets:
-        computed = _within_offsets(judged).localCheckpoint()
-        sums = _sums(computed)
+        computed, sums = _computed(_within_offsets(judged))
     else:
         computed, sums = _within_files(judged, arrival, in_place=whole_files and arrival is None)
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
@@ -139,12 +137,10 @@ def _within_files(
     file = F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
     with_stretch = judged.withColumn(_STRETCH, file)
     if in_place:
-        computed = _numbered_in_place(with_stretch).localCheckpoint()
-        sums = _sums(computed)
+        computed, sums = _computed(_numbered_in_place(with_stretch))
         if all(map(_is_numbered, sums)):
             return computed, sums
-    computed = in_arrival_order(with_stretch, arrival, _STRETCH).localCheckpoint()
-    return computed, _sums(computed)
+    return _computed(in_arrival_order(with_stretch, arrival, _STRETCH))
 
 
 def _numbered_in_place(judged: DataFrame) -> DataFrame:
@@ -165,6 +161,13 @@ def _is_numbered(one: _Sum) -> bool:
     if first is None or last is None or first_ms is None or last_ms is None:
         return True  # it has no accepted record
     return last - first + 1 == one.accepted and in_radix_range(first_ms, last_ms)
+
+
+def _computed(numbered: DataFrame) -> tuple[DataFrame, list[_Sum]]:
+    """Numbered records, computed, and what their stretches hold."""
+    # Without the plan that made them: each further query would look through it again.
+    computed = numbered.localCheckpoint()
+    return computed, _sums(computed)
 
 
 def _sums(numbered: DataFrame) -> list[_Sum]:
