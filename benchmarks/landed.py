@@ -20,6 +20,12 @@ KEYS = 1_000
 _RECORDS_A_WINDOW = 100
 STEP_US = WINDOW_MS * 1_000 // (KEYS * _RECORDS_A_WINDOW)
 """Event time between two records of any key, in microseconds."""
+_FOR_LONG_WORK = {
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC "
+    "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+}
+"""What settings.yaml advises for a stream that brings many small records."""
 _PIPELINE = f"""
 name: {{name}}
 source:
@@ -74,8 +80,7 @@ def declared(
         "landing": str(folder),
         "pipelines": folder,
         "arrival_ranges": arrival_ranges,
-        # It runs for long, so the JVM may take its time to compile, and all cores to tidy up.
-        "spark": {**base.spark, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"},
+        "spark": {**base.spark, **_FOR_LONG_WORK},
     }
     landing = folder / name / _DAY
     landing.mkdir(parents=True)

@@ -75,28 +75,30 @@ def _are_few(reads: Sequence[Read], units: Sequence[Unit]) -> bool:
 
 def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
     """Adds `target`, `from_ms`, `in_force_ms` and `before_ms`, as part of the plan: no join."""
-    in_force_ms = {str(unit.day): unit.in_force_before_ms for unit in units}
+    in_force_ms = {target_of(unit.day): _bigint(unit.in_force_before_ms) for unit in units}
     before_ms = {
-        f"{unit.day} {partition}": stream_time_ms
+        target_of(unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
         for unit in units
-        for partition, stream_time_ms in unit.stream_time_before_ms.items()
+        if (known := unit.stream_time_before_ms)
     }
-    unit = F.col("unit").cast("string")
+    day, unknown = F.unix_date("unit"), F.lit(None).cast("bigint")
+    of_day = F.try_element_at(_map_of(before_ms), day)
     return records.withColumns(
         {
             "target": F.lit(target_of(reads[0].target)),
             "from_ms": given(reads[0].from_ms, F.col("event_time_ms")),
-            "in_force_ms": _looked_up(in_force_ms, unit),
-            "before_ms": _looked_up(before_ms, F.concat(unit, F.lit(" "), "source_partition")),
+            "in_force_ms": F.try_element_at(_map_of(in_force_ms), day) if units else unknown,
+            "before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
         }
     )
 
 
-def _looked_up(known: Mapping[str, int], name: Column) -> Column:
-    if not known:
-        return F.lit(None).cast("bigint")
-    entries = [F.lit(one) for entry in known.items() for one in entry]
-    return F.try_element_at(F.create_map(*entries), name)
+def _bigint(number: int) -> Column:
+    return F.lit(number).cast("bigint")
+
+
+def _map_of(known: Mapping[int, Column] | Mapping[str, Column]) -> Column:
+    return F.create_map(*[part for key, value in known.items() for part in (F.lit(key), value)])
 
 
 def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:

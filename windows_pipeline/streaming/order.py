@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.arrival import PLACE, in_arrival_order, order_of_arrival
-from windows_pipeline.engine.radix_order import in_radix_range, radix_key
+from windows_pipeline.engine.radix_order import SORT_KEY, in_radix_range, radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming.standing import Part, Standing
@@ -147,7 +147,9 @@ def _numbered_in_place(judged: DataFrame) -> DataFrame:
     """Numbers the records of each file where they are read, from anywhere on."""
     columns = [name for name in judged.columns if name != _STRETCH]
     _, _, *others = order_of_arrival(columns, None)
-    in_order = judged.sortWithinPartitions(radix_key([*PLACE, _STRETCH], "event_time"), *others)
+    # As a column: where it is alike, comparing rows would work it out each time.
+    keyed = judged.withColumn(SORT_KEY, radix_key([*PLACE, _STRETCH], "event_time"))
+    in_order = keyed.sortWithinPartitions(SORT_KEY, *others).drop(SORT_KEY)
     # By event time within a file, each is the latest so far.
     running_max = F.col("event_time")
     numbers = F.monotonically_increasing_id()
