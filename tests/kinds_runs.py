@@ -17,6 +17,7 @@ from engine_runs import EPOCH, texts
 from oracle import Definition, Record, SessionDefinition, SlidingDefinition, TimeDefinition
 from oracle_firings import Policy
 from pipeline_runs import settings_in
+from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
@@ -121,13 +122,13 @@ class Ran(NamedTuple):
     def tables(self, name: str) -> WindowTables:
         return window_tables(self.pipeline, name, self.settings.warehouse)
 
-    def rows(self, spark: SparkSession, name: str) -> dict[str, list[str]]:
+    def rows(self, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
         named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
         fires = firing_tables(self.pipeline, name, self.settings.warehouse)
         every = [*named, *([] if fires is None else fires.all)]
         # Which micro-batch brought a row is not what is compared.
-        return {one.name: texts(one.read(spark).drop("batch").collect()) for one in every}
+        return {one.name: texts(stored_rows(one, "batch")) for one in every}
 
     def fires(self, name: str) -> FiringTables:
         tables = firing_tables(self.pipeline, name, self.settings.warehouse)

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from assets.step import asset_key
 from definitions import build_definitions
+from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.chain import window_jobs
@@ -115,14 +116,14 @@ class Project:
         for job in window_jobs(self.pipeline, "hourly", self.settings):
             write_unchecked(job, spark, days)
 
-    def rows(self, spark: SparkSession, table: str) -> list[tuple[object, ...]]:
+    def rows(self, table: str) -> list[tuple[object, ...]]:
         """All rows of a derived table, sorted; the text of each value tells bits apart."""
-        found = getattr(self.windows, table).read(spark).collect()
+        found = stored_rows(getattr(self.windows, table))
         return sorted(tuple(repr(value) for value in row) for row in found)
 
-    def all_rows(self, spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
+    def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of every derived table."""
-        return {table: self.rows(spark, table) for table in DERIVED}
+        return {table: self.rows(table) for table in DERIVED}
 
     def copy(self, folder: Path, *, derived: bool) -> Project:
         """A project of the same files, definition and tables, with or without derived ones."""

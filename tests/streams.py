@@ -11,10 +11,12 @@ from threading import Event
 import pyarrow as pa
 import pytest
 import yaml
-from pyspark.sql import DataFrame, SparkSession
+from deltalake import write_deltalake
+from pyspark.sql import DataFrame
 
 from engine_runs import texts
 from pipeline_runs import settings_in
+from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
@@ -69,9 +71,9 @@ def writer_of(table: Table, version: int) -> str:
     return writer
 
 
-def rows_of(spark: SparkSession, job: Job) -> list[list[str]]:
+def rows_of(job: Job) -> list[list[str]]:
     """The rows of each of a job's tables."""
-    return [texts(table.read(spark).collect()) for table in job.tables]
+    return [texts(stored_rows(table)) for table in job.tables]
 
 
 def declared_pipeline(
@@ -98,10 +100,11 @@ def declared_pipeline(
     return load_pipeline(file), settings_in(folder, settings)
 
 
-def add_rows(spark: SparkSession, table: Path, rows: Sequence[tuple[object, ...]]) -> None:
+def add_rows(table: Path, rows: Sequence[tuple[str | None, int, int]]) -> None:
     """Adds records of such a pipeline to a Delta table."""
-    frame = spark.createDataFrame(rows, "k string, ms bigint, whole bigint")
-    frame.write.format("delta").mode("append").save(str(table))
+    columns = [("k", pa.string()), ("ms", pa.int64()), ("whole", pa.int64())]
+    records = [dict(zip(("k", "ms", "whole"), row, strict=True)) for row in rows]
+    write_deltalake(table, pa.Table.from_pylist(records, pa.schema(columns)), mode="append")
 
 
 def as_json(key: str | None, ms: int, whole: object) -> str:

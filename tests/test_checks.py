@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks, version_of
+from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
@@ -133,24 +133,20 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
 
 
 @pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
-def test_each_check_finds_its_broken_row(full_run: Project, spark: SparkSession, step: str) -> None:
-    tables = {**vars(full_run.source), **vars(full_run.windows)}
+def test_each_check_finds_its_broken_row(
+    full_run: Project, tmp_path: Path, spark: SparkSession, step: str
+) -> None:
+    project = full_run.copy(tmp_path / "broken", derived=True)
+    tables = {**vars(project.source), **vars(project.windows)}
     breaks = [how for how in BREAKS if how.step == step]
-    tables_of = {how.table: tables[how.table] for how in breaks}
-    versions = {name: version_of(spark, table) for name, table in tables_of.items()}
     rows: dict[int, Row] = {}
-    for name, table in tables_of.items():
+    for name in dict.fromkeys(how.table for how in breaks):
         of_table = [how for how in breaks if how.table == name]
-        rows |= dict(zip(map(id, of_table), rows_to_break(spark, table, of_table), strict=True))
-    try:
-        for name, table in tables_of.items():
-            picked = [(rows[id(how)], how) for how in breaks if how.table == name]
-            written = broken(table.read(spark), picked).write
-            written.format("delta").mode("overwrite").save(table.location)
-        results = check_published(job_of(full_run, step), spark, ALL_DAYS)
-    finally:
-        for name, version in versions.items():
-            DeltaTable.forPath(spark, tables_of[name].location).restoreToVersion(version)
+        picked = rows_to_break(spark, tables[name], of_table)
+        rows |= dict(zip(map(id, of_table), picked, strict=True))
+        changed = broken(tables[name].read(spark), list(zip(picked, of_table, strict=True)))
+        tables[name].publish(changed, ALL_DAYS, changed.count())
+    results = check_published(job_of(project, step), spark, ALL_DAYS)
     found = {result.check.name: result for result in results}
     for how in breaks:
         result = found[how.fails]
@@ -173,7 +169,7 @@ def test_changed_history_is_not_published(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "changed", derived=True)
-    final, alerts = project.rows(spark, "final_windows"), project.rows(spark, "alerts")
+    final, alerts = project.rows("final_windows"), project.rows("alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
     raw.update(f"unit = DATE'{day(2)}' AND offset = 100", {"dep_delay": F.expr("dep_delay + 500")})
     result = project.run(1, 2, *DERIVED)
@@ -182,8 +178,8 @@ def test_changed_history_is_not_published(
     checks = final_windows_checks(project.pipeline.windows["hourly"])
     (check,) = (one for one in checks if one.name == "final_never_changed")
     assert "windows-pipeline correct" in check.description
-    assert project.rows(spark, "final_windows") == final
-    assert project.rows(spark, "alerts") == alerts
+    assert project.rows("final_windows") == final
+    assert project.rows("alerts") == alerts
 
 
 def test_published_alerts_that_would_change_are_not_written_over(
@@ -195,14 +191,14 @@ def test_published_alerts_that_would_change_are_not_written_over(
     assert one is not None
     same = (F.col("key") == one.key) & (F.col("window_end") == one.window_end)
     DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == one.rule))
-    left = project.rows(spark, "alerts")
+    left = project.rows("alerts")
     assert any(row[0] == repr(one.unit) for row in left)
     result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
     assert not result.published
     assert [found.check.name for found in result.checks if not found.passed] == [
         "alerts_never_changed"
     ]
-    assert project.rows(spark, "alerts") == left
+    assert project.rows("alerts") == left
 
 
 def test_what_fails_a_blocking_check_is_not_published(

@@ -91,7 +91,7 @@ def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Proje
 
 def assert_same_results(project: Project, anew: Project, spark: SparkSession) -> None:
     for name in ("keyed_windows", "late_records", "final_windows"):
-        assert project.rows(spark, name) == anew.rows(spark, name), name
+        assert project.rows(name) == anew.rows(name), name
     stand = standing(project.windows.alerts.read(spark)).drop(*HISTORY)
     assert sorted_rows(stand) == sorted_rows(anew.windows.alerts.read(spark).drop(*HISTORY))
 

@@ -22,24 +22,25 @@ from pipeline_runs import (
     version_of,
     write_unchecked,
 )
+from stored_rows import stored_rows
 from windows_pipeline.jobs import RawEventsJob
 
 
 @pytest.fixture(scope="module")
-def expected(full_run: Project, spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
-    rows = full_run.all_rows(spark)
+def expected(full_run: Project) -> dict[str, list[tuple[object, ...]]]:
+    rows = full_run.all_rows()
     # The comparison must be of something: each table has rows of several days.
     for table in DERIVED:
         assert len({row[0] for row in rows[table]}) > 1, table
     return rows
 
 
-def test_days_and_the_range_again(full_run: Project, spark: SparkSession, expected: object) -> None:
-    raw = full_run.source.raw_events.read(spark).collect()
+def test_days_and_the_range_again(full_run: Project, expected: object) -> None:
+    raw = stored_rows(full_run.source.raw_events)
     assert full_run.run(1, DAYS).success
-    again = full_run.source.raw_events.read(spark).collect()
+    again = stored_rows(full_run.source.raw_events)
     assert sorted(map(repr, raw)) == sorted(map(repr, again))
-    assert full_run.all_rows(spark) == expected
+    assert full_run.all_rows() == expected
 
 
 def test_a_missing_raw_day_holds_later_days_back_then_backwards(
@@ -65,7 +66,7 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
     for number in range(DAYS, 1, -1):
         result = project.run(number, number, *DERIVED)
         assert result.success
-    assert project.all_rows(spark) == expected
+    assert project.all_rows() == expected
     # The last run names the version that it made of each table.
     named = {
         one.asset_key.path[-1]: one.metadata["delta_version"].value
@@ -75,16 +76,14 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
     assert named == {name: version_of(spark, getattr(windows, name)) for name in DERIVED}
 
 
-def test_day_after_day(
-    full_run: Project, tmp_path: Path, spark: SparkSession, expected: object
-) -> None:
+def test_day_after_day(full_run: Project, tmp_path: Path, expected: object) -> None:
     """As a daily schedule runs it: no later day is there yet."""
     project = Project(tmp_path, full_run.base)
     shutil.copytree(full_run.folder / "pipelines", tmp_path / "pipelines")
     shutil.copytree(full_run.folder / "data", tmp_path / "data")
     for number in range(1, DAYS + 1):
         assert project.run(number, number).success
-    assert project.all_rows(spark) == expected
+    assert project.all_rows() == expected
 
 
 def test_raw_days_ingested_at_once(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
@@ -106,7 +105,7 @@ def test_raw_days_ingested_at_once(full_run: Project, tmp_path: Path, spark: Spa
         list(threads.map(ingest, range(DAYS, 0, -1)))
     for table in ("raw_events", "arrival_log"):
         found, wanted = (
-            texts(getattr(one.source, table).read(spark).collect()) for one in (project, full_run)
+            texts(stored_rows(getattr(one.source, table))) for one in (project, full_run)
         )
         assert found == wanted, table
 

@@ -14,7 +14,7 @@ def test_a_changed_definition_is_refused_then_rebuilt(
     full_run: Project, longer_grace: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     changed = full_run.copy(tmp_path / "changed", derived=True)
-    before = changed.all_rows(spark)
+    before = changed.all_rows()
     changed.declare(grace=LONGER_GRACE)
 
     refused = changed.run(1, 1, *DERIVED)
@@ -32,11 +32,11 @@ def test_a_changed_definition_is_refused_then_rebuilt(
         "alerts",
     ]
     assert all(result.published for _, result in rebuilt)
-    after = changed.all_rows(spark)
+    after = changed.all_rows()
     assert after != before
 
     # What the new definition gives where there was no table before.
-    assert after == longer_grace.all_rows(spark)
+    assert after == longer_grace.all_rows()
     # Nothing is left to do.
     assert list(rebuild(spark, changed.pipeline, changed.settings)) == []
 

@@ -277,4 +277,4 @@ def test_a_chain_by_spark_alone_is_the_same(
         assert alone.run(1, 3, *TABLES, "late_records").success
         assert alone.windows.final_windows.units(spark, [day(1)]) == {day(1)}
     for table in (*TABLES, "late_records"):
-        assert alone.rows(spark, table) == full_run.rows(spark, table), table
+        assert alone.rows(table) == full_run.rows(table), table

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from engine_runs import texts
 from pipeline_runs import ROOT
+from stored_rows import stored_rows
 from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
 from windows_pipeline.session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
@@ -107,7 +108,7 @@ def streamed(
     run_stream(spark, pipeline, own, on_batch=told.append)
     assert [one.batch for one in told] == list(range(MICRO_BATCHES))
     tables = all_tables(pipeline, own.warehouse)
-    rows = {one.name: texts(one.read(spark).drop("stream").collect()) for one in tables}
+    rows = {one.name: texts(stored_rows(one, "stream")) for one in tables}
     keyed = window_tables(pipeline, "sums", own.warehouse).keyed_windows
     return rows, writer_of(keyed, MICRO_BATCHES)
 

@@ -42,7 +42,7 @@ def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
 
 def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
     table = crowded.windows.keyed_windows
-    rows, version = crowded.rows(spark, "keyed_windows"), version_of(spark, table)
+    rows, version = crowded.rows("keyed_windows"), version_of(spark, table)
     several = {unit: files for unit, files in files_by_unit(spark, table).items() if files > 1}
     assert several[day(2)] == 3
 
@@ -50,7 +50,7 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
     assert done.units == sorted(several)
     assert (done.files_before, done.files_after) == (sum(several.values()), len(several))
     assert set(files_by_unit(spark, table).values()) == {1}
-    assert crowded.rows(spark, "keyed_windows") == rows
+    assert crowded.rows("keyed_windows") == rows
     before = spark.read.format("delta").option("versionAsOf", version).load(table.location)
     assert before.count() == len(rows)
 
@@ -74,12 +74,12 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
         f"ALTER TABLE delta.`{table.location}` "
         "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
     )
-    rows = crowded.rows(spark, "final_windows")
+    rows = crowded.rows("final_windows")
     maintain(spark, table)
     left = {path.name for path in parquet_files(table)}
     live = table.read(spark).select("_metadata.file_name").distinct().collect()
     assert left == {row.file_name for row in live} < kept
-    assert crowded.rows(spark, "final_windows") == rows
+    assert crowded.rows("final_windows") == rows
 
 
 def changes_of(spark: SparkSession, table: Table) -> list[str]:

@@ -247,12 +247,12 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rule H1: what lies further back is found again; what was published is not changed."""
     for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3)), ("slides", (3,))):
-        before = ran.rows(spark, name)
+        before = ran.rows(name)
         jobs = window_jobs(ran.pipeline, name, ran.settings)
         for job in (jobs[step] for step in steps):
             result = run_job(job, spark, DAYS[-1:])
             assert result.published, [check for check in result.checks if not check.passed]
-        assert ran.rows(spark, name) == before
+        assert ran.rows(name) == before
 
 
 @pytest.mark.parametrize("name", BREAKS)
@@ -420,7 +420,7 @@ def test_a_stream_of_every_kind_is_the_same(
     run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
     assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
     for name in DEFINITIONS:
-        found, wanted = streamed.rows(spark, name), ran.rows(spark, name)
+        found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]
         assert len(same) == len(streamed.fires(name).all) + 3
         for table in same:

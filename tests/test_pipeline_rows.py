@@ -228,13 +228,13 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
 def test_the_last_days_first_give_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rules E5, H1: episodes that began earlier are found before these days are computed."""
     jobs = window_jobs(ran.pipeline, "fours", ran.settings)
-    before = ran.rows(spark, "fours")
+    before = ran.rows("fours")
     for job in jobs:
         for table in job.tables:
             table.withdraw(spark, DAYS)
     for days in (DAYS[1:], DAYS[:1]):
         published(spark, jobs, days)
-    assert ran.rows(spark, "fours") == before
+    assert ran.rows("fours") == before
 
 
 BREAKS: list[tuple[str, str, dict[str, str]]] = [
@@ -295,7 +295,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
         wanted = wanted_of(streamed.records, name)
         assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted)), (name, cut)
     for name in CHAINED:
-        assert streamed.rows(spark, name) == ran.rows(spark, name), (name, cut)
+        assert streamed.rows(name) == ran.rows(name), (name, cut)
     job = window_jobs(streamed.pipeline, "fours", streamed.settings)[0]
     assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 

@@ -46,7 +46,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
     tables = window_tables(pipeline, "sums", own.warehouse)
     table = tmp_path / "table"
     for ms in (3, 30):
-        add_rows(spark, table, [("a", ms, 1)])
+        add_rows(table, [("a", ms, 1)])
 
     def begin(result: BatchResult) -> None:
         (unit,) = result.units
@@ -71,7 +71,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
 
     # One that came after the correction looked for such.
     def after_another(*begun: Any) -> None:
-        add_rows(spark, table, [("a", 60, 1)])
+        add_rows(table, [("a", 60, 1)])
         run_stream(spark, pipeline, own)
         mark_begun(*begun)
 

@@ -152,12 +152,12 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     for name, asked in (("hops", HOPS_POLICY), ("sums", policy)):
         job = window_jobs(pipeline, name, own)[-1]
         assert told_of(spark, job) == oracle_firings_of(case, asked)
-        streamed = rows_of(spark, job)
+        streamed = rows_of(job)
         # Not every case that may be drawn warns of something.
         assert streamed[0]
         log = job.arrived(spark)
         assert run_job(job, spark, sorted({row.unit for row in log})).published
-        assert rows_of(spark, job) == streamed
+        assert rows_of(job) == streamed
 
 
 def numbered(first: int, last: int) -> list[Record]:

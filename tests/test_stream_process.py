@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from engine_runs import texts
 from pipeline_runs import ROOT
+from stored_rows import stored_rows
 from streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings
@@ -70,10 +71,10 @@ def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], told: 
         time.sleep(0.02)
 
 
-def rows_of_all(spark: SparkSession, pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
+def rows_of_all(pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
     """The rows of every table, without the stream's id."""
     return {
-        table.name: texts(table.read(spark).drop("stream").collect())
+        table.name: texts(stored_rows(table, "stream"))
         for table in all_tables(pipeline, own.warehouse)
     }
 
@@ -104,7 +105,7 @@ def test_a_killed_process_has_its_records_once(
     for number in (0, 1):
         land(whole, number)
         run_stream(spark, pipeline, own_of_whole)
-    found = rows_of_all(spark, pipeline, own)
-    assert found == rows_of_all(spark, pipeline, own_of_whole)
+    found = rows_of_all(pipeline, own)
+    assert found == rows_of_all(pipeline, own_of_whole)
     for table in ("rejected_records", "sums/final_windows", "sums/alerts"):
         assert found[f"numbers/{table}"], table

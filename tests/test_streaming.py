@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from definitions import build_definitions
 from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
+from stored_rows import stored_rows
 from streams import (
     HOPS,
     SLIDING,
@@ -122,9 +123,9 @@ def test_files_in_pieces_and_killed_between_tables(
         (1, [day(2), day(3)]),
     ]
     for table in SAME:
-        assert project.rows(spark, table) == full_run.rows(spark, table), table
+        assert project.rows(table) == full_run.rows(table), table
     raw = [
-        sorted(map(repr, one.source.raw_events.read(spark).drop("batch").collect()))
+        sorted(map(repr, stored_rows(one.source.raw_events, "batch")))
         for one in (project, full_run)
     ]
     assert raw[0] == raw[1]
@@ -140,10 +141,10 @@ def test_files_in_pieces_and_killed_between_tables(
         if not found.passed
     ]
     assert failed == []
-    streamed = rows_of(spark, firing)
+    streamed = rows_of(firing)
     assert all(streamed)
     assert run_job(firing, spark, days).published
-    assert rows_of(spark, firing) == streamed
+    assert rows_of(firing) == streamed
     # Nothing new: nothing happens.
     told.clear()
     run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
@@ -157,9 +158,9 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     quiet = {**HOPS, "alerts": {}}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, hops=quiet)
     first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
-    add_rows(spark, tmp_path / "table", first)
+    add_rows(tmp_path / "table", first)
     run_stream(spark, pipeline, own)
-    add_rows(spark, tmp_path / "table", second)
+    add_rows(tmp_path / "table", second)
     # As a Dagster run, which looks at the tables with every check.
     job = build_definitions(own).resolve_job_def("numbers_all")
     with dg.DagsterInstance.ephemeral() as instance:

@@ -1,0 +1,17 @@
+"""The rows that a table holds, for tests that compare whole tables."""
+
+from __future__ import annotations
+
+from deltalake import DeltaTable
+
+from windows_pipeline.tables.delta import Table
+
+
+def stored_rows(table: Table, *without: str) -> list[tuple[object, ...]]:
+    """A table's rows, less some columns, in no order.
+
+    Read by delta-rs, whoever wrote them: a query of Spark's takes ten times as long.
+    """
+    columns = [name for name in table.schema.names if name not in without]
+    rows = DeltaTable(table.location).to_pyarrow_table(columns=columns).to_pylist()
+    return [tuple(row.values()) for row in rows]
