@@ -77,7 +77,7 @@ def cases_of(definition: SlidingDefinition) -> list[Arrivals]:
     """Golden ones, and generated ones of which only `idle_after` stays their own."""
     generated = [
         case._replace(definition=replace(definition, idle_after=case.definition.idle_after))
-        for case in sample(arrivals(), 40)
+        for case in sample(arrivals(), 60)
     ]
     named = [uncounted_case(definition), held_by_a_right_window(definition)]
     return [*named, *golden_cases(definition), *generated]
