@@ -55,6 +55,7 @@ from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_windows import is_late, is_uncovered
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
+from windows_pipeline.quality.validation import validate
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -253,6 +254,22 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
             result = run_job(job, spark, DAYS[-1:])
             assert result.published, [check for check in result.checks if not check.passed]
         assert ran.rows(name) == before
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_units_of_which_all_are_held_back_come_out_empty(
+    ran: Ran, spark: SparkSession, name: str
+) -> None:
+    """Rule A2: nothing closes past a missing unit, be it the first."""
+    keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
+    log = tuple(row for row in keyed.arrived(spark) if row.unit != DAYS[0])
+    staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
+    assert [rows.count() for rows in staged] == [0, 0]
+    batches = keyed.evidence(spark, DAYS[1:], staged, log)
+    failed = {
+        found.check.name for batch in batches for found in validate(batch) if not found.passed
+    }
+    assert failed == {"no_arrival_missing"}
 
 
 @pytest.mark.parametrize("name", BREAKS)

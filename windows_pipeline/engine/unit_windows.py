@@ -106,7 +106,8 @@ def unit_windows(
         return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
     # What no window counts need not be moved.
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec))
-    length_ms = within_a_day(slice_length_ms(spec))
+    # Where all units are held back none is asked for, and there is nothing to cut.
+    length_ms = within_a_day(slice_length_ms(spec)) if targets else None
     return evaluate(
         in_time,
         targets,
