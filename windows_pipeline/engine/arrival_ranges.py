@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.engine.arrival import PLACE, order_of_arrival
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.groups import group_starts
 from windows_pipeline.small_frame import small_frame
 
@@ -145,7 +145,7 @@ def _place(batch: pa.RecordBatch, row: int) -> tuple[object, ...]:
     return tuple(batch.column(name)[row].as_py() for name in PLACE)
 
 
-@numba.njit(cache=True)
+@compiled
 def _numbered(
     starts: np.ndarray, time_ms: np.ndarray, rows_before: int, largest_before_ms: int
 ) -> tuple[np.ndarray, np.ndarray]:

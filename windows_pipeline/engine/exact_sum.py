@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from windows_pipeline.engine.compiled import compiled
 
 DIGITS = 70
 """32 * 70 = 2240 bits: 2098 for the largest double over the smallest, 32 for sums of them that
@@ -23,7 +24,7 @@ _DIGIT_MASK = (1 << 32) - 1
 _MANTISSA_BITS = 53
 
 
-@numba.njit(cache=True)
+@compiled
 def add(digits: np.ndarray, value: float, sign: int) -> tuple[int, int]:
     """Adds (sign 1) or takes away (sign -1) a finite double; returns the digits touched."""
     fraction, exponent = math.frexp(value)
@@ -35,7 +36,7 @@ def add(digits: np.ndarray, value: float, sign: int) -> tuple[int, int]:
     return add_whole(digits, whole, position, sign)
 
 
-@numba.njit(cache=True)
+@compiled
 def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> tuple[int, int]:
     """Adds or takes away a whole number of 2**(position - 1074); returns the digits touched.
 
@@ -54,7 +55,7 @@ def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> 
     return digit, digit + 2
 
 
-@numba.njit(cache=True)
+@compiled
 def rounded(
     digits: np.ndarray, first: int, last: int, scratch: np.ndarray, count: int = 1
 ) -> float:
@@ -83,7 +84,7 @@ def rounded(
     return -magnitude if negative else magnitude
 
 
-@numba.njit(cache=True)
+@compiled
 def _round_digits(scratch: np.ndarray, first: int, top: int, count: int) -> float:
     """Rounds the positive number in scratch[first..top], whose top digit is not zero."""
     top_bits = 0
@@ -109,7 +110,7 @@ def _round_digits(scratch: np.ndarray, first: int, top: int, count: int) -> floa
     return math.ldexp(float(mantissa), exponent) / count
 
 
-@numba.njit(cache=True)
+@compiled
 def _rounds_up(scratch: np.ndarray, first: int, dropped: int, mantissa: int) -> bool:
     """Whether the bits below position `dropped` round the mantissa up (ties to even)."""
     half = dropped - 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from windows_pipeline.engine.compiled import compiled
 
 ENTERS, LEAVES, COPIED, COPIED_UP_TO = range(4)
 
@@ -28,7 +29,7 @@ class Chain(NamedTuple):
     later: np.ndarray
 
 
-@numba.njit(cache=True)
+@compiled
 def chain(
     of: np.ndarray,
     until: np.ndarray,
@@ -95,7 +96,7 @@ def chain(
     return Chain(order, enter_order, left, entered, later)
 
 
-@numba.njit(cache=True)
+@compiled
 def stays_of(
     of: np.ndarray,
     until: np.ndarray,
@@ -128,7 +129,7 @@ def stays_of(
     return stays
 
 
-@numba.njit(cache=True)
+@compiled
 def _first_open(of: np.ndarray, closes: np.ndarray, clock: int, low: int, high: int) -> int:
     """The first of some windows that a clock does not close."""
     while low < high:

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numba.typed import List
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.firing_chain import COPIED, COPIED_UP_TO, Chain, chain, stays_of
 from windows_pipeline.engine.firing_life import (
     DISCARDS,
@@ -117,7 +118,7 @@ def moments_of(lives: Lives, came: Came, policy: np.ndarray, new: New | None) ->
     return Moments(closes, end_at, lot, until, told, begins, passes_in, ticks)
 
 
-@numba.njit(cache=True)
+@compiled
 def _first_met(
     group: np.ndarray, clock: np.ndarray, starts: np.ndarray, clock_ms: np.ndarray
 ) -> np.ndarray:
@@ -129,7 +130,7 @@ def _first_met(
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def epoch_firings(
     lives: Lives, moments: Moments, came: Came, policy: np.ndarray, delay_ms: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -162,7 +163,7 @@ def epoch_firings(
     return _joined(records, enter_order, panes)
 
 
-@numba.njit(cache=True)
+@compiled
 def _end_of_group(group: np.ndarray, one: int) -> int:
     """The first window that is not of this one's group."""
     end = one + 1
@@ -171,7 +172,7 @@ def _end_of_group(group: np.ndarray, one: int) -> int:
     return end
 
 
-@numba.njit(cache=True)
+@compiled
 def _fire_epochs(
     one: int,
     end: int,
@@ -237,7 +238,7 @@ def _fire_epochs(
         epoch += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _by_epoch(in_reach: np.ndarray, came: Came, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Records by epoch, then as they were; and the epochs."""
     epochs = np.searchsorted(ticks, came.entry[in_reach])
@@ -245,7 +246,7 @@ def _by_epoch(in_reach: np.ndarray, came: Came, ticks: np.ndarray) -> tuple[np.n
     return in_reach[order], epochs[order]
 
 
-@numba.njit(cache=True)
+@compiled
 def _select(
     lot: int,
     apart: bool,  # noqa: FBT001  compiled code takes its arguments by place
@@ -281,7 +282,7 @@ def _select(
     return count
 
 
-@numba.njit(cache=True)
+@compiled
 def _panes(
     of: np.ndarray,
     waiting: int,
@@ -317,7 +318,7 @@ def _panes(
     return panes[:count]
 
 
-@numba.njit(cache=True)
+@compiled
 def _shown(
     panes: np.ndarray, count: int, window: int, left: int, entered: int, fired: np.ndarray
 ) -> int:
@@ -329,7 +330,7 @@ def _shown(
     return count + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _fire_later_records(
     one: int,
     end: int,
@@ -375,7 +376,7 @@ def _fire_later_records(
         panes.append(rows[:place])
 
 
-@numba.njit(cache=True)
+@compiled
 def late_firings(lives: Lives, moments: Moments, came: Came) -> np.ndarray:
     """How many records come after each window has passed and before it closes, at the most."""
     many = np.zeros(len(lives.group) + 1, np.int64)
@@ -394,7 +395,7 @@ def late_firings(lives: Lives, moments: Moments, came: Came) -> np.ndarray:
     return np.cumsum(many)[:-1]
 
 
-@numba.njit(cache=True)
+@compiled
 def _joined(
     records: List[np.ndarray], enter_order: List[np.ndarray], panes: List[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.windows.triggers import Trigger
 
 
@@ -69,7 +69,7 @@ def ticks_of(rises: np.ndarray, policy: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(rises // interval)) + 1 if interval else np.empty(0, np.int64)
 
 
-@numba.njit(cache=True)
+@compiled
 def rise_at(rises: np.ndarray, clock: int) -> int:
     """The first rise that takes the clock to a time or beyond."""
     low, high = 0, len(rises)
@@ -82,7 +82,7 @@ def rise_at(rises: np.ndarray, clock: int) -> int:
     return low
 
 
-@numba.njit(cache=True)
+@compiled
 def begin(
     life: np.ndarray, group: int, start: int, end: int, passes: int, rises: np.ndarray
 ) -> None:
@@ -93,7 +93,7 @@ def begin(
     life[PANE] = NO_PANE
 
 
-@numba.njit(cache=True)
+@compiled
 def arrive(
     life: np.ndarray,
     record: int,
@@ -145,7 +145,7 @@ def arrive(
     return firings
 
 
-@numba.njit(cache=True)
+@compiled
 def tell_until(
     life: np.ndarray,
     upto: int,
@@ -169,7 +169,7 @@ def tell_until(
     return firings
 
 
-@numba.njit(cache=True)
+@compiled
 def _due(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
     """The rise that fires a window next, whose end is still to come."""
     if policy[INTERVAL] and life[SIZE] and life[TICK] < life[PASS]:
@@ -177,7 +177,7 @@ def _due(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
     return int(life[END_AT])
 
 
-@numba.njit(cache=True)
+@compiled
 def quiet_until(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
     """The rise up to which a further record only adds to the pane, unless it is one in so many."""
     if policy[AS_IN_FLINK] or not life[END_WAITS] or not life[SIZE]:
@@ -185,7 +185,7 @@ def quiet_until(life: np.ndarray, rises: np.ndarray, policy: np.ndarray) -> int:
     return _due(life, rises, policy)
 
 
-@numba.njit(cache=True)
+@compiled
 def _flink_ticks(
     life: np.ndarray,
     upto: int,
@@ -207,7 +207,7 @@ def _flink_ticks(
     return firings
 
 
-@numba.njit(cache=True)
+@compiled
 def fire(
     life: np.ndarray,
     after: int,
@@ -237,7 +237,7 @@ def fire(
     return firings
 
 
-@numba.njit(cache=True)
+@compiled
 def add_firing(
     life: np.ndarray,
     after: int,
@@ -261,6 +261,6 @@ def add_firing(
     return firings
 
 
-@numba.njit(cache=True)
+@compiled
 def _next_multiple(after: int, interval: int) -> int:
     return (after // interval + 1) * interval

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.firing_life import AS_IN_FLINK, INTERVAL, LATENESS, ticks_of
 
 
@@ -105,7 +105,7 @@ def time_lives(
     return lives.only(came.clock_ms[maker] < start_ms + size_ms + lateness_ms)
 
 
-@numba.njit(cache=True)
+@compiled
 def _time_windows(
     came: Came, size_ms: int, advance_ms: int, from_ms: int, to_ms: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ def stirred(lives: Lives, came: Came, new: New, policy: np.ndarray) -> Lives:
     return lives.only(stirred_)
 
 
-@numba.njit(cache=True)
+@compiled
 def asked_windows(
     came: Came, lateness_ms: int, difference_ms: int, first_start_ms: int
 ) -> tuple[np.ndarray, ...]:
@@ -217,7 +217,7 @@ def asked_windows(
     return found[0, :count], found[1, :count], found[2, :count], found[3, :count], found[4, :count]
 
 
-@numba.njit(cache=True)
+@compiled
 def _first_up_to(
     by_time: np.ndarray, time_ms: np.ndarray, at: int, high: int, last_ms: int
 ) -> tuple[int, int]:
@@ -229,7 +229,7 @@ def _first_up_to(
     return first, at
 
 
-@numba.njit(cache=True)
+@compiled
 def earliest(by_time: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The first to arrive within each window's bounds, 0 where there is none.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.firing_life import (
     AS_IN_FLINK,
     COUNT,
@@ -37,7 +37,7 @@ _RECORD, _NEXT, _NODE_SIZE = range(3)
 _NONE = -1
 
 
-@numba.njit(cache=True)
+@compiled
 def session_firings(
     starts: np.ndarray,
     by_time: np.ndarray,
@@ -133,7 +133,7 @@ def session_firings(
     return _laid_out(panes[:pane_count], nodes, firings[: used[0]]), firings[: used[0]]
 
 
-@numba.njit(cache=True)
+@compiled
 def _join(
     life: np.ndarray, other: np.ndarray, panes: np.ndarray, nodes: np.ndarray, used: np.ndarray
 ) -> np.ndarray:
@@ -168,7 +168,7 @@ def _join(
     return nodes
 
 
-@numba.njit(cache=True)
+@compiled
 def _append(nodes: np.ndarray, record: int, used: np.ndarray) -> np.ndarray:
     if used[1] == len(nodes):
         longer = np.empty((2 * used[1], _NODE_SIZE), np.int64)
@@ -179,7 +179,7 @@ def _append(nodes: np.ndarray, record: int, used: np.ndarray) -> np.ndarray:
     return nodes
 
 
-@numba.njit(cache=True)
+@compiled
 def _laid_out(panes: np.ndarray, nodes: np.ndarray, firings: np.ndarray) -> np.ndarray:
     """The shown records of each pane side by side; firings then tell where theirs begin."""
     begins = np.cumsum(panes[:, _SHOWN]) - panes[:, _SHOWN]

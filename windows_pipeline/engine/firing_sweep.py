@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.firing_life import (
     COUNT,
     EVERY_N,
@@ -23,7 +23,7 @@ from windows_pipeline.engine.firing_life import (
 from windows_pipeline.engine.firing_lives import Came, Lives
 
 
-@numba.njit(cache=True)
+@compiled
 def firings_one_by_one(
     lives: Lives,
     came: Came,
@@ -62,7 +62,7 @@ def firings_one_by_one(
     return entries[: used[1]], firings[: used[0]]
 
 
-@numba.njit(cache=True)
+@compiled
 def _fire_window(
     life: np.ndarray,
     records: np.ndarray,
@@ -125,7 +125,7 @@ def _fire_window(
     return entries, firings
 
 
-@numba.njit(cache=True)
+@compiled
 def _arrive(
     life: np.ndarray,
     i: int,
@@ -139,7 +139,7 @@ def _arrive(
     return arrive(life, i, time, clock, entry, is_first, came.rises, policy, firings, used)
 
 
-@numba.njit(cache=True)
+@compiled
 def _with_room(entries: np.ndarray, size: int) -> np.ndarray:
     """The entries, in a longer array where these are too few."""
     if size <= len(entries):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 
-@numba.njit(cache=True)
+
+@compiled
 def forward_sweep(
     starts: np.ndarray,
     time_ms: np.ndarray,

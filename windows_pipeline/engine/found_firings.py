@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.firing_epochs import (
     P_AFTER,
     P_BY_RISE,
@@ -376,7 +376,7 @@ def _filled(
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def _in_time_order(
     entries: np.ndarray, starts: np.ndarray, rank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -8,13 +8,14 @@ So the cost is two steps a record, not multiplied by size / advance (rule C2).
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from windows_pipeline.engine.compiled import compiled
 
 _NO_ENTRY = 2**63 - 1
 
 
-@numba.njit(cache=True)
+@compiled
 def hopping_sweep(
     starts: np.ndarray,
     first_end_ms: np.ndarray,
@@ -95,7 +96,7 @@ def hopping_sweep(
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def _next_end(end_ms: int, after_ms: int, advance_ms: int) -> int:
     """The first window end after a time, from the end of any window."""
     return end_ms + ((after_ms - end_ms) // advance_ms + 1) * advance_ms

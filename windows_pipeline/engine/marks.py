@@ -7,11 +7,12 @@ The tree is an array of zeros, one longer than the row.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 
-@numba.njit(cache=True)
+
+@compiled
 def mark(tree: np.ndarray, place: int, change: int) -> None:
     """Sets so many marks on a place, or takes them away (below 0)."""
     node = place + 1
@@ -20,7 +21,7 @@ def mark(tree: np.ndarray, place: int, change: int) -> None:
         node += node & -node
 
 
-@numba.njit(cache=True)
+@compiled
 def marks_before(tree: np.ndarray, place: int) -> int:
     """How many marks are on the places before one."""
     marks = 0
@@ -31,7 +32,7 @@ def marks_before(tree: np.ndarray, place: int) -> int:
     return marks
 
 
-@numba.njit(cache=True)
+@compiled
 def place_of(tree: np.ndarray, number: int) -> int:
     """The place of the mark with so many marks before it."""
     step = 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.session_sweep import sessions_by_gap
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
@@ -94,7 +94,7 @@ def _row_frames(starts: np.ndarray, back: int, ahead: int) -> Frames:
     return Frames(starts, part, left, np.clip(row + ahead + 1, low, high))
 
 
-@numba.njit(cache=True)
+@compiled
 def _ranges(
     starts: np.ndarray, time_ms: np.ndarray, back_ms: int, ahead_ms: int
 ) -> tuple[np.ndarray, np.ndarray]:

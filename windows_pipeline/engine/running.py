@@ -6,10 +6,10 @@ and event time, with a mask of those that are not null, and returns a value of e
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from windows_pipeline.engine import exact_sum
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.sweep import Windows
 
 _LOW_MASK = (1 << 32) - 1
@@ -71,7 +71,7 @@ def with_infinities(
     return sums
 
 
-@numba.njit(cache=True)
+@compiled
 def _finite_sums(
     entered: np.ndarray,
     left: np.ndarray,
@@ -116,7 +116,7 @@ def running_sum_of_multiples(
     return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits, by)
 
 
-@numba.njit(cache=True)
+@compiled
 def _sums_of_multiples(
     entered: np.ndarray,
     left: np.ndarray,
@@ -165,7 +165,7 @@ def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> n
     return _largest(windows.group, windows.entered, windows.left, windows.enter_order, codes, valid)
 
 
-@numba.njit(cache=True)
+@compiled
 def _largest(
     group: np.ndarray,
     entered: np.ndarray,
@@ -192,7 +192,7 @@ def _largest(
     return largest
 
 
-@numba.njit(cache=True)
+@compiled
 def _push(queue: np.ndarray, head: int, tail: int, record: int, codes: np.ndarray) -> int:
     """Puts a record in its place (a partly late one may go before others); the new tail."""
     place = tail

@@ -6,9 +6,9 @@ value, so that a window costs no more for being long, lists aside.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.marks import mark, place_of
 from windows_pipeline.engine.running import running_count
 from windows_pipeline.engine.sweep import Windows
@@ -21,7 +21,7 @@ def running_distinct_count(
     return _distinct(windows.entered, windows.left, windows.enter_order, codes, valid, code_count)
 
 
-@numba.njit(cache=True)
+@compiled
 def _distinct(
     entered: np.ndarray,
     left: np.ndarray,
@@ -82,7 +82,7 @@ def running_percentile(
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def _percentiles(
     starts: np.ndarray,
     group: np.ndarray,
@@ -125,7 +125,7 @@ def _percentiles(
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def _interpolated(
     tree: np.ndarray, ascending: np.ndarray, ranked: np.ndarray, position: float
 ) -> float:
@@ -157,7 +157,7 @@ def running_lists(
     return offsets, _lists(*arrays, valid, offsets)
 
 
-@numba.njit(cache=True)
+@compiled
 def _lists(
     entered: np.ndarray,
     left: np.ndarray,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.marks import mark, marks_before, place_of
 
 NO_SESSION = -1
 """Of a record that is late: what it would make is closed."""
 
 
-@numba.njit(cache=True)
+@compiled
 def sessions_by_gap(starts: np.ndarray, time_ms: np.ndarray, gap_ms: int) -> np.ndarray:
     """Splits records that are all within grace into sessions, wherever a gap is longer.
 
@@ -36,7 +36,7 @@ def sessions_by_gap(starts: np.ndarray, time_ms: np.ndarray, gap_ms: int) -> np.
     return session
 
 
-@numba.njit(cache=True)
+@compiled
 def sessions_by_arrival(
     starts: np.ndarray,
     time_ms: np.ndarray,
@@ -95,7 +95,7 @@ def sessions_by_arrival(
     return _roots(parent)
 
 
-@numba.njit(cache=True)
+@compiled
 def _roots(parent: np.ndarray) -> np.ndarray:
     for r in range(len(parent)):
         if parent[r] == NO_SESSION:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from windows_pipeline.engine.compiled import compiled
 
 
 class Windows(NamedTuple):
@@ -46,7 +47,7 @@ class Windows(NamedTuple):
         )
 
 
-@numba.njit(cache=True)
+@compiled
 def sweep(
     starts: np.ndarray,
     time_ms: np.ndarray,
@@ -147,7 +148,7 @@ def sweep(
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def entry_order(starts: np.ndarray, enter_ms: np.ndarray) -> np.ndarray:
     """The records of each group in the order of their first window."""
     order = np.arange(len(enter_ms))
@@ -156,7 +157,7 @@ def entry_order(starts: np.ndarray, enter_ms: np.ndarray) -> np.ndarray:
     return order
 
 
-@numba.njit(cache=True)
+@compiled
 def _sort_by_entry(enter_order: np.ndarray, enter_ms: np.ndarray, low: int, high: int) -> None:
     """Orders a group's records by entry; without partly late ones they are so already."""
     for r in range(low + 1, high):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 import pyarrow as pa
 
+from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.quality.evidence_kernel import (
     ChunkEvidence,
@@ -136,7 +136,7 @@ class _Chunk:
         return {"last_instant_ms": pa.array(self.last_ms[self.session[wanted]])}
 
 
-@numba.njit(cache=True)
+@compiled
 def _played(
     group: np.ndarray, time_ms: np.ndarray, close_ms: np.ndarray, gap_ms: int
 ) -> np.ndarray:
