@@ -21,6 +21,7 @@ _RECORDS_A_WINDOW = 100
 STEP_US = WINDOW_MS * 1_000 // (KEYS * _RECORDS_A_WINDOW)
 """Event time between two records of any key, in microseconds."""
 _FOR_LONG_WORK = {
+    "spark.driver.memory": "4g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC "
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",

@@ -36,8 +36,6 @@ _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Where Delta tells the version that the session's last write made."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
-_STATISTICS = "delta.dataSkippingStatsColumns"
-"""The property that names the columns of whose values in a file Delta keeps least and most."""
 _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _ROWS_OF_A_TASK = 10_000
@@ -198,7 +196,7 @@ class Table:
             _DEFINITION: self._definition_text(),
             _DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
-            _STATISTICS: ",".join(self._sort_columns),
+            from_driver.STATISTICS: ",".join(self._sort_columns),
         }
         columns = self.partition_columns
         if self._is_reached(spark) and from_driver.may_hold(self.schema):
