@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -24,8 +25,9 @@ from oracle import Record, SlidingDefinition, keyed_windows, late_records
 from radix_batches import cut_up, sorted_as_by_spark
 from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.engine import kernel as kernel_module
+from windows_pipeline.engine import radix_order
 from windows_pipeline.engine.chunk import Target
-from windows_pipeline.engine.groups import CHUNK_ROWS
 from windows_pipeline.engine.kernel import WindowKernel
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.windows import SlidingWindows
@@ -37,6 +39,8 @@ def sliding_kernel(
     return WindowKernel({0: Target(spec, NEVER_MS, close_after_ms)}, ["key"], [], aggregates)
 
 
+CHUNK_ROWS = 20_000
+"""Fewer than the kernels take, so that a few of them are soon computed."""
 CUTS = st.lists(st.integers(0, 200), max_size=6)
 
 
@@ -130,13 +134,17 @@ def read_table(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.Ta
     )
 
 
-def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> None:
+def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Rule G2: chunks, and batches that cut a key, leave no trace; key 0 fills a chunk."""
     random = np.random.default_rng(450)
     rows = 2 * CHUNK_ROWS
+    in_chunks = partial(radix_order.groups_in_order, chunk_rows=CHUNK_ROWS)
+    monkeypatch.setattr(kernel_module, "groups_in_order", in_chunks)
     keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
     values = random.normal(size=rows) * 10.0 ** random.integers(-9, 16, rows)
-    table = read_table(random.integers(0, 10**7, rows), keys, values)
+    table = read_table(random.integers(0, 10**6, rows), keys, values)
     aggregates = [
         Aggregate(f.value, f, "real", 0.95 if f is Function.PERCENTILE else None) for f in Function
     ]
@@ -145,7 +153,7 @@ def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> Non
     def answer(part: pa.Table) -> pa.Table:
         (whole,) = part.combine_chunks().to_batches()
         ordered = sorted_as_by_spark(whole, np.array(part["key"]) // 3)
-        batches = pa.Table.from_batches([ordered]).to_batches(max_chunksize=10_007)
+        batches = pa.Table.from_batches([ordered]).to_batches(max_chunksize=1_007)
         windows = pa.Table.from_batches(kernel(iter(batches)))
         return windows.sort_by([("key", "ascending"), ("window_end_ms", "ascending")])
 
