@@ -262,6 +262,9 @@ def test_files_that_cannot_matter_are_left_out_and_no_other(
     ):
         found = table.read(spark, since_ms=since_ms).select("rows").collect()
         assert sorted(row.rows for row in found) == left
+        assert table.rows_since(spark, since_ms) == len(left)
+    with by_spark_alone():
+        assert table.rows_since(spark, start_ms) == 0
     of_units = table.read(spark, units=DAYS[1:3]).select("rows").collect()
     assert sorted(row.rows for row in of_units) == [1, 2]
     assert table.read(spark, units=[]).collect() == []

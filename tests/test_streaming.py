@@ -225,9 +225,17 @@ def transactions(table: Table) -> list[tuple[str, int]]:
 
 
 def test_landed_files_are_followed_and_no_day_is_ingested_beside(
-    spark: SparkSession, settings: Settings, tmp_path: Path
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rules A1, E1: whatever day's folder a file lies in, and whenever it says it was written."""
+    read: list[int] = []
+    conf_for = Settings.conf_for
+
+    def noted(told: Settings, many: int) -> dict[str, str]:
+        read.append(many)
+        return conf_for(told, many)
+
+    monkeypatch.setattr(Settings, "conf_for", noted)
     source = {"format": "jsonl", "path": "data", "stream": True}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     told: list[BatchResult] = []
@@ -239,6 +247,8 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
     run_stream(spark, pipeline, own, on_batch=told.append)
     assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 1), (1, 2, 0)]
+    # Spark's settings follow from what is read, of earlier micro-batches, too.
+    assert read == [1, 3]
     # A file is known by its name.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
     run_stream(spark, pipeline, own, on_batch=told.append)

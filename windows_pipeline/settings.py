@@ -74,7 +74,7 @@ class Settings(BaseModel):
         return {**delta, **self.spark, **needed}
 
     def conf_for(self, records: int) -> dict[str, str]:
-        """What to set of Spark SQL for a run or micro-batch that brings so many records."""
+        """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
         return self.small_batches if records <= _FEW_RECORDS else {}
 
 

@@ -114,6 +114,7 @@ class MicroBatch:
         accepted = sum(part.rows for part in parts)
         fresh = self._raw(ordered)
         after = standing.after(rows)
+        windows = self._windows(fresh, accepted, standing, after) if accepted else []
 
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())
@@ -122,10 +123,11 @@ class MicroBatch:
             return []
 
         def compute() -> list[Appends]:
-            windows = self._windows(fresh, accepted, standing, after) if accepted else []
             return [of_definition.compute() for of_definition in windows]
 
-        conf = self.settings.conf_for(accepted + sum(rejected.values()))
+        # What windows look back to is often more than what came.
+        earlier = max((of_definition.earlier_records for of_definition in windows), default=0)
+        conf = self.settings.conf_for(earlier + accepted + sum(rejected.values()))
         with configured(ordered.sparkSession, {**_UNSORTED, **conf}):
             # They follow from the batch and what was before; none is there before the log has it.
             for of_task in together([ingest, compute]):

@@ -112,6 +112,13 @@ class BatchWindows:
             appends += self._firings.compute(records, self._from_ms, closed)
         return [append_of(*one, self.batch) for one in appends if one[-1]]
 
+    @property
+    def earlier_records(self) -> int:
+        """At most how many records before the micro-batch it reads, where that is soon known."""
+        if asks_records(self.job.windows.spec):
+            return 0
+        return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
+
     @cached_property
     def _scope(self) -> BatchScope:
         pipeline, delay_ms = self.job.pipeline, self.job.windows.spec.close_delay_ms

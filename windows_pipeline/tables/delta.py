@@ -149,6 +149,12 @@ class Table:
         many = from_driver.count(self.location) if self._is_found(spark) else None
         return self.read(spark).count() if many is None else many
 
+    def rows_since(self, spark: SparkSession, since_ms: int) -> int:
+        """At most how many rows `read` gives from a time on; 0 where only Spark could tell."""
+        if not self._is_found(spark):
+            return 0
+        return from_driver.rows_since(self.location, self.sorted_by[0], since_ms)
+
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
         """Columns of all its rows, here: of a table that is small as a whole."""
         if self._is_found(spark):

@@ -147,6 +147,20 @@ def data_files(
     table = DeltaTable(location)
     if not _files_tell_rows(table):
         return None
+    paths: list[str] = _files(table, units, column, since_ms)["path"].to_pylist()
+    return paths
+
+
+def rows_since(location: str, column: str, since_ms: int) -> int:
+    """How many rows lie in files whose statistics do not say that they are all before a time."""
+    files = _files(DeltaTable(location), None, column, since_ms)
+    return pc.sum(files["num_records"], min_count=0).as_py()  # type: ignore[no-any-return]
+
+
+def _files(
+    table: DeltaTable, units: Collection[date] | None, column: str | None, since_ms: int | None
+) -> pa.Table:
+    """What the log says of a table's files, less those that `data_files` leaves out."""
     adds = pa.table(table.get_add_actions(flatten=True))
     if units is not None and "partition.unit" in adds.column_names:
         wanted = pa.array(sorted(units), pa.date32())
@@ -156,8 +170,7 @@ def data_files(
         # Delta cuts times of statistics to milliseconds.
         is_wanted = pc.greater_equal(newest_us, max((since_ms - 1) * 1_000, _EARLIEST_US))
         adds = adds.filter(pc.fill_null(is_wanted, fill_value=True))
-    paths: list[str] = adds["path"].to_pylist()
-    return paths
+    return adds
 
 
 def _files_tell_rows(table: DeltaTable) -> bool:
