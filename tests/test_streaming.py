@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from bisect import bisect_right
 from pathlib import Path
 
@@ -199,7 +200,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 
     # As a rebuild leaves a table that was stopped before it filled it again.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "true"})
-    with pytest.raises(StreamBehindError, match="sums/alerts was emptied and not filled again"):
+    with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
         run_stream(spark, pipeline, own)
     tables.alerts.mark_rebuilt(spark)
 
@@ -207,6 +208,37 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     with pytest.raises(StreamBehindError, match="which begins anew; put its checkpoint back"):
         run_stream(spark, pipeline, own)
     assert tables.final_windows.read(spark).count() == 3
+
+
+def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules A5, H1: no record is silently in no window of it, nor in any table again."""
+    source = {"format": "delta", "path": "table"}
+    add_rows(tmp_path / "table", [("a", 3, 1), ("a", 30, 5)])
+    run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
+    later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
+    add_rows(tmp_path / "table", [("a", 60, 2)])
+    for _ in range(2):
+        with pytest.raises(StreamBehindError, match="numbers/later/keyed_windows lacks what came"):
+            run_stream(spark, pipeline, own)
+    filled = [name for name, result in rebuild(spark, pipeline, own) if result.published]
+    assert filled == [
+        f"numbers/later/{step}" for step in ("keyed_windows", "final_windows", "alerts")
+    ]
+    # Nor does any rebuild leave a table behind that the stream waits for.
+    assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
+    run_stream(spark, pipeline, own)
+    for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
+        final = window_tables(pipeline, name, own.warehouse).final_windows.read(spark)
+        assert sorted(row[0] for row in final.select(F.unix_millis("window_end")).collect()) == ends
+
+    for table in all_tables(pipeline, own.warehouse):
+        shutil.rmtree(table.location)
+    add_rows(tmp_path / "table", [("a", 90, 2)])
+    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 1"):
+        run_stream(spark, pipeline, own)
 
 
 def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:
@@ -242,11 +274,12 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     now = 1_000_000_000
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 3, 1), written_at=now)
     land(tmp_path, "2026-10-31/outside.jsonl", ("a", 5, 1), written_at=now)
+    land(tmp_path, "2026-11-31/no_such_day.jsonl", ("a", 6, 1), written_at=now)
     run_stream(spark, pipeline, own, on_batch=told.append)
     # Copied with the time of a file that is older than what Spark calls too old: a week.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
     run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 1), (1, 2, 0)]
+    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 2), (1, 2, 0)]
     # Spark's settings follow from what is read, of earlier micro-batches, too.
     assert read == [1, 3]
     # A file is known by its name.

@@ -68,7 +68,8 @@ def rebuild(
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
             f"{pipeline.name}: its source can't be read by days again; put the definition back, or "
-            f"delete the tables and begin anew: windows-pipeline stream {pipeline.name}"
+            f"delete the pipeline's folder of tables, where the stream's checkpoint is, too, and "
+            f"begin anew: windows-pipeline stream {pipeline.name}"
         )
     if from_raw:
         days = _within(pipeline, landed_days(raw.landing))
@@ -106,6 +107,7 @@ def _anew(
     if isinstance(job, FinalWindowsJob):
         job.own.corrections.replace_by_empty(spark)
         forget_corrections(spark, job.own.corrections)
+        job.own.corrections.mark_rebuilt(spark)  # it is to be empty
     result = run_job(job, spark, days)
     if result.published:
         for table in job.tables:

@@ -46,7 +46,7 @@ def landed_days(path: str) -> list[date]:
         )
     entries = root.filesystem.get_file_info(fs.FileSelector(root.path))
     names = [entry.base_name for entry in entries if entry.type == fs.FileType.Directory]
-    return sorted(day for name in names if (day := _day(name)) is not None)
+    return sorted(day for name in names if (day := day_of(name)) is not None)
 
 
 def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[date]) -> DataFrame:
@@ -121,7 +121,8 @@ def _root(path: str) -> _Root:
     return _Root(filesystem, inner.rstrip("/"), path.rstrip("/"))
 
 
-def _day(name: str) -> date | None:
+def day_of(name: str) -> date | None:
+    """The arrival day that a folder is named after; None of any other name."""
     if not _DAY.fullmatch(name):
         return None
     try:

@@ -24,7 +24,12 @@ from windows_pipeline.streaming.standing import (
     last_logged,
     standing_before,
 )
-from windows_pipeline.tables.catalog import all_tables, source_tables, stream_checkpoint
+from windows_pipeline.tables.catalog import (
+    all_tables,
+    source_tables,
+    stream_checkpoint,
+    window_tables,
+)
 
 _POLL_S = 0.05
 
@@ -58,17 +63,11 @@ def run_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
-        StreamBehindError: The checkpoint is not that of these tables, or one of them was emptied
-            by a rebuild that has not ended.
+        StreamBehindError: The checkpoint is not that of these tables; or one of them was emptied
+            by a rebuild that has not ended, or is new where others have rows.
         Exception: What stopped a micro-batch, or what `on_batch` raised.
     """
-    for table in all_tables(pipeline, settings.warehouse):
-        table.create_if_missing(spark)
-        if table.is_half_rebuilt(spark):
-            raise StreamBehindError(
-                f"{table.name} was emptied and not filled again; first finish that: "
-                f"windows-pipeline rebuild {pipeline.name}"
-            )
+    _make_tables(spark, pipeline, settings)
     _refuse_while_correcting(spark, pipeline, settings)
     topic = _followed_topic(spark, pipeline)
     records, landing = open_stream(spark, pipeline, settings)
@@ -95,6 +94,25 @@ def run_stream(
         raise stopped from None
     finally:
         query.stop()
+
+
+def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Makes the tables that are missing; what a new definition missed is for a rebuild.
+
+    Raises:
+        StreamBehindError: A table lacks rows of micro-batches that others have.
+    """
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    came = arrival_log.exists(spark) and last_logged(read_log(spark, arrival_log)).batch is not None
+    of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
+    may_be_empty = [tables.corrections for tables in of_windows]
+    for table in all_tables(pipeline, settings.warehouse):
+        table.create_if_missing(spark, rows_to_come=came and table not in may_be_empty)
+        if table.is_half_rebuilt(spark):
+            raise StreamBehindError(
+                f"{table.name} lacks what came before, as it is new or was emptied; have it filled "
+                f"first: windows-pipeline rebuild {pipeline.name}"
+            )
 
 
 def _refuse_while_correcting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
@@ -198,6 +216,11 @@ class _Batches:
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "
                 f"{self._stream}, which begins anew; {cure}"
+            )
+        if last.batch is None and number:
+            raise StreamBehindError(
+                f"{name}: its tables have no micro-batch, the checkpoint ends with {number - 1}; "
+                f"{cure}, which has the checkpoint, too"
             )
         if last.batch not in (None, number - 1, number):
             raise StreamBehindError(

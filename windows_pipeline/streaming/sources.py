@@ -16,7 +16,7 @@ from windows_pipeline.literal_path import literal
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.formats import no_records, parsed_json, texts_of
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
-from windows_pipeline.sources.landed_files import read_files
+from windows_pipeline.sources.landed_files import day_of, read_files
 from windows_pipeline.streaming.order import OFFSET, PARTITION
 
 _FILE = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
@@ -78,11 +78,11 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
         found = [(_FILE.search(row.path), row.length) for row in names.collect()]
-        files = {
-            (date.fromisoformat(match[1]), match[2]): length for match, length in found if match
-        }
+        files = {(day_of(match[1]), match[2]): length for match, length in found if match}
         end = partitions.end or date.max
-        wanted = [(day, name) for day, name in files if partitions.start <= day <= end]
+        wanted = [
+            (day, name) for day, name in files if day is not None and partitions.start <= day <= end
+        ]
         passed_over = len(files) - len(wanted)
         if not wanted:
             return Landed(no_records(spark, list(source.columns)), passed_over)

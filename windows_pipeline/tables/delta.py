@@ -181,8 +181,12 @@ class Table:
             )
         self._require_definition(spark)
 
-    def create_if_missing(self, spark: SparkSession) -> None:
+    def create_if_missing(self, spark: SparkSession, *, rows_to_come: bool = False) -> None:
         """Makes the table if it is not there.
+
+        Args:
+            spark: The session.
+            rows_to_come: Whether it should have rows already, so is stale until `mark_rebuilt`.
 
         Raises:
             DefinitionChangedError: It is there and follows another definition.
@@ -192,13 +196,14 @@ class Table:
             if self.exists(spark):
                 self._require_definition(spark)
             else:
-                self._create(spark)
+                self._create(spark, {_REBUILDING: "true"} if rows_to_come else {})
 
         beside_others(make, is_being_made)
 
-    def _create(self, spark: SparkSession) -> None:
+    def _create(self, spark: SparkSession, own: Mapping[str, str]) -> None:
         properties = {
             **_default_properties(spark),
+            **own,
             _DEFINITION: self._definition_text(),
             _DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
