@@ -153,12 +153,15 @@ def data_files(
 
 def rows_since(location: str, column: str, since_ms: int) -> int:
     """How many rows lie in files whose statistics do not say that they are all before a time."""
-    files = _files(DeltaTable(location), None, column, since_ms)
+    files = _files(DeltaTable(location), column=column, since_ms=since_ms)
     return pc.sum(files["num_records"], min_count=0).as_py()  # type: ignore[no-any-return]
 
 
 def _files(
-    table: DeltaTable, units: Collection[date] | None, column: str | None, since_ms: int | None
+    table: DeltaTable,
+    units: Collection[date] | None = None,
+    column: str | None = None,
+    since_ms: int | None = None,
 ) -> pa.Table:
     """What the log says of a table's files, less those that `data_files` leaves out."""
     adds = pa.table(table.get_add_actions(flatten=True))
@@ -183,7 +186,7 @@ def _files_tell_rows(table: DeltaTable) -> bool:
 def count(location: str) -> int | None:
     """How many rows a table has, as its log tells; None where the log does not."""
     table = DeltaTable(location)
-    of_files = pa.table(table.get_add_actions(flatten=True))["num_records"]
+    of_files = _files(table)["num_records"]
     if of_files.null_count or not _files_tell_rows(table):
         return None
     return pc.sum(of_files, min_count=0).as_py()  # type: ignore[no-any-return]
@@ -194,7 +197,7 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     table = DeltaTable(location)
     if not partitioned:
         return set(table.to_pyarrow_table(columns=["unit"])["unit"].unique().to_pylist())
-    adds = pa.table(table.get_add_actions(flatten=True))
+    adds = _files(table)
     filled = adds.filter(pc.fill_null(pc.not_equal(adds["num_records"], 0), fill_value=True))
     return set(filled["partition.unit"].unique().to_pylist())
 
