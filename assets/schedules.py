@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import dagster as dg
+from dagster._core.storage.partition_status_cache import AssetPartitionStatus
 from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
     ASSET_PARTITION_RANGE_START_TAG,
@@ -37,7 +38,12 @@ def all_assets_job(pipeline: Pipeline) -> UnresolvedAssetJobDefinition:
 def newest_day_schedule(
     pipeline: Pipeline, job: UnresolvedAssetJobDefinition, settings: Settings
 ) -> dg.ScheduleDefinition:
-    """Daily: the newest landed day, and those just before it that are not materialized."""
+    """Daily: the newest landed days, and those just before them that are not there yet, or failed.
+
+    A day failed where any asset's last run for it did; it is asked for each night until it is
+    materialized. What one step never began for a day, as of a definition that is new, is left to
+    a backfill.
+    """
     days = arrival_days(pipeline)
     raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
 
@@ -48,34 +54,77 @@ def newest_day_schedule(
         execution_timezone="UTC",
         description=f"Materializes the newest landed days of {pipeline.name}.",
     )
-    def newest_day(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    def newest_days(
+        context: dg.ScheduleEvaluationContext,
+    ) -> Sequence[dg.RunRequest] | dg.SkipReason:
         path = resolve(pipeline.source.place, settings.landing)
         known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
         landed = [day for day in landed_days(path) if day.isoformat() in known]
         if not landed:
             return dg.SkipReason(f"{path} holds no landed day of the pipeline's partitions")
-        first = _first_new(landed, context.instance.get_materialized_partitions(raw_events))
-        if first is None:
+        newest = _without_gap(landed)
+        assets = _assets_of(context, job.name)
+        failed = _failed(context.instance, assets, newest, days)
+        there = context.instance.get_materialized_partitions(raw_events)
+        new = {day for day in newest if day.isoformat() not in there}
+        asked = _firsts(new, failed)
+        if not asked:
             return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
-        return _request(first.isoformat(), landed[-1].isoformat())
+        tick = context.scheduled_execution_time.date().isoformat()
+        return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in asked]
 
-    return newest_day
-
-
-def _first_new(landed: Sequence[date], materialized: Collection[str]) -> date | None:
-    """The first day not materialized of those landed that end, without a gap, with the newest."""
-    first = None
-    for day, later in zip(reversed(landed), [None, *reversed(landed)], strict=False):
-        if later is not None and later - day > timedelta(days=1):
-            break
-        if day.isoformat() not in materialized:
-            first = day
-    return first
+    return newest_days
 
 
-def _request(first: str, last: str) -> dg.RunRequest:
-    """A run of some days; its key makes them be asked for once."""
+def _without_gap(landed: Sequence[date]) -> list[date]:
+    """The landed days that end, without a gap, with the newest one."""
+    first = len(landed) - 1
+    while first and landed[first] - landed[first - 1] == timedelta(days=1):
+        first -= 1
+    return list(landed[first:])
+
+
+def _assets_of(context: dg.ScheduleEvaluationContext, job: str) -> Iterable[dg.AssetKey]:
+    repository = context.repository_def
+    if repository is None:
+        raise ValueError(f"{job}: evaluate its schedule within the project's definitions")
+    return repository.get_job(job).asset_layer.executable_asset_keys
+
+
+def _failed(
+    instance: dg.DagsterInstance,
+    assets: Iterable[dg.AssetKey],
+    among: Sequence[date],
+    days: dg.DailyPartitionsDefinition,
+) -> set[date]:
+    """Of some days those for which the last run of an asset ended without it."""
+    keys = [day.isoformat() for day in among]
+    told = (instance.get_status_by_partition(asset, keys, days) or {} for asset in assets)
+    return {
+        date.fromisoformat(key)
+        for of_asset in told
+        for key, status in of_asset.items()
+        if status == AssetPartitionStatus.FAILED
+    }
+
+
+def _firsts(new: set[date], failed: set[date]) -> list[date]:
+    """The first days of the ranges to ask for, each up to the newest day.
+
+    Days behind the last one that failed come by themselves first, so that a day that fails again
+    does not hold them up. Then all from the first on: a raw day that is missing holds back what
+    follows it.
+    """
+    last_failed = max(failed, default=date.min)
+    firsts = [min((day for day in new if day > last_failed), default=None)]
+    if failed:
+        firsts.append(min(new | failed))
+    return list(dict.fromkeys(day for day in firsts if day is not None))
+
+
+def _request(first: str, last: str, tick: str) -> dg.RunRequest:
+    """A run of some days; its key has it asked for once a tick."""
     if first == last:
-        return dg.RunRequest(run_key=last, partition_key=last)
+        return dg.RunRequest(run_key=f"{last} on {tick}", partition_key=last)
     tags = {ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last}
-    return dg.RunRequest(run_key=f"{first}...{last}", tags=tags)
+    return dg.RunRequest(run_key=f"{first}...{last} on {tick}", tags=tags)

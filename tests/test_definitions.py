@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,45 +37,110 @@ def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Projec
     return project
 
 
-def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project) -> None:
+class Nights:
+    """The schedule's ticks over one Dagster instance, a night after the other."""
+
+    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+        self._definitions = definitions
+        self._instance = instance
+        self._now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+        self._keys: set[str | None] = set()
+
+    def materialized(self, asset: str, *days: int) -> None:
+        for number in days:
+            key = dg.AssetKey(["carriers", *asset.split("/")])
+            made = dg.AssetMaterialization(key, partition=day(number).isoformat())
+            self._instance.report_runless_asset_event(made)
+
+    def failed(self, first: int, last: int, *, but: str | None = None) -> None:
+        """A run of some days that failed: nothing came of it, but what one step made."""
+        run = self._instance.create_run_for_job(
+            self._definitions.resolve_job_def("carriers_all"),
+            tags={
+                ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
+                ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
+            },
+        )
+        if but is not None:
+            self.materialized(but, *range(first, last + 1))
+        self._instance.report_run_failed(run)
+
+    def assets(self) -> list[str]:
+        """All that a run of the job materializes, without the pipeline's name."""
+        job = self._definitions.resolve_job_def("carriers_all")
+        return ["/".join(key.path[1:]) for key in job.asset_layer.executable_asset_keys]
+
+    def asked(self) -> list[tuple[str, str]]:
+        """The first and the last day of each run that the next tick asks for."""
+        self._now += timedelta(days=1)
+        schedule = self._definitions.resolve_schedule_def("carriers_daily")
+        with dg.build_schedule_context(
+            instance=self._instance,
+            scheduled_execution_time=self._now,
+            repository_def=self._definitions.get_repository_def(),
+        ) as context:
+            requests = schedule.evaluate_tick(context).run_requests or []
+        # Dagster passes over a request with a key that it has seen.
+        assert not self._keys & {request.run_key for request in requests}
+        self._keys |= {request.run_key for request in requests}
+        return [
+            (request.partition_key, request.partition_key)
+            if request.partition_key is not None
+            else (
+                request.tags[ASSET_PARTITION_RANGE_START_TAG],
+                request.tags[ASSET_PARTITION_RANGE_END_TAG],
+            )
+            for request in requests
+        ]
+
+
+@pytest.fixture
+def nights(carriers: Project) -> Iterator[Nights]:
     definitions = build_definitions(carriers.settings)
     dg.Definitions.validate_loadable(definitions)
-    schedule = definitions.resolve_schedule_def("carriers_daily")
-    assert schedule.cron_schedule == "30 0 * * *"
-    repository = definitions.get_repository_def()
-    now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    with TemporaryDirectory() as folder, dg.DagsterInstance.local_temp(folder) as instance:
+        yield Nights(definitions, instance)
 
-    def asked(*materialized: int) -> tuple[str, str] | None:
-        """The first and the last day that it asks for where some are materialized."""
-        with (
-            TemporaryDirectory() as folder,
-            dg.DagsterInstance.local_temp(folder) as instance,
-            dg.build_schedule_context(
-                instance=instance, scheduled_execution_time=now, repository_def=repository
-            ) as context,
-        ):
-            for number in materialized:
-                made = dg.AssetMaterialization(
-                    ["carriers", "raw_events"], partition=day(number).isoformat()
-                )
-                instance.report_runless_asset_event(made)
-            requests = schedule.evaluate_tick(context).run_requests or []
-        if not requests:
-            return None
-        (request,) = requests
-        if request.partition_key is not None:
-            return request.partition_key, request.partition_key
-        tags = request.tags
-        return tags[ASSET_PARTITION_RANGE_START_TAG], tags[ASSET_PARTITION_RANGE_END_TAG]
 
-    first, second, third = (day(number).isoformat() for number in (1, 2, 3))
-    assert asked() == (first, third)
-    assert asked(1, 2) == (third, third)
+FIRST, SECOND, THIRD = (day(number).isoformat() for number in (1, 2, 3))
+
+
+def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights: Nights) -> None:
+    assert nights.asked() == [(FIRST, THIRD)]
+    nights.materialized("raw_events", 1, 3)
     # What a missing day held back comes with it.
-    assert asked(1, 3) == (second, third)
-    assert asked(1, 2, 3) is None
-    shutil.rmtree(carriers.folder / "data" / "flights" / second)
-    assert asked() == (third, third)
+    assert nights.asked() == [(SECOND, THIRD)]
+    nights.materialized("raw_events", 2)
+    assert nights.asked() == []
+    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
+    assert nights.asked() == []
+
+
+def test_the_schedule_asks_for_no_day_before_a_gap(carriers: Project, nights: Nights) -> None:
+    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
+    assert nights.asked() == [(THIRD, THIRD)]
+
+
+def test_the_schedule_asks_again_for_a_day_of_which_a_step_failed(nights: Nights) -> None:
+    """By itself, so that a new day need not wait for one that fails again."""
+    nights.materialized("raw_events", 1)
+    nights.failed(2, 2, but="raw_events")
+    assert nights.asked() == [(THIRD, THIRD), (SECOND, THIRD)]
+    nights.materialized("raw_events", 3)
+    assert nights.asked() == [(SECOND, THIRD)]
+    assert nights.asked() == [(SECOND, THIRD)]
+    # What became of it since counts, and of definitions that nobody asked for nothing is missing.
+    for asset in nights.assets():
+        nights.materialized(asset, 2)
+    assert nights.asked() == []
+
+
+def test_the_schedule_asks_again_for_a_raw_day_that_failed(nights: Nights) -> None:
+    nights.materialized("raw_events", 2)
+    nights.failed(1, 1)
+    assert nights.asked() == [(THIRD, THIRD), (FIRST, THIRD)]
+    nights.failed(1, 3)
+    assert nights.asked() == [(FIRST, THIRD)]
 
 
 def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
