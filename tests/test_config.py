@@ -107,6 +107,11 @@ def test_a_column_may_have_its_roles_own_name(tmp_path: Path) -> None:
     assert (source.key, source.event_time) == ("key", "event_time")
 
 
+def test_a_duration_has_several_units(tmp_path: Path) -> None:
+    text = changed("grace: 6 hours", "grace: 1 hour 30 minutes")
+    assert load_text(tmp_path, text).windows["hourly"].grace == 5_400_000
+
+
 OTHER_KINDS = {
     "kind: hopping\n    size: 1 hour\n    advance: 15 minutes": TimeWindows(
         3_600_000, 900_000, 21_600_000

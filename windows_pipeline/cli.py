@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +15,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
-from windows_pipeline.config import ConfigError, Pipeline, load_pipeline, load_pipelines
+from windows_pipeline.config import (
+    ConfigError,
+    Misplaced,
+    Pipeline,
+    load_pipeline,
+    load_pipelines,
+    misplaced,
+    pipeline_files,
+)
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import rebuild, window_jobs
@@ -67,11 +76,22 @@ def validate(
         list[Path] | None, typer.Argument(help="Pipeline files; all of the settings' if left out.")
     ] = None,
 ) -> None:
-    """Reads pipeline files and says what is wrong with them."""
-    pipelines = (
-        [load_pipeline(file) for file in files] if files else load_pipelines(_settings().pipelines)
-    )
-    for pipeline in pipelines:
+    """Reads pipeline files and says what is wrong with them.
+
+    A source's folder that is not there yet is a warning; a file in its place is refused.
+    """
+    if files:
+        pipelines = {file: load_pipeline(file) for file in files}
+    else:
+        folder = _settings().pipelines
+        pipelines = dict(zip(pipeline_files(folder), load_pipelines(folder), strict=True))
+    found = _misplaced(pipelines)
+    refused = [each.text for each in found if each.refused]
+    if refused:
+        raise ConfigError(refused)
+    for each in found:
+        _tell("[yellow]warning:[/]", each.text)
+    for pipeline in pipelines.values():
         _console.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
@@ -267,12 +287,29 @@ def main() -> None:
         FileNotFoundError,
         ValueError,
     ) as error:
-        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        _tell("[red]error:[/]", str(error))
         raise SystemExit(2) from None
+
+
+def _tell(what: str, text: str) -> None:
+    # Brackets in a file's values are no markup.
+    line = f"{what} {escape(text)}"
+    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
 
 
 def _settings() -> Settings:
     return load_settings(Path.cwd())
+
+
+def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[Misplaced]:
+    """What is wrong with where the sources lie, by the files of their pipelines."""
+    try:
+        landing = _settings().landing
+    except SettingsError as error:
+        # Files are read without settings, too; what their paths are relative to is not known then.
+        return [Misplaced(f"source.path was not looked at: {error}", refused=False)]
+    found = [misplaced(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
+    return [each for each in found if each is not None]
 
 
 def _open(name: str) -> tuple[Settings, Pipeline, SparkSession]:

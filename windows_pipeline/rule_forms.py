@@ -64,6 +64,15 @@ _SPARK_NAMES: dict[type[exp.Expr], str] = {
     exp.BitwiseRightShift: "'>>'",
     exp.DPipe: "'||'",
 }
+# What signs are taken for that mean something else in SQL.
+_MEANT: dict[type[exp.Expr], str] = {
+    exp.BitwiseLeftShift: "to compare, write one '<'",
+    exp.BitwiseRightShift: "to compare, write one '>'",
+    exp.BitwiseAnd: "where both conditions must hold, write AND",
+    exp.BitwiseOr: "where one condition or the other must hold, write OR",
+    exp.DPipe: "it joins texts: where one condition or the other must hold, write OR",
+    exp.Command: "write if(condition, a, b), or case when condition then a else b end",
+}
 
 
 class RuleError(ValueError):
@@ -162,6 +171,8 @@ class Check:
     def _cure(self, node: exp.Expr) -> str:
         if isinstance(node, exp.AggFunc):
             return f"write it under aggregates, or use one of {', '.join(self._columns)}"
+        if type(node) in _MEANT:
+            return _MEANT[type(node)]
         return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"
 
     def _takes(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
@@ -182,9 +193,8 @@ class Check:
             raise RuleError(f"{node.sql('spark')!r} is qualified; write the column's name alone")
         if name not in self._columns:
             near = get_close_matches(name, self._columns, 1, 0.5)
-            hint = (
-                f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(self._columns)}"
-            )
+            known = f"use one of {', '.join(self._columns)}, or put a text in single quotes"
+            hint = f"did you mean {near[0]!r}?" if near else known
             raise RuleError(f"there is no column {name!r}; {hint}")
         # Spark compares decimals with other numbers by value.
         kind = _TYPE_KINDS.get(self._columns[name].partition("(")[0])
@@ -251,7 +261,8 @@ class Check:
         null = isinstance(node.expression, exp.Null)
         truth = isinstance(node.expression, exp.Boolean) and kind == "boolean"
         if not null and not truth:
-            raise RuleError(f"{node.sql('spark')}: write 'is null' or 'is not null'")
+            cure = "write 'is null' or 'is not null', or compare values by '='"
+            raise RuleError(f"{node.sql('spark')}: {cure}")
         return "boolean"
 
     def _case(self, node: exp.Expr) -> Kind:

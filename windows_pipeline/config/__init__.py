@@ -5,7 +5,7 @@ from windows_pipeline.config.definition import (
     definition_digest,
     table_definition,
 )
-from windows_pipeline.config.load import load_pipeline, load_pipelines
+from windows_pipeline.config.load import load_pipeline, load_pipelines, pipeline_files
 from windows_pipeline.config.model import (
     SHARED_TABLES,
     Partitions,
@@ -13,11 +13,13 @@ from windows_pipeline.config.model import (
     Source,
 )
 from windows_pipeline.config.problems import ConfigError
+from windows_pipeline.config.source_folder import Misplaced, misplaced
 from windows_pipeline.config.window_kinds import Rule, Windows
 
 __all__ = [
     "SHARED_TABLES",
     "ConfigError",
+    "Misplaced",
     "Partitions",
     "Pipeline",
     "Rule",
@@ -27,5 +29,7 @@ __all__ = [
     "definition_digest",
     "load_pipeline",
     "load_pipelines",
+    "misplaced",
+    "pipeline_files",
     "table_definition",
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.config.problems import Problem, nearest, without_value
+from windows_pipeline.config.rule_slips import slip
 from windows_pipeline.durations import duration_text
 from windows_pipeline.rules import RuleError
 
@@ -120,13 +121,16 @@ def _place_problems(source: Source) -> Iterator[Problem]:
     """A path for files and tables, a topic for Kafka, which has an order of its own."""
     if source.format != "kafka":
         if source.path is None:
-            yield Problem(("path",), None, "is not there; write where the records lie")
+            place = "that holds one folder a day" if source.is_landed else "of the Delta table"
+            text = f"has no value; write 'path: ...' in source, the folder {place}"
+            yield Problem(("path",), None, text)
         if source.kafka is not None:
             text = f"names a topic, but the format is {source.format}; write format: kafka"
             yield Problem(("kafka",), source.kafka.topic, text)
         return
     if source.kafka is None:
-        yield Problem(("kafka",), None, "is not there; write kafka: {servers: ..., topic: ...}")
+        text = "has no value; write 'kafka: {servers: ..., topic: ...}' in source"
+        yield Problem(("kafka",), None, text)
     for field in ("path", "arrival", "source_partition"):
         value = getattr(source, field)
         if value is not None:
@@ -242,17 +246,30 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
         return Problem(path, aggregate.name, _taken_meanwhile())
     if column not in source.values:
         role = next((role for role, name in source.roles.items() if name == column), None)
-        what = f"takes the {role}" if role else f"takes {column!r}, which is no column"
-        cure = nearest(column, source.values, f"take one of {', '.join(source.values)}")
-        return Problem(path, str(aggregate), f"{what}; take a value column: {cure}")
+        if role:
+            text = f"takes the {role}, which is no value column"
+            return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
+        text = f"takes {column!r}, which is no column"
+        return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source, column)}")
     try:
         aggregate.result_type(source.values[column])
     except ValueError as error:
         text = without_value(str(error), str(aggregate), "")
-        fitting = [name for name, kind in source.values.items() if _takes(aggregate, kind)]
-        cure = f"take one of {', '.join(fitting)}" if fitting else "take another function"
-        return Problem(path, str(aggregate), f"{text}; {cure}")
+        return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
     return None
+
+
+def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
+    """The cure for a column that an aggregate can't take: those that it can."""
+    fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
+    if fitting:
+        known = f"take one of {', '.join(fitting)}"
+        near = nearest(name, fitting, known)
+        return known if near == known else f"take a value column: {near}"
+    return (
+        f"the source has no value column that {aggregate.function} takes; declare one under "
+        "source.columns, or take another function"
+    )
 
 
 def _takes(aggregate: Aggregate, column_type: str) -> bool:
@@ -273,4 +290,4 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
             compiled(columns)
         except RuleError as error:
             path = ("alerts", name, field)
-            yield Problem(path, text, without_value(str(error), "", text))
+            yield Problem(path, text, slip(text) or without_value(str(error), "", text))

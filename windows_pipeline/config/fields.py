@@ -8,14 +8,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
-from windows_pipeline.aggregates import parse_aggregate
+from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.problems import without_value
-from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.durations import Duration, duration_ms, duration_text
 
 _PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,12 +53,12 @@ def _column_type(value: object) -> str:
 
 def _duration(value: object, info: ValidationInfo) -> int:
     field = info.field_name or "duration"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         raise ValueError(f"has no unit; write a unit, as in '{value} minutes' or '{value} hours'")
     if not isinstance(value, (str, timedelta)):
         raise ValueError("is no duration; write a number and a unit, such as '10 minutes'")
     try:
-        return duration_ms(value, field)
+        return written_ms(value, field)
     except ValueError as error:
         raise ValueError(without_value(str(error), field, value)) from None
 
@@ -101,18 +102,54 @@ def _instant(value: object) -> datetime:
     return value.astimezone(UTC)
 
 
-def _aggregate(value: str) -> str:
+def _aggregate(value: object) -> object:
+    if value is None or isinstance(value, (list, dict)):
+        return value  # which is no text, and is told so
+    text = str(value)
     try:
-        parse_aggregate("result", value)
+        parse_aggregate("result", text)
     except ValueError as error:
-        raise ValueError(without_value(str(error), "", value)) from None
+        told = _argument_fault(text) or without_value(str(error), "", text)
+        raise ValueError(told) from None
     return value
+
+
+def _argument_fault(text: str) -> str | None:
+    """What is wrong with the only argument of a call; None where it may be right."""
+    call = _CALL.fullmatch(text)
+    function, column = (call[1].lower(), call[2]) if call else ("", "")
+    takes_star = function in (Function.COUNT, Function.COLLECT_LIST)
+    if function == Function.PERCENTILE:
+        name = "column" if column == "*" else column
+        return f"lacks the fraction; write one from 0 to 1, as in 'percentile({name}, 0.95)'"
+    if column == "*" and function in set(Function) and not takes_star:
+        return f"takes '*', as only count does; name a value column, as in '{function}(column)'"
+    return None
 
 
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("is empty; write one")
     return value
+
+
+def written_ms(value: Duration, name: str) -> int:
+    """A duration in ms, as `duration_ms` reads it, with each unit at most once.
+
+    Raises:
+        ValueError: As `duration_ms`, or a unit is there twice: a slip, more often than a sum.
+    """
+    ms = duration_ms(value, name)
+    units = re.findall(r"[a-z]+", value, re.IGNORECASE) if isinstance(value, str) else []
+    seen: set[int] = set()
+    for unit in units:
+        size = duration_ms(f"1 {unit}", name)
+        if size in seen:
+            both = duration_text(ms)
+            cure = f"write each unit once, such as {both!r} if all of it counts"
+            raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {cure}")
+        seen.add(size)
+    return ms
 
 
 def epoch_ms(instant: datetime) -> int:
@@ -127,7 +164,7 @@ ColumnName = Annotated[str, AfterValidator(_column_name)]
 ColumnType = Annotated[str, BeforeValidator(_column_type)]
 """A column's type as Spark writes it."""
 Text = Annotated[str, AfterValidator(_not_blank)]
-AggregateText = Annotated[str, AfterValidator(_aggregate)]
+AggregateText = Annotated[str, BeforeValidator(_aggregate)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]
 Day = Annotated[date, BeforeValidator(_day)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
-from windows_pipeline.config.model import Partitions, Pipeline, Source
+from windows_pipeline.config.model import Partitions, Pipeline, Source, Topic
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.config.yaml_text import Document, read_yaml
@@ -25,11 +26,18 @@ _EXAMPLES = {
     "severity": "record_count",
 }
 _EXAMPLES_BELOW = {
+    "source": "path: ...",
+    "kafka": "servers: ...",
+    "options": "name: value",
     "columns": "name: type",
+    "partitions": "start: 2026-01-31",
     "aggregates": "name: avg(column)",
     "windows": "name: ...",
     "alerts": "name: ...",
+    "trigger": "early_every: 15 minutes",
 }
+_MOST_SHOWN = 60
+"""So much of a list or mapping is shown that stands where none can."""
 
 
 def load_pipeline(path: Path | str) -> Pipeline:
@@ -57,12 +65,9 @@ def load_pipelines(folder: Path | str) -> list[Pipeline]:
         ConfigError: The folder is not there, two files name one pipeline, or the problems
             of all files as `load_pipeline` gives them.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
     pipelines: dict[str, tuple[Pipeline, Path]] = {}
     problems: list[str] = []
-    for path in sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml")):
+    for path in pipeline_files(folder):
         try:
             pipeline = load_pipeline(path)
         except ConfigError as error:
@@ -79,6 +84,18 @@ def load_pipelines(folder: Path | str) -> list[Pipeline]:
     return [pipeline for pipeline, _ in pipelines.values()]
 
 
+def pipeline_files(folder: Path | str) -> list[Path]:
+    """The pipeline files of a folder, in the order of their names.
+
+    Raises:
+        ConfigError: The folder is not there.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
+    return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
+
+
 def _report(document: Document, details: ErrorDetails) -> None:
     """Adds what pydantic found to the document's problems."""
     place = [str(part) for part in details["loc"] if part != "[key]"]
@@ -91,7 +108,7 @@ def _report(document: Document, details: ErrorDetails) -> None:
             _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
-        document.report(path, f"is missing; write {_example(path[-1])} in {parent}")
+        document.report(path, f"is missing; write {_example(path)} in {parent}")
     elif details["type"] == "extra_forbidden":
         known = _model(path[:-1], kind).model_fields
         cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
@@ -108,18 +125,22 @@ def _report(document: Document, details: ErrorDetails) -> None:
 
 
 def _report_value(document: Document, path: FieldPath, value: object, text: str) -> None:
+    if value is None and path not in document.texts:
+        document.report(path, text)
+        return
     # A value that the file writes otherwise is shown as the file has it.
-    shown = value if isinstance(value, str) else document.texts.get(path, value)
-    document.report(path, f"{shown!r} {text}")
+    shown = repr(value if isinstance(value, str) else document.texts.get(path, value))
+    if isinstance(value, (list, dict)) and len(shown) > _MOST_SHOWN:
+        shown = f"{shown[:_MOST_SHOWN]}..."
+    document.report(path, f"{shown} {text}")
 
 
 def _text(details: ErrorDetails) -> str:
     """What is wrong and the cure, in the file's terms."""
     if details["type"] == EMPTY:
         return details["msg"]
-    field = details["loc"][-1]
     if details["input"] is None:
-        return f"has no value; write {_example(field)}"
+        return f"has no value; write {_example(details['loc'])}"
     match details["type"]:
         case "value_error":
             return str(details["ctx"]["error"])
@@ -129,19 +150,40 @@ def _text(details: ErrorDetails) -> str:
             if isinstance(details["input"], (list, dict)):
                 return "is no text; write one, without brackets"
             return "is no text; put it in quotes"
-        case "bool_type":
+        case "bool_type" | "bool_parsing":
             return "is neither true nor false; write one of them, without quotes"
+        case "int_type" | "int_parsing" | "int_from_float" | "greater_than":
+            return "is no whole number above zero; write one, such as 1000"
         case "model_type" | "dict_type" | "model_attributes_type":
-            return "is no mapping; write 'name: value' lines under it"
+            return _no_mapping(details)
         case _:
             return f"is not valid; {details['msg'].lower()}"
 
 
-def _example(field: object) -> str:
+def _no_mapping(details: ErrorDetails) -> str:
+    wanted = _example(details["loc"])
+    if isinstance(details["input"], list):
+        return f"is a list; write {wanted}, without '- ' and brackets"
+    return f"is no mapping; write {wanted}"
+
+
+def _example(path: Sequence[object]) -> str:
     """What a field that needs a value may be."""
-    if field in _EXAMPLES_BELOW:
-        return f"'{field}:' with '{_EXAMPLES_BELOW[str(field)]}' lines under it"
-    return f"'{field}: {_EXAMPLES.get(str(field), '...')}'"
+    match [str(part) for part in path]:
+        case ["source", "columns", name]:
+            return f"'{name}: string'"
+        case ["windows", _, *_, "aggregates", name]:
+            return f"'{name}: avg(column)'"
+        case ["windows", _, *_, "alerts", name]:
+            return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
+        case ["windows", name]:
+            return f"'{name}:' with 'kind: ...' and more 'name: value' lines under it"
+        case [*_, name] if name in _EXAMPLES_BELOW:
+            return f"'{name}:' with '{_EXAMPLES_BELOW[name]}' lines under it"
+        case [*_, name]:
+            return f"'{name}: {_EXAMPLES.get(name, '...')}'"
+        case _:
+            return "'name: value' lines"
 
 
 def _model(path: FieldPath, kind: str) -> type[BaseModel]:
@@ -149,6 +191,8 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
     match path:
         case ("source",):
             return Source
+        case ("source", "kafka"):
+            return Topic
         case ("partitions",):
             return Partitions
         case ("windows", _):

@@ -15,7 +15,7 @@ class Problem:
 
     Attributes:
         path: The field, from the model that found the problem.
-        value: The value, as it was read.
+        value: The value, as it was read; None where there is none.
         text: What is wrong and the cure, without the value.
     """
 
@@ -25,7 +25,8 @@ class Problem:
 
     def __str__(self) -> str:
         """The problem on one line."""
-        return f"{'.'.join(self.path)}: {self.value!r} {self.text}"
+        value = "" if self.value is None else f"{self.value!r} "
+        return f"{'.'.join(self.path)}: {value}{self.text}"
 
 
 class FieldProblems(ValueError):

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from windows_pipeline.config.problems import ConfigError, FieldPath
+from windows_pipeline.config.yaml_mistakes import yaml_mistake
 
 _MAPPING, _SEQUENCE, _TEXT = (f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str"))
 
@@ -72,10 +73,7 @@ def read_yaml(path: Path) -> Document:
     try:
         return _document(path, text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}:{mark.line + 1}: column {mark.column + 1}" if mark else f"{path}:1"
-        cure = "check the indentation (spaces, no tabs), colons and quotes there"
-        raise ConfigError([f"{where}: no YAML: {error.problem}; {cure}"]) from None
+        raise ConfigError([f"{path}:{yaml_mistake(error, text)}"]) from None
     except yaml.YAMLError as error:
         reason = str(error).splitlines()[0]
         raise ConfigError([f"{path}:1: no YAML: {reason}; remove that character"]) from None
