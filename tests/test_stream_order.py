@@ -15,19 +15,21 @@ from windows_pipeline.engine.radix_order import radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.streaming import order
-from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Part, Standing, standing_of
 
 DAY = date(2026, 1, 1)
 NEXT = DAY + timedelta(days=1)
 IN_FORCE_MS = 6_000
+FILES = [f"part-{number}" for number in (7, 3, 11, 0, 10, 2, 5, 1, 9, 4, 6, 8)]
+"""As they were written."""
 
 
 class Judged(NamedTuple):
     """A record as `judged_records` tells it; `n` names it."""
 
     unit: date
-    file: str | None
+    file: str
     reason: str | None
     source_partition: str | None
     key: str | None
@@ -55,7 +57,7 @@ def judged(draw: Random, records: int) -> list[Judged]:
     for n in range(records):
         unit = draw.choice([DAY, NEXT])
         # Names that sort otherwise than their numbers do.
-        file = draw.choice([None, *(f"part-{number}" for number in range(12))])
+        file = draw.choice(FILES)
         if draw.random() < 0.1:
             rows.append(Judged(unit, file, "null_key", None, None, None, n))
             continue
@@ -65,9 +67,10 @@ def judged(draw: Random, records: int) -> list[Judged]:
 
 
 def in_one_pass(
-    rows: list[Judged], before: Standing
+    rows: list[Judged], before: Standing, files: list[str] | None = None
 ) -> tuple[dict[int, tuple[int, int]], list[Part]]:
-    """Offset and running maximum by `n`, and the parts, in the plainest way."""
+    """Offset and running maximum by `n`, and the parts, in the plainest way; files in an order."""
+    rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
     parts: list[Part] = []
     for place in sorted({(r.unit, r.source_partition) for r in rows if r.source_partition}):
@@ -80,7 +83,7 @@ def in_one_pass(
         known = [row.max_event_time_ms for row in logged if row.max_event_time_ms is not None]
         running = max([*known, before.in_force_ms if before.in_force_ms > own_ms else NEVER_MS])
         mine = [row for row in rows if (row.unit, row.source_partition) == place]
-        mine.sort(key=lambda row: (row.file or "", row.event_time, row.key, row.n))
+        mine.sort(key=lambda row: (rank[row.file], row.event_time, row.key, row.n))
         for at, row in enumerate(mine):
             assert row.event_time is not None
             running = max(running, row.event_time)
@@ -93,8 +96,15 @@ def in_one_pass(
 
 def require_as_one(rows: list[Judged], frame: DataFrame, *, whole_files: bool) -> None:
     """Requires the numbers that one pass over the records gives."""
-    found = in_stream_order(frame, None, standing(), whole_files=whole_files)
-    expected, parts = in_one_pass(rows, standing())
+    files = [*FILES, *sorted({row.file for row in rows}.difference(FILES))]
+    found = in_stream_order(
+        frame.withColumn(FILE, F.col("file")),
+        None,
+        standing(),
+        whole_files=whole_files,
+        in_files=lambda names: sorted(names, key=files.index),
+    )
+    expected, parts = in_one_pass(rows, standing(), files)
     told = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
@@ -204,7 +214,8 @@ def test_a_topics_offsets_stay_its_own(
 @pytest.mark.parametrize("records", [0, 3])
 def test_without_an_accepted_record_there_is_no_part(spark: SparkSession, records: int) -> None:
     rows = [Judged(NEXT, "part", "null_key", None, None, None, n) for n in range(records)]
-    found = in_stream_order(spark.createDataFrame(rows, COLUMNS), None, standing())
+    frame = spark.createDataFrame(rows, COLUMNS).withColumn(FILE, F.col("file"))
+    found = in_stream_order(frame, None, standing())
     assert found.parts == []
     assert found.rejected == ({NEXT: records} if records else {})
     assert found.records.count() == records

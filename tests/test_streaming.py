@@ -219,7 +219,9 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
     later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
+    # What is added later comes later, in one micro-batch, too.
     add_rows(tmp_path / "table", [("a", 60, 2)])
+    add_rows(tmp_path / "table", [("a", 40, 7)])
     for _ in range(2):
         with pytest.raises(StreamBehindError, match="numbers/later/keyed_windows lacks what came"):
             run_stream(spark, pipeline, own)
@@ -233,6 +235,8 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
         final = window_tables(pipeline, name, own.warehouse).final_windows.read(spark)
         assert sorted(row[0] for row in final.select(F.unix_millis("window_end")).collect()) == ends
+    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [40]
 
     for table in all_tables(pipeline, own.warehouse):
         shutil.rmtree(table.location)
@@ -259,7 +263,7 @@ def transactions(table: Table) -> list[tuple[str, int]]:
 def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rules A1, E1: whatever day's folder a file lies in, and whenever it says it was written."""
+    """Rules A1, E1: in the order in which files were written, whatever their names and days."""
     read: list[int] = []
     conf_for = Settings.conf_for
 
@@ -286,19 +290,36 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
     run_stream(spark, pipeline, own, on_batch=told.append)
     assert len(told) == 2
+    # Of one micro-batch, as if each had one of its own.
+    land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=now + 2)
+    land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=now + 3)
+    land(tmp_path, "2026-11-02/b.jsonl", ("a", 120, 1), written_at=now + 4)
+    run_stream(spark, pipeline, own, on_batch=told.append)
     tables = source_tables(pipeline, own.warehouse)
-    raw = tables.raw_events.read(spark).select("offset", F.unix_millis("event_time"), "batch")
-    assert sorted(map(tuple, raw.collect())) == [(0, 3, 0), (1, 9, 1), (2, 30, 1)]
+    raw = tables.raw_events.read(spark).select(
+        F.dayofmonth("unit"), "offset", F.unix_millis("event_time"), "batch"
+    )
+    assert sorted(map(tuple, raw.collect())) == [
+        (2, 0, 3, 0),
+        (2, 1, 9, 1),
+        (2, 2, 30, 1),
+        (3, 0, 100, 2),
+        (3, 1, 60, 2),
+        (3, 2, 120, 2),
+    ]
+    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [60]
 
     # Each append says of which micro-batch it is.
     found = {one.name: transactions(one) for one in all_tables(pipeline, own.warehouse)}
     assert {name: of for name, of in found.items() if of} == {
         name: [(name, batch) for batch in batches]
         for name, batches in {
-            "numbers/raw_events": (0, 1),
-            "numbers/arrival_log": (0, 1),
-            "numbers/sums/keyed_windows": (0, 1),
-            "numbers/sums/final_windows": (1,),
+            "numbers/raw_events": (0, 1, 2),
+            "numbers/arrival_log": (0, 1, 2),
+            "numbers/sums/late_records": (2,),
+            "numbers/sums/keyed_windows": (0, 1, 2),
+            "numbers/sums/final_windows": (1, 2),
         }.items()
     }
 

@@ -269,7 +269,7 @@ def _parquet_of_schema(
 
 
 def texts_of(
-    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], beside: str | None = None
+    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], beside: Sequence[str] = ()
 ) -> DataFrame:
     """Typed rows as `read_landed` gives them; a declared column that they lack is null.
 
@@ -277,9 +277,9 @@ def texts_of(
         rows: The rows.
         columns: The declared columns.
         origin: `unit` and `file`.
-        beside: A column that is not the records'.
+        beside: Columns that are not the records'.
     """
-    types = {field.name: field.dataType for field in rows.schema if field.name != beside}
+    types = {field.name: field.dataType for field in rows.schema if field.name not in beside}
     row = F.to_json(F.struct(*[F.col(f"`{name}`") for name in types]), _ROW_AS_JSON)
     return rows.select(
         *origin,

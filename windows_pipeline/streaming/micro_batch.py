@@ -25,7 +25,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.followed_topic import FollowedTopic
-from windows_pipeline.streaming.order import OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.sources import Landed
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.together import together
@@ -95,10 +95,14 @@ class MicroBatch:
             KafkaDataLostError: Records of the topic are lost.
         """
         source = self.pipeline.source
-        own_order = [PARTITION, OFFSET] if OFFSET in landed.records.columns else []
+        own_order = [name for name in (PARTITION, OFFSET, FILE) if name in landed.records.columns]
         judged = judged_records(landed.records, source, own_order)
         ordered, parts, rejected = in_stream_order(
-            judged, source.arrival, standing, whole_files=landed.whole_files
+            judged,
+            source.arrival,
+            standing,
+            whole_files=landed.whole_files,
+            in_files=landed.in_files,
         )
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)

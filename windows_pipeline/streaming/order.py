@@ -12,7 +12,7 @@ times on two sides of a multiple of what the bits hold; else all are numbered an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -27,6 +27,10 @@ from windows_pipeline.streaming.standing import Part, Standing
 
 PARTITION, OFFSET = "stream_partition", "stream_offset"
 """The columns of a source that has partitions and offsets of its own."""
+FILE = "stream_file"
+"""The column of one that has files: a name that no other file of the micro-batch has."""
+InFiles = Callable[[Iterable[str]], Sequence[str]]
+"""Puts names of files in the order of arrival."""
 _OFFSETS_A_STRETCH = 100_000
 _STRETCH, _OFFSET_BY, _KNOWN_MS = "_stretch", "_offset_by", "_known_ms"
 """Columns for a while; a source's begin with a letter."""
@@ -75,22 +79,30 @@ class _Base(NamedTuple):
 
 
 def in_stream_order(
-    judged: DataFrame, arrival: str | None, standing: Standing, *, whole_files: bool = False
+    judged: DataFrame,
+    arrival: str | None,
+    standing: Standing,
+    *,
+    whole_files: bool = False,
+    in_files: InFiles = sorted,
 ) -> InOrder:
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
     Args:
         judged: What `judged_records` gives, with `stream_partition` (text) and `stream_offset`
-            (bigint) where the source has its own.
+            (bigint) where the source has its own, else with `stream_file` (text).
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
-        whole_files: Whether each landed file is read by one task, as far as is known.
+        whole_files: Whether each file is read by one task, as far as is known.
+        in_files: Orders the files, where no arrival column does.
     """
     has_offsets = OFFSET in judged.columns
     if has_offsets:
-        computed, sums = _computed(_within_offsets(judged))
+        computed, unordered = _computed(_within_offsets(judged))
+        sums = sorted(unordered, key=lambda one: one.stretch)
     else:
-        computed, sums = _within_files(judged, arrival, in_place=whole_files and arrival is None)
+        computed, unordered = _within_files(judged, arrival, in_place=whole_files)
+        sums = _by_file(unordered, in_files) if arrival is None else unordered
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
@@ -133,14 +145,23 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
 def _within_files(
     judged: DataFrame, arrival: str | None, *, in_place: bool
 ) -> tuple[DataFrame, list[_Sum]]:
-    """Records numbered within their file; by an arrival column, or of a table, in one stretch."""
-    file = F.coalesce("file", F.lit("")) if arrival is None else F.lit("")
-    with_stretch = judged.withColumn(_STRETCH, file)
+    """Records numbered within their file; where an arrival column orders them, in one stretch."""
+    if arrival is not None:
+        as_one = judged.drop(FILE).withColumn(_STRETCH, F.lit(""))
+        return _computed(in_arrival_order(as_one, arrival, _STRETCH))
+    by_file = judged.withColumnRenamed(FILE, _STRETCH)
     if in_place:
-        computed, sums = _computed(_numbered_in_place(with_stretch))
+        computed, sums = _computed(_numbered_in_place(by_file))
         if all(map(_is_numbered, sums)):
             return computed, sums
-    return _computed(in_arrival_order(with_stretch, arrival, _STRETCH))
+    return _computed(in_arrival_order(by_file, None, _STRETCH))
+
+
+def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
+    """In the order of arrival."""
+    names = in_files({str(one.stretch) for one in sums})
+    rank = {name: number for number, name in enumerate(names)}
+    return sorted(sums, key=lambda one: rank[str(one.stretch)])
 
 
 def _numbered_in_place(judged: DataFrame) -> DataFrame:
@@ -173,7 +194,7 @@ def _computed(numbered: DataFrame) -> tuple[DataFrame, list[_Sum]]:
 
 
 def _sums(numbered: DataFrame) -> list[_Sum]:
-    """What each stretch holds, in their order."""
+    """What each stretch holds, unordered."""
     accepted = F.col("reason").isNull()
     event_time = F.when(accepted, F.col("event_time"))
     rows = numbered.groupBy(*PLACE, _STRETCH).agg(
@@ -185,8 +206,7 @@ def _sums(numbered: DataFrame) -> list[_Sum]:
         F.max(event_time),
         F.count_if(~accepted),
     )
-    # Of one source the stretches are all of one type, and Spark sorts its texts as Python does.
-    return sorted((_Sum(*row) for row in rows.collect()), key=lambda one: one.stretch)
+    return [_Sum(*row) for row in rows.collect()]
 
 
 def _bases(sums: Iterable[_Sum], standing: Standing, *, counts_on: bool) -> Iterable[_Base]:
