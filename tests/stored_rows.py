@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from deltalake import DeltaTable
 
 from windows_pipeline.tables.delta import Table
@@ -13,5 +15,12 @@ def stored_rows(table: Table, *without: str) -> list[tuple[object, ...]]:
     Read by delta-rs, whoever wrote them: a query of Spark's takes ten times as long.
     """
     columns = [name for name in table.schema.names if name not in without]
-    rows = DeltaTable(table.location).to_pyarrow_table(columns=columns).to_pylist()
-    return [tuple(row.values()) for row in rows]
+    return [tuple(row.values()) for row in named_rows(table, columns)]
+
+
+def named_rows(table: Table, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """A table's rows by the names of their columns, in no order."""
+    found: list[dict[str, Any]] = (
+        DeltaTable(table.location).to_pyarrow_table(columns=columns).to_pylist()
+    )
+    return found

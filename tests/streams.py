@@ -39,7 +39,7 @@ class KilledError(Exception):
 
 
 @contextmanager
-def killed(table: str, when: str) -> Iterator[None]:
+def ending_at(table: str, when: str) -> Iterator[None]:
     """Ends what runs at an append to a table, `before` or `after`: nothing is appended then.
 
     But for what is being appended meanwhile, as when a process is killed.
@@ -58,8 +58,14 @@ def killed(table: str, when: str) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Table, "append", until_killed)
-        with pytest.raises(KilledError):
-            yield
+        yield
+
+
+@contextmanager
+def killed(table: str, when: str) -> Iterator[None]:
+    """Requires that it is ended there."""
+    with ending_at(table, when), pytest.raises(KilledError):
+        yield
 
 
 def writer_of(table: Table, version: int) -> str:

@@ -144,9 +144,9 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
 def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
     """Rule A2: what should stand beside each record, also beside wrong ones and repeated ones."""
     pick = random.Random(8)
-    rows: list[tuple[date, str, int, int, int]] = []
+    rows: list[tuple[date, str, int, int, int, int]] = []
     expected = []
-    for unit in DAYS[:2]:
+    for batch, unit in enumerate(DAYS[:2]):
         largest = -100
         for offset in range(20):
             time = pick.randrange(offset * 2) if offset else -50
@@ -154,9 +154,9 @@ def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
             running_max = largest - (offset in (6, 13))
             is_repeated = offset in (4, 14)
             for is_again in (False, True)[: 1 + is_repeated]:
-                rows.append((unit, "0", offset, time, running_max))
-                expected.append((unit, "0", running_max, largest, is_again))
-    columns = ["unit", "source_partition", "offset", "event_time", "running_max"]
+                rows.append((unit, "0", offset, time, running_max, batch))
+                expected.append((unit, "0", batch, running_max, largest, is_again))
+    columns = ["unit", "source_partition", "offset", "event_time", "running_max", "batch"]
     raw = spark.createDataFrame(rows, columns)
     found = [beside_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
     whole, cut = (sorted(map(tuple, one.collect())) for one in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine_runs import instant
+from oracle import Record, SlidingDefinition, final_windows
+from stored_rows import named_rows, stored_rows
 from streams import SLIDING, add_rows, declared_pipeline
 from windows_pipeline.jobs import correct as jobs_correct
 from windows_pipeline.jobs.correct import correct
@@ -25,6 +27,7 @@ from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.tables.catalog import window_tables
+from windows_pipeline.tables.delta import DefinitionChangedError, Table
 
 
 def begun_a_day_later(offsets: Path) -> date:
@@ -81,4 +84,46 @@ def test_a_correction_and_a_micro_batch_see_each_other(
     assert unfinished_correction(spark, tables.corrections) is None
     monkeypatch.undo()
     corrected()
-    assert tables.final_windows.read(spark).count() == 2
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(0, 3, 30, 60)
+    counts_late_records_once_the_grace_is_raised(spark, settings, tmp_path)
+
+
+def counts_late_records_once_the_grace_is_raised(
+    spark: SparkSession, settings: Settings, folder: Path
+) -> None:
+    """Rules A5, E1: of a stream, too, and it goes on with the new grace."""
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    add_rows(folder / "table", [("a", 40, 1)])
+    run_stream(spark, pipeline, own)
+    assert [row["event_time"] for row in named_rows(tables.late_records)] == [instant(40)]
+    raised, _ = declared_pipeline(folder, settings, source, {**SLIDING, "grace": "30 ms"})
+    with pytest.raises(DefinitionChangedError, match="sums.grace: was .* windows-pipeline correct numbers"):
+        run_stream(spark, raised, own)
+    first = min(row["unit"] for row in named_rows(tables.keyed_windows))
+    result = correct(spark, raised, "sums", own, first, None, "what came late counts")
+    assert result.published
+    assert stored_rows(tables.late_records) == []
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 40)
+    add_rows(folder / "table", [("a", 100, 1)])
+    run_stream(spark, raised, own)
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 40, 100)
+    told = {(row["window_end"], row["what"]) for row in named_rows(tables.corrections)}
+    assert told == {(instant(30), "retracted")}
+
+
+def final_totals(final_windows: Table) -> list[tuple[datetime, datetime, int]]:
+    """The start, the end and the sum of each final window."""
+    rows = named_rows(final_windows)
+    return sorted((row["window_start"], row["window_end"], row["total"]) for row in rows)
+
+
+def final_totals_of_the_oracle(
+    grace_ms: int, *times_ms: int
+) -> list[tuple[datetime, datetime, int]]:
+    """The same of records of one key, each with a 1, in the order in which they came."""
+    records = [Record(0, 0, at, "a", ms, {"whole": 1}) for at, ms in enumerate(times_ms)]
+    definition = SlidingDefinition(10, grace_ms)
+    rows = final_windows(records, 1, definition, {"total": ("sum", "whole")})
+    return sorted((instant(row.start), instant(row.end), row.values["total"]) for row in rows)

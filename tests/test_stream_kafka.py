@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine_runs import instant, sample, texts
@@ -18,11 +18,21 @@ from oracle import Record as OracleRecord
 from oracle import SlidingDefinition, final_windows, late_records
 from oracle_firings import Policy, firings
 from strategies import Arrivals, arrivals
-from streams import HOPS, SLIDING, as_json, declared_pipeline, rows_of
+from streams import (
+    HOPS,
+    SLIDING,
+    KilledError,
+    as_json,
+    declared_pipeline,
+    killed,
+    rows_of,
+)
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import Job
+from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
+from windows_pipeline.jobs.log import read_log
+from windows_pipeline.quality.validation import validate
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError, KafkaUnavailableError
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -121,14 +131,30 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         "max_ahead": "40000 days",
     }
     pipeline, own = declared_pipeline(tmp_path, settings, source, window, hops=HOPS)
-    for unit in range(case.units):
+
+    def send(unit: int) -> None:
         records: list[Record] = [
             (one.source_partition, None, as_json(one.key, one.event_time, one.values["whole"]), 0)
             for one in case.records
             if one.unit == unit
         ]
         broker.send("numbers", records)
-        run_stream(spark, pipeline, own)
+
+    def goes_on(result: BatchResult) -> None:
+        if result.batch == case.units - 1:
+            raise KilledError
+        send(result.batch + 1)
+
+    send(0)
+    for kill in (("raw_events", "after"), ("firings", "before")):
+        with killed(*kill):
+            run_stream(spark, pipeline, own)
+    run_stream(spark, pipeline, own)
+    # The others while it runs on; it is ended before Spark has noted the last micro-batch.
+    send(1)
+    with pytest.raises(KilledError):
+        run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
+    run_stream(spark, pipeline, own)
 
     tables = window_tables(pipeline, "sums", own.warehouse)
     found = tables.final_windows.read(spark).select(
@@ -149,6 +175,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     assert sorted(map(tuple, late.collect())) == sorted(
         (str(row.record.source_partition), row.record.offset, row.reason) for row in listed
     )
+    require_right_running_maxima(spark, RawEventsJob(pipeline, own))
     for name, asked in (("hops", HOPS_POLICY), ("sums", policy)):
         job = window_jobs(pipeline, name, own)[-1]
         assert told_of(spark, job) == oracle_firings_of(case, asked)
@@ -158,6 +185,28 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         log = job.arrived(spark)
         assert run_job(job, spark, sorted({row.unit for row in log})).published
         assert rows_of(job) == streamed
+
+
+def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None:
+    """Rule A4: those of partitions that woke, too; another decision's than their own is wrong."""
+    tables = source_tables(job.pipeline, job.settings.warehouse)
+    log = read_log(spark, tables.arrival_log)
+    units = sorted({row.unit for row in log})
+
+    def failed(raw: DataFrame) -> list[str]:
+        others = [table.of_units(spark, units) for table in job.tables[1:]]
+        (batch,) = job.evidence(spark, units, [raw, *others], log)
+        return [found.check.name for found in validate(batch) if not found.passed]
+
+    raw = tables.raw_events.of_units(spark, units)
+    assert failed(raw) == []
+    last_ms = max(row.in_force_ms for row in log if row.in_force_ms is not None)
+    before = raw.where(F.unix_millis("running_max") < last_ms)
+    one = before.orderBy(F.desc("batch"), "source_partition", "offset").first()
+    assert one is not None
+    is_its = (F.col("source_partition") == one.source_partition) & (F.col("offset") == one.offset)
+    later = F.when(is_its, F.timestamp_millis(F.lit(last_ms))).otherwise(F.col("running_max"))
+    assert failed(raw.withColumn("running_max", later)) == ["running_max_is_stream_time"]
 
 
 def numbered(first: int, last: int) -> list[Record]:

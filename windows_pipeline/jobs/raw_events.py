@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
+from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log
@@ -133,17 +135,12 @@ class RawEventsJob:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
         raw, rejected, logged = rows
         units = _of_whole_units(logged)
-        # A stream keeps with a record the stream time in force, where that was later (rule A4).
-        decided = logged.agg(F.collect_set("in_force").alias("decided"))
-        is_decision = F.array_contains("decided", F.col("running_max"))
         stretch_rows = None if self.settings.arrival_ranges is None else STRETCH_ROWS
-        seen = beside_running_maxima(raw, stretch_rows)
-        seen = seen.crossJoin(F.broadcast(decided))
+        seen = self._with_decisions(beside_running_maxima(raw, stretch_rows))
+        expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
-            F.count_if(~F.col("so_far").eqNullSafe(F.col("running_max")) & ~is_decision).alias(
-                "wrong_running_max"
-            ),
+            F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
         of_reject = rejected.groupBy("unit").agg(F.count("*").alias("rejected"))
         total = F.sum("rows").over(Window.partitionBy("unit"))
@@ -155,6 +152,18 @@ class RawEventsJob:
             .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
         )
         return [Batch("raw_events", judged, self.checks)]
+
+    def _with_decisions(self, seen: DataFrame) -> DataFrame:
+        """With the stream time that a stream had decided on for a record, or null (rule A4)."""
+        spark = seen.sparkSession
+        log = read_log(spark, source_tables(self.pipeline, self.settings.warehouse).arrival_log)
+        decisions = list(_decisions(log))
+        if not decisions:
+            return seen.withColumn("decided", F.lit(None).cast("timestamp"))
+        schema = "batch bigint, source_partition string, decided bigint"
+        decided = small_frame(spark, decisions, schema)
+        instants = decided.withColumn("decided", F.timestamp_millis("decided"))
+        return seen.join(F.broadcast(instants), ["batch", "source_partition"], "left")
 
     def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """How many records each unit landed; of a stream, whose units are its own, null."""
@@ -188,6 +197,26 @@ class RawEventsJob:
                 if closed is not None:
                     facts[day][f"{name}_closed_through_ms"] = closed
         return facts
+
+
+def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
+    """The stream time in force before a micro-batch, for source partitions that lay behind it."""
+    in_force_ms = NEVER_MS
+    own_ms: dict[str, int] = {}
+    of_batches = [(row.batch, row) for row in log if row.batch is not None]
+    of_batches.sort(key=lambda one: one[0])
+    for batch, of_batch in groupby(of_batches, key=lambda one: one[0]):
+        rows = [row for _, row in of_batch]
+        partitions = {row.source_partition for row in rows if row.source_partition is not None}
+        for partition in partitions:
+            if own_ms.get(partition, NEVER_MS) < in_force_ms:
+                yield batch, partition, in_force_ms
+        for row in rows:
+            if row.source_partition is not None and row.max_event_time_ms is not None:
+                known_ms = own_ms.get(row.source_partition, NEVER_MS)
+                own_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+            if row.in_force_ms is not None:
+                in_force_ms = max(in_force_ms, row.in_force_ms)
 
 
 def _of_whole_units(logged: DataFrame) -> DataFrame:

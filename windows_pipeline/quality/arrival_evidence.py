@@ -14,12 +14,12 @@ def beside_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame
     """Puts beside each record's running maximum what it should be (rule A2).
 
     Args:
-        raw: `unit`, `source_partition`, `offset`, `event_time`, `running_max`.
+        raw: `unit`, `source_partition`, `offset`, `event_time`, `running_max`, `batch`.
         stretch_rows: How many offsets of a unit and source partition a task takes; None for all.
 
     Returns:
-        A row a record, unordered: `unit`, `source_partition`, `running_max`, `so_far` (the
-        largest event time up to the record) and `is_again` (boolean: its offset was there).
+        A row a record, unordered: `unit`, `source_partition`, `batch`, `running_max`, `so_far`
+        (the largest event time up to the record) and `is_again` (boolean: its offset was there).
     """
     stretch = F.lit(0) if stretch_rows is None else F.floor(F.col("offset") / stretch_rows)
     in_stretches = raw.withColumn("stretch", stretch)
@@ -28,6 +28,7 @@ def beside_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     seen = in_stretches.select(
         *own,
+        "batch",
         "running_max",
         F.max("event_time").over(so_far).alias("so_far"),
         F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
