@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from command_line import call
 from pipeline_runs import Project
-from windows_pipeline import cli
 from windows_pipeline.query.trace import records_of_alert
 
 ROOT = Path(__file__).parent.parent
@@ -26,16 +25,6 @@ def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     (full_run.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
     monkeypatch.chdir(full_run.folder)
     return full_run
-
-
-def call(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
-) -> tuple[int, str]:
-    monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    out, err = capfd.readouterr()
-    return int(stopped.value.code or 0), re.sub(r"\s+", " ", out + err)
 
 
 def test_validate(

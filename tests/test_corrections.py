@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from command_line import call
 from definitions import build_definitions
 from pipeline_runs import DAYS, LONGER_GRACE, Project, day, write_unchecked
-from windows_pipeline import cli
 from windows_pipeline.engine.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
@@ -309,16 +308,6 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     # The tables follow the new grace, and the same command finds nothing to correct.
     for table in vars(project.windows).values():
         table.require(spark)
-
-
-def call(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
-) -> tuple[int, str]:
-    monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    out, err = capfd.readouterr()
-    return int(stopped.value.code or 0), re.sub(r"\s+", " ", out + err)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
+import dagster as dg
+import pytest
 from pyspark.sql import SparkSession
 
+from command_line import call
+from definitions import build_definitions
 from engine_runs import texts
 from pipeline_runs import ROOT
 from stored_rows import stored_rows
@@ -24,7 +29,7 @@ from windows_pipeline.streaming import run_stream
 from windows_pipeline.tables.catalog import all_tables
 
 ALERTS = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}
-SOURCE = {"format": "jsonl", "path": "data"}
+SOURCE = {"format": "jsonl", "path": "data", "stream": True}
 WINDOW = {**SLIDING, "alerts": ALERTS}
 PATIENCE_S = 240
 
@@ -79,8 +84,46 @@ def rows_of_all(pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
     }
 
 
+def run_in_dagster(own: Settings) -> None:
+    """A run that goes on until it is terminated, which Dagster does by an interrupt.
+
+    Once it has told of a micro-batch.
+    """
+    job = build_definitions(own).resolve_job_def("numbers_all")
+    key = dg.AssetKey(["numbers", "raw_events"])
+    config = {"ops": {"numbers__stream": {"config": {"every": "0 seconds"}}}}
+    ended = Event()
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def terminate() -> None:
+            while not ended.is_set():
+                if instance.get_latest_materialization_event(key) is not None:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+                time.sleep(0.05)
+
+        terminating = Thread(target=terminate)
+        terminating.start()
+        try:
+            result = job.execute_in_process(
+                run_config=config, instance=instance, raise_on_error=False
+            )
+        finally:
+            ended.set()
+            terminating.join()
+        (made,) = instance.fetch_materializations(key, limit=9).records
+        told = made.asset_materialization
+        assert told is not None
+        assert told.metadata["accepted"].value == len(range(40, 80, 3))
+        assert not result.success
+
+
 def test_a_killed_process_has_its_records_once(
-    spark: SparkSession, settings: Settings, tmp_path: Path
+    spark: SparkSession,
+    settings: Settings,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A1, E1: killed in the second micro-batch, and run again, as one that was not killed."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
@@ -97,14 +140,18 @@ def test_a_killed_process_has_its_records_once(
         land(killed, 1)
         wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, told)
     assert "micro-batch 1" not in told.read_text()
-    run_stream(spark, pipeline, own)
+    run_in_dagster(own)
 
     pipeline, own_of_whole = declared_pipeline(
         whole, settings, SOURCE, {**SLIDING, "alerts": ALERTS}
     )
-    for number in (0, 1):
-        land(whole, number)
-        run_stream(spark, pipeline, own_of_whole)
+    land(whole, 0)
+    run_stream(spark, pipeline, own_of_whole)
+    land(whole, 1)
+    shutil.copy(killed / "settings.yaml", whole)
+    monkeypatch.chdir(whole)
+    status, said = call(capfd, monkeypatch, "stream", "numbers")
+    assert (status, "micro-batch 1: 2026-11-01; 14 records" in said) == (0, True), said
     found = rows_of_all(pipeline, own)
     assert found == rows_of_all(pipeline, own_of_whole)
     for table in ("rejected_records", "sums/final_windows", "sums/alerts"):

@@ -1,0 +1,108 @@
+"""Days of several source partitions, some of them idle: the oracle's rows, whatever is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine_runs import instant, texts
+from idle_cases import drawn_case
+from oracle import final_windows, late_records
+from stored_rows import named_rows
+from streams import declared_pipeline
+from windows_pipeline.jobs import RawEventsJob
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import window_tables
+
+FIRST_DAY = date(2026, 11, 1)
+
+
+def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_when_it_wakes(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules A2, A4, E4: of days at once, and of the last ones again, which read the log anew."""
+    case = drawn_case()
+    definition = case.definition
+    window: dict[str, object] = {
+        "kind": "sliding",
+        "time_difference": f"{definition.time_difference} ms",
+        "grace": f"{definition.grace} ms",
+        "emit_empty": definition.emit_empty,
+    }
+    if definition.first_window_start is not None:
+        window["first_window_start"] = instant(definition.first_window_start).isoformat()
+    source = {
+        "format": "jsonl",
+        "path": "data",
+        "columns": dict.fromkeys(("n", "ms", "whole"), "bigint")
+        | dict.fromkeys(("k", "part"), "string"),
+        "arrival": "n",
+        "source_partition": "part",
+        "idle_after": f"{definition.idle_after} ms",
+        "max_ahead": "40000 days",
+    }
+    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    days = [FIRST_DAY + timedelta(days=unit) for unit in range(case.units)]
+    for unit, day in enumerate(days):
+        folder = tmp_path / "data" / day.isoformat()
+        folder.mkdir(parents=True)
+        lines = [
+            json.dumps(
+                {
+                    "n": one.offset,
+                    "part": str(one.source_partition),
+                    "k": one.key,
+                    "ms": one.event_time,
+                    "whole": one.values["whole"],
+                }
+            )
+            for one in case.records
+            if one.unit == unit
+        ]
+        (folder / "records.jsonl").write_text("\n".join(lines))
+    jobs = [RawEventsJob(pipeline, own), *window_jobs(pipeline, "sums", own)]
+    tables = window_tables(pipeline, "sums", own.warehouse)
+
+    def run(some: Sequence[date]) -> tuple[list[str], list[str]]:
+        for job in jobs:
+            result = run_job(job, spark, some)
+            assert [one.check.name for one in result.checks if not one.passed] == []
+        final = texts(
+            (
+                (row["unit"] - FIRST_DAY).days, row["key"], row["window_start"].timestamp(),
+                row["window_end"].timestamp(), row["record_count"], row["total"],
+            )
+            for row in named_rows(tables.final_windows)
+        )  # fmt: skip
+        late = texts(
+            (
+                (row["unit"] - FIRST_DAY).days, (row["arrived_unit"] - FIRST_DAY).days,
+                row["source_partition"], row["key"], row["event_time"].timestamp(), row["reason"],
+            )
+            for row in named_rows(tables.late_records)
+        )  # fmt: skip
+        return final, late
+
+    asked = (case.records, case.units, definition)
+    record_of = {record.id: record for record in case.records}
+    wanted = (
+        texts(
+            (row.unit, row.key, row.start / 1000, row.end / 1000, row.record_count,
+             row.values["total"])
+            for row in final_windows(*asked, {"total": ("sum", "whole")})
+        ),
+        texts(
+            (row.unit, record_of[row.record].unit, str(row.record.source_partition),
+             record_of[row.record].key, record_of[row.record].event_time / 1000, row.reason)
+            for row in late_records(*asked)
+        ),
+    )  # fmt: skip
+    assert all(wanted)
+    assert run(days) == wanted
+    assert run(days[1:]) == wanted
