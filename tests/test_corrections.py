@@ -18,7 +18,8 @@ from command_line import call
 from definitions import build_definitions
 from pipeline_runs import DAYS, LONGER_GRACE, Project, day, write_unchecked
 from windows_pipeline.engine.alerts import standing
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
+from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correct import correct, correction_jobs
 from windows_pipeline.jobs.correction_marker import (
@@ -128,9 +129,21 @@ def mended(
     """Everything is published; then day 2 was landed again, mended, and ingested."""
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
-    # In ranges: the rest of the units was ingested without (rule A1).
-    raw = RawEventsJob(project.pipeline, project.settings.model_copy(update={"arrival_ranges": 3}))
-    assert run_job(raw, spark, [day(2)]).published
+    # In ranges, as its files are larger than a task sorts: the others were ingested without (A1).
+    in_ranges: list[int] = []
+
+    def told(accepted: DataFrame, arrival: str | None, ranges: int) -> RangedOrder:
+        in_ranges.append(ranges)
+        return in_arrival_order_by_ranges(accepted, arrival, ranges)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(raw_events, "in_arrival_order_by_ranges", told)
+        patched.setattr(raw_events, "_RECORDS_A_TASK", 1_000)
+        patched.setattr(raw_events, "_RECORDS_A_RANGE", 500)
+        raw = RawEventsJob(project.pipeline, project.settings)
+        assert run_job(raw, spark, [day(2)]).published
+    (ranges,) = in_ranges
+    assert ranges > 1
     return project
 
 

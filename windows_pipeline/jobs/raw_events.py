@@ -30,6 +30,10 @@ from windows_pipeline.tables.delta import Table
 
 _RECORD_BYTES = 100
 """What a landed record takes, about."""
+_RECORDS_A_TASK = 1_000_000
+"""So many of a day, by that measure, are sorted by one task."""
+_RECORDS_A_RANGE = 250_000
+"""Fewer, as compressed files hold several times as many as their bytes tell."""
 
 
 class FedByStreamError(Exception):
@@ -77,7 +81,7 @@ class RawEventsJob:
         """A guess, from the size of what landed; of a stream, that they are many."""
         if not self.pipeline.source.by_days:
             return sys.maxsize
-        return landed_bytes(self.landing, days) // _RECORD_BYTES
+        return sum(landed_bytes(self.landing, days).values()) // _RECORD_BYTES
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Reads the landed files of the days.
@@ -90,7 +94,7 @@ class RawEventsJob:
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
-        ordered, cached = self._in_order(judged_records(landed, source))
+        ordered, cached = self._in_order(judged_records(landed, source), self._ranges(days))
         accepted = ordered.where(F.col("reason").isNull())
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
@@ -118,8 +122,19 @@ class RawEventsJob:
             f"windows-pipeline rebuild {name} --from raw_events"
         )
 
-    def _in_order(self, judged: DataFrame) -> RangedOrder:
-        arrival, ranges = self.pipeline.source.arrival, self.settings.arrival_ranges
+    def _ranges(self, days: Sequence[date]) -> int | None:
+        """How many tasks sort what landed; None for one a unit and source partition."""
+        if self.settings.arrival_ranges is not None:
+            return self.settings.arrival_ranges
+        if not self.pipeline.source.by_days:
+            return None
+        of_days = [size // _RECORD_BYTES for size in landed_bytes(self.landing, days).values()]
+        if max(of_days, default=0) <= _RECORDS_A_TASK:
+            return None
+        return -(-sum(of_days) // _RECORDS_A_RANGE)
+
+    def _in_order(self, judged: DataFrame, ranges: int | None) -> RangedOrder:
+        arrival = self.pipeline.source.arrival
         if ranges is not None:
             return in_arrival_order_by_ranges(judged, arrival, ranges)
         ordered = kept(in_arrival_order(judged, arrival))
@@ -135,7 +150,7 @@ class RawEventsJob:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
         raw, rejected, logged = rows
         units = _of_whole_units(logged)
-        stretch_rows = None if self.settings.arrival_ranges is None else STRETCH_ROWS
+        stretch_rows = None if self._ranges(days) is None else STRETCH_ROWS
         seen = self._with_decisions(beside_running_maxima(raw, stretch_rows))
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("unit", "source_partition").agg(

@@ -83,13 +83,16 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
     return _read(spark, source, root, files)
 
 
-def landed_bytes(path: str, days: Iterable[date]) -> int:
-    """How large the files are that landed on some days.
+def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
+    """How large the files are that landed on some days, by day; a day without files has none.
 
     Raises:
         FileNotFoundError: A day has no folder.
     """
-    return sum(entry.size for _, entry in _entries(_root(path), path, days))
+    sizes: dict[date, int] = {}
+    for day, entry in _entries(_root(path), path, days):
+        sizes[day] = sizes.get(day, 0) + entry.size
+    return sizes
 
 
 def read_files(
