@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from definitions import build_definitions
 from pipeline_runs import DAYS, Project, day, version_of
-from windows_pipeline.tables.delta import Table, TableMissingError, in_units
+from windows_pipeline.tables.delta import Table, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
+from windows_pipeline.tables.units import in_units
 
 
 def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:

@@ -18,7 +18,7 @@ from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.delta import in_units
+from windows_pipeline.tables.units import in_units
 
 NAME = "windows_pipeline.run_is"
 

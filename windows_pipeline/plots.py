@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.alerts import standing
 from windows_pipeline.tables.catalog import WindowTables
-from windows_pipeline.tables.delta import in_units
+from windows_pipeline.tables.units import in_units
 
 _HOURLY_UP_TO_DAYS = 14
 

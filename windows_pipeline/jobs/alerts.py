@@ -24,8 +24,9 @@ from windows_pipeline.quality.invariants import alerts_checks, alerts_history_ch
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
+from windows_pipeline.tables.units import in_units
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 

@@ -19,8 +19,9 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.tables.catalog import FiringTables, WindowTables
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.differences import apply_differences, differences
+from windows_pipeline.tables.units import in_units
 
 
 @dataclass(frozen=True)

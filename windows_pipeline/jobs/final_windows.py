@@ -19,8 +19,9 @@ from windows_pipeline.quality.invariants import closed_by_unit, final_windows_ch
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.tables.delta import Table, in_units
+from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.differences import with_differences
+from windows_pipeline.tables.units import in_units
 
 
 class FinalWindowsJob(WindowsJob):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windows_pipeline.config.definition import (
@@ -20,11 +19,12 @@ from windows_pipeline.config.definition import (
     definition_digest,
     only_grace_differs,
 )
-from windows_pipeline.literal_path import literal
 from windows_pipeline.session import all_conf
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.conflicts import beside_others, is_being_made, is_in_the_way
+from windows_pipeline.tables.stored import StoredTable
+from windows_pipeline.tables.units import in_units, units_sql
 
 R = TypeVar("R")
 _DEFINITION = "windows_pipeline.definition"
@@ -40,8 +40,6 @@ _FILES_A_BATCH = 2
 """A micro-batch makes few files; maintenance joins those of many."""
 _ROWS_OF_A_TASK = 10_000
 """So many rows one task puts in order."""
-_MOST_FILES = 1_000
-"""So many files of a table are handed to Spark by name, at most; to find more is Delta's."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of a table that was emptied and is not filled again yet."""
 
@@ -55,118 +53,13 @@ class TableMissingError(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
-    """A Delta table of a pipeline, with a column `unit`, the arrival day.
-
-    Attributes:
-        name: Its name for people: `flights/hourly/final_windows`.
-        description: What a row is.
-        location: Its folder or URI.
-        schema: Its columns; `unit` is one.
-        sorted_by: How rows are sorted in a file, unless a micro-batch appended it, for pruning by
-            file statistics; there are statistics of these columns only, as those of others would
-            tell little.
-        definition: The part of the pipeline's definition that its rows follow.
-        change_feed: Whether Delta keeps its change data feed, from its creation on.
-        grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
-        partitioned: Whether each unit has files of its own, so that runs of different units do
-            not meet. A small table that is read whole does without: its units share files.
-    """
-
-    name: str
-    description: str
-    location: str
-    schema: T.StructType
-    sorted_by: tuple[str, ...]
-    definition: dict[str, str]
-    change_feed: bool = False
-    grace_may_differ: bool = False
-    partitioned: bool = True
-
-    @property
-    def partition_columns(self) -> tuple[str, ...]:
-        """What its files are divided by."""
-        return ("unit",) if self.partitioned else ()
+class Table(StoredTable):
+    """A table that is made here, of one definition, and written a unit at a time."""
 
     @property
     def _sort_columns(self) -> tuple[str, ...]:
         """What rows of a file are sorted by; within a partition `unit` is always the same."""
         return self.sorted_by if self.partitioned else ("unit", *self.sorted_by)
-
-    def exists(self, spark: SparkSession) -> bool:
-        """Whether the table is there."""
-        if self._is_reached(spark):
-            return from_driver.is_table(self.location)
-        return DeltaTable.isDeltaTable(spark, self.location)
-
-    def _is_reached(self, spark: SparkSession) -> bool:
-        """Whether the driver can read and write it by itself."""
-        return from_driver.is_reached(spark, self.location)
-
-    def _is_found(self, spark: SparkSession) -> bool:
-        """Whether it is there, for the driver to read."""
-        return self._is_reached(spark) and from_driver.is_table(self.location)
-
-    def read(
-        self,
-        spark: SparkSession,
-        units: Collection[date] | None = None,
-        since_ms: int | None = None,
-    ) -> DataFrame:
-        """Its rows as they stand; `require` says first whether they can be read.
-
-        Args:
-            spark: The session.
-            units: Rows of other ones may be left out.
-            since_ms: Rows may be left out whose first column of `sorted_by` is before it.
-        """
-        found = None
-        if self._is_found(spark):
-            found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
-        if found is None or len(found) > _MOST_FILES:
-            return spark.read.format("delta").load(self.location)
-        if not found:
-            return small_frame(spark, [], self.schema)
-        # The files of the version by name, so that Spark need not find them, by jobs of its own.
-        files = (
-            spark.read.schema(self.schema)
-            .option("basePath", self.location)
-            .parquet(*[literal(f"{self.location}/{path}") for path in found])
-        )
-        return files.select(*[f"`{name}`" for name in self.schema.names])
-
-    def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """Its rows of some units."""
-        return self.read(spark, units=days).where(in_units(days))
-
-    def read_version(self, spark: SparkSession, version: int) -> DataFrame:
-        """Its rows as they stood in a version."""
-        of_version = spark.read.format("delta").option("versionAsOf", version)
-        return of_version.load(self.location)
-
-    def count(self, spark: SparkSession) -> int:
-        """How many rows it has."""
-        many = from_driver.count(self.location) if self._is_found(spark) else None
-        return self.read(spark).count() if many is None else many
-
-    def rows_since(self, spark: SparkSession, since_ms: int) -> int:
-        """At most how many rows `read` gives from a time on; 0 where only Spark could tell."""
-        if not self._is_found(spark):
-            return 0
-        return from_driver.rows_since(self.location, self.sorted_by[0], since_ms)
-
-    def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
-        """Columns of all its rows, here: of a table that is small as a whole."""
-        if self._is_found(spark):
-            return from_driver.rows(self.location, columns)
-        return self.read(spark).select(*columns).toArrow()
-
-    def version(self, spark: SparkSession) -> int:
-        """Its newest version."""
-        if self._is_reached(spark):
-            return from_driver.version(self.location)
-        history = DeltaTable.forPath(spark, self.location).history(1)
-        return int(history.select("version").collect()[0][0])
 
     def require(self, spark: SparkSession) -> None:
         """Refuses a table that is not there, or follows another definition.
@@ -210,7 +103,7 @@ class Table:
             from_driver.STATISTICS: ",".join(self._sort_columns),
         }
         columns = self.partition_columns
-        if self._is_reached(spark) and from_driver.may_hold(self.schema):
+        if self.is_reached(spark) and from_driver.may_hold(self.schema):
             from_driver.create(self.location, self.schema, columns, self.description, properties)
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
@@ -246,39 +139,6 @@ class Table:
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Says that an emptied table was filled again."""
         self.unset_properties(spark, _REBUILDING)
-
-    def properties(self, spark: SparkSession) -> dict[str, str]:
-        """Its properties; quick, but Spark blanks out values that look like secrets.
-
-        (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
-        """
-        if self._is_reached(spark):
-            return dict(from_driver.properties(self.location))
-        rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
-        return {row["key"]: row["value"] for row in rows}
-
-    def texts(self, spark: SparkSession) -> dict[str, str]:
-        """Its properties, each as it was set; slower."""
-        if self._is_reached(spark):
-            return dict(from_driver.properties(self.location))
-        detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
-        found: dict[str, str] = detail[0][0]
-        return found
-
-    def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
-        """Sets properties, all at once."""
-        listed = ", ".join(f"'{name}' = '{_quoted(text)}'" for name, text in properties.items())
-        spark.sql(f"ALTER TABLE {self._sql_path} SET TBLPROPERTIES ({listed})")
-
-    def unset_properties(self, spark: SparkSession, *names: str) -> None:
-        """Takes properties away, all at once, where they are set."""
-        listed = ", ".join(f"'{name}'" for name in names)
-        spark.sql(f"ALTER TABLE {self._sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
-
-    @property
-    def _sql_path(self) -> str:
-        escaped = self.location.replace("`", "``")
-        return f"delta.`{escaped}`"
 
     def is_stale(self, spark: SparkSession) -> bool:
         """Whether it is there and follows another definition, or was emptied and not filled."""
@@ -335,7 +195,7 @@ class Table:
 
     def _may_write(self, spark: SparkSession) -> bool:
         """Whether the driver may write it by itself."""
-        return self._is_reached(spark) and from_driver.may_write(self.location)
+        return self.is_reached(spark) and from_driver.may_write(self.location)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
@@ -359,14 +219,6 @@ class Table:
         there = self.units(spark, days)
         new = [day for day in days if day not in there]
         return self.publish(rows.where(in_units(new)), new, many) if new else self.version(spark)
-
-    def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
-        """Which of the given units have rows."""
-        if self._is_reached(spark):
-            there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
-            return there & set(days)
-        found = self.of_units(spark, days).select("unit").distinct().collect()
-        return {row.unit for row in found}
 
     def replace(self, rows: DataFrame, where: str) -> int:
         """Replaces the rows that meet a condition, in one transaction; returns the version.
@@ -455,22 +307,3 @@ def _default_properties(spark: SparkSession) -> dict[str, str]:
         for name, text in all_conf(spark).items()
         if name.startswith(_DEFAULTS)
     }
-
-
-def _quoted(text: str) -> str:
-    """Fit to stand between quotes: a rule's text, or a cause, may hold some."""
-    return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def in_units(days: Sequence[date]) -> Column:
-    """The condition that a row is of one of these units."""
-    return F.expr(units_sql(days))
-
-
-def units_sql(days: Sequence[date]) -> str:
-    """The same condition as SQL."""
-    first, last = min(days), max(days)
-    if len(set(days)) == (last - first) // timedelta(days=1) + 1:
-        return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"
-    listed = ", ".join(f"DATE'{day}'" for day in sorted(set(days)))
-    return f"unit IN ({listed})"

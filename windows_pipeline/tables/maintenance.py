@@ -9,7 +9,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.tables.delta import Table, units_sql
+from windows_pipeline.tables.delta import Table
+from windows_pipeline.tables.units import units_sql
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""Conditions on the arrival day of a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def in_units(days: Sequence[date]) -> Column:
+    """The condition that a row is of one of these units."""
+    return F.expr(units_sql(days))
+
+
+def units_sql(days: Sequence[date]) -> str:
+    """The same condition as SQL."""
+    first, last = min(days), max(days)
+    if len(set(days)) == (last - first) // timedelta(days=1) + 1:
+        return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"
+    listed = ", ".join(f"DATE'{day}'" for day in sorted(set(days)))
+    return f"unit IN ({listed})"
