@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 from pathlib import Path
 from typing import NamedTuple
 
+import dagster as dg
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from pipeline_runs import DAYS, DERIVED, Project, day, failed_checks
+from pipeline_runs import DAYS, DERIVED, Project, day
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
@@ -27,25 +29,40 @@ ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 
 
 class Break(NamedTuple):
-    """How to break one row of a table: SQL by column, `delete`, or `twice` for a second one."""
+    """How to break one row of a table: by SQL for its columns, or `delete`.
+
+    Where it is to be `beside`, the sound row stays there, too. The check that it `fails` finds it
+    alone, but for one that finds it `also`.
+    """
 
     step: str
     table: str
     where: str
     do: dict[str, str] | str
     fails: str
+    beside: bool = False
+    also: str | None = None
 
 
+# Its length stays right.
+SHIFTED = {
+    name: f"{name} + INTERVAL 1 MILLISECOND" for name in ("window_start", "window_end")
+}  # fmt: skip
 BREAKS = [
     Break("raw", "raw_events", "offset = 5", "delete", "offsets_without_gap"),
     Break(
         "raw", "raw_events", "offset = 5",
         {"running_max": "running_max + INTERVAL 1 SECOND"}, "running_max_is_stream_time",
     ),
-    Break("raw", "rejected_records", "true", "delete", "landed_is_accepted_or_rejected"),
+    # Of a unit that nothing else is broken in.
+    Break(
+        "raw", "rejected_records", f"unit = DATE'{day(3)}'", "delete",
+        "landed_is_accepted_or_rejected",
+    ),
     Break(
         "keyed", "keyed_windows", "record_count > 2",
         {"last_event_time": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_inclusive",
+        also="holds_its_records",
     ),
     Break(
         "keyed", "keyed_windows", "record_count > 2",
@@ -59,10 +76,19 @@ BREAKS = [
         "keyed", "keyed_windows", "record_count > 2",
         {"first_event_time": "first_event_time - INTERVAL 1 MILLISECOND"}, "holds_its_records",
     ),
-    Break("keyed", "keyed_windows", "closed", "twice", "one_window_per_record_set"),
+    Break(
+        "keyed", "keyed_windows", "last_event_time < window_end AND record_count > 2",
+        SHIFTED, "bounds_inclusive",
+    ),
+    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", beside=True),
+    Break(
+        # Near it no record is partly late, so no other window holds what it does (rule B4).
+        "keyed", "keyed_windows", "key = 'JFK' AND window_end = '2013-01-02 05:10:00.001'",
+        SHIFTED, "one_window_per_record_set", beside=True, also="bounds_inclusive",
+    ),
     Break(
         "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
-        {"record_count": "0"}, "empty_windows_are_silences",
+        {"record_count": "0"}, "empty_windows_are_silences", also="holds_its_records",
     ),
     Break("keyed", "late_records", "unit = arrived_unit", "delete", "every_record_accounted_for"),
     Break(
@@ -74,7 +100,7 @@ BREAKS = [
         {"window_end": "window_end + INTERVAL 3 DAYS"}, "final_is_closed",
     ),
     Break("final", "final_windows", "true", "delete", "final_is_closed"),
-    Break("final", "final_windows", "true", "twice", "final_once"),
+    Break("final", "final_windows", "true", {}, "final_once", beside=True),
     Break(
         "alerts", "alerts", "rule = 'quiet'", {"record_count": "4"}, "alert_breaks_its_rule",
     ),
@@ -94,10 +120,12 @@ def job_of(project: Project, step: str) -> Job:
 
 def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> list[Row]:
     """A row of its own for each break, far apart, so that each is the only fault around."""
-    found = []
     rows = table.read(spark)
-    for place, how in enumerate(breaks):
-        fitting = rows.where(how.where).orderBy(*rows.columns).collect()
+    fits = {f"fits_{place}": F.expr(how.where) for place, how in enumerate(breaks)}
+    in_order = rows.withColumns(fits).orderBy(*rows.columns).collect()
+    found = []
+    for place, name in enumerate(fits):
+        fitting = [row for row in in_order if row[name]]
         found.append(fitting[(place * len(fitting)) // len(breaks)])
     return found
 
@@ -108,27 +136,28 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
     for row, how in picked:
         names = [name for name in IDENTITY if name in row]
         same = reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in names))
-        if how.do == "twice":
-            rows = rows.unionByName(sound.where(same))
-        elif how.do == "delete":
+        if not isinstance(how.do, dict):
             rows = rows.where(~same)
+            continue
+        changed = {name: F.expr(sql) for name, sql in how.do.items()}
+        if how.beside:
+            rows = rows.unionByName(sound.where(same).withColumns(changed))
         else:
-            assert isinstance(how.do, dict)
-            changed = {name: F.when(same, F.expr(sql)) for name, sql in how.do.items()}
             rows = rows.withColumns(
-                {name: change.otherwise(F.col(name)) for name, change in changed.items()}
+                {name: F.when(same, new).otherwise(F.col(name)) for name, new in changed.items()}
             )
     return rows
 
 
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
-    """Whether a failing row is the broken one, or of its unit where the check is of units."""
-    if "window_start" not in row or not any("window_start_ms" in shown for shown in sample):
-        return any(shown["unit"] == str(row["unit"]) for shown in sample)
+    """Whether a failing row is the broken one, or, where that is no window, of its unit."""
+    if "window_start" not in row:
+        return any(shown.get("unit") == str(row["unit"]) for shown in sample)
     start_ms = round(row["window_start"].timestamp() * 1000)
     return any(
         shown["key"] == row["key"] and abs(int(shown["window_start_ms"]) - start_ms) <= 1
         for shown in sample
+        if "window_start_ms" in shown
     )
 
 
@@ -147,12 +176,23 @@ def test_each_check_finds_its_broken_row(
         changed = broken(tables[name].read(spark), list(zip(picked, of_table, strict=True)))
         tables[name].publish(changed, ALL_DAYS, changed.count())
     results = check_published(job_of(project, step), spark, ALL_DAYS)
-    found = {result.check.name: result for result in results}
+    for result in results:
+        # So none is missing in what is looked at.
+        assert result.failing_rows == len(result.sample) <= SAMPLE_ROWS
     for how in breaks:
-        result = found[how.fails]
-        assert not result.passed, how
-        assert len(result.sample) <= SAMPLE_ROWS
-        assert shows(result.sample, rows[id(how)]), (how, result.sample)
+        finding = {result.check.name for result in results if shows(result.sample, rows[id(how)])}
+        assert finding == {how.fails, how.also} - {None}, how
+
+
+def what_fails(
+    result: dg.ExecuteInProcessResult, name: str
+) -> tuple[object, list[Mapping[str, object]]]:
+    """What a run's only failed check shows in Dagster: how many rows failed, and the first."""
+    (evaluation,) = (one for one in result.get_asset_check_evaluations() if not one.passed)
+    assert evaluation.check_name == name
+    sample = evaluation.metadata["sample"]
+    assert isinstance(sample, dg.TableMetadataValue)
+    return evaluation.metadata["failing_rows"].value, [row.data for row in sample.records]
 
 
 def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSession) -> None:
@@ -171,10 +211,20 @@ def test_changed_history_is_not_published(
     project = full_run.copy(tmp_path / "changed", derived=True)
     final, alerts = project.rows("final_windows"), project.rows("alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
-    raw.update(f"unit = DATE'{day(2)}' AND offset = 100", {"dep_delay": F.expr("dep_delay + 500")})
+    one = f"unit = DATE'{day(2)}' AND offset = 100"
+    raw.update(one, {"dep_delay": F.expr("dep_delay + 500")})
     result = project.run(1, 2, *DERIVED)
     assert not result.success
-    assert failed_checks(result) == {"final_never_changed"}
+    failing, sample = what_fails(result, "final_never_changed")
+    # Each final window that holds the record, as it was published and as it is now (rule B2).
+    record = project.source.raw_events.read(spark).where(one).alias("record")
+    windows = project.windows.final_windows.read(spark).where(F.col("unit") <= day(2))
+    holding = windows.alias("window").join(
+        record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
+    )
+    ends = {str(row.window_end) for row in holding.select("window_end").collect()}
+    assert failing == 2 * len(ends) > SAMPLE_ROWS == len(sample)
+    assert {str(row["window_end"]) for row in sample} <= ends
     checks = final_windows_checks(project.pipeline.windows["hourly"])
     (check,) = (one for one in checks if one.name == "final_never_changed")
     assert "windows-pipeline correct" in check.description
@@ -209,7 +259,15 @@ def test_what_fails_a_blocking_check_is_not_published(
     rejected.delete(f"unit = DATE'{day(1)}'")
     result = project.run(1, 1, *DERIVED)
     assert not result.success
-    assert failed_checks(result) == {"every_record_accounted_for"}
+    failing, (shown,) = what_fails(result, "every_record_accounted_for")
+    assert (failing, shown["unit"]) == (1, str(day(1)))
+    landed = project.folder / "data" / "flights" / str(day(1)) / "flights.jsonl"
+    lines = landed.read_text().splitlines()
+    assert int(str(shown["ingested"])) == len(lines)
+    where = ("counted", "pending", "late", "rejected")
+    diverted = [line for line in lines if json.loads(line)["landed_at"] is None]
+    assert sum(int(str(shown[name])) for name in where) == len(lines) - len(diverted)
+    assert diverted
     assert project.windows.keyed_windows.read(spark).count() == 0
     assert not project.windows.final_windows.exists(spark)
 
