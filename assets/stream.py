@@ -2,7 +2,7 @@
 
 # No deferred annotations here: Dagster reads those of the functions it calls.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,12 @@ from assets.metadata import check_metadata, column_schema
 from assets.step import asset_key
 from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table
 
 if TYPE_CHECKING:
@@ -79,7 +81,8 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             yield dg.MaterializeResult(
                 asset_key(table), metadata=_metadata(table, batches, session)
             )
-        days = sorted({day for batch in batches for day in batch.units})
+        arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+        days = _days_to_check(batches, read_log(session, arrival_log))
         for job in jobs:
             yield from _checked(job, session, days)
 
@@ -143,16 +146,22 @@ def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
     return metadata
 
 
-def _checked(job: Job, spark: SparkSession, days: list[date]) -> Iterator[dg.AssetCheckResult]:
-    """The checks on the days that were touched; on the newest one where none was."""
-    judged = days or published_days(job, spark)[-1:]
-    results = check_published(job, spark, judged) if judged else []
-    for result in results:
-        blocking = result.check.blocking
+def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
+    """The checks on some days; Dagster wants to be told of each, also where there is no day."""
+    results = check_published(job, spark, days) if days else []
+    found = {result.check.name: result for result in results}
+    for check in job.checks:
+        result = found.get(check.name)
         yield dg.AssetCheckResult(
             asset_key=asset_key(job.tables[0]),
-            check_name=result.check.name,
-            passed=result.passed,
-            severity=dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN,
-            metadata=check_metadata(result),
+            check_name=check.name,
+            passed=result is None or result.passed,
+            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+            metadata={"days": "none so far"} if result is None else check_metadata(result),
         )
+
+
+def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
+    """The days that were touched; the newest one where none was."""
+    touched = {day for batch in batches for day in batch.units}
+    return sorted(touched) or sorted({row.unit for row in log})[-1:]

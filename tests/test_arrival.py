@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.engine.arrival_ranges import in_arrival_order_by_ranges
@@ -120,11 +121,16 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
     }
 
 
+NAMES = ("range", "rows_before", "max_before")
+
+
 def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     """Rules A1 and A2: ties, nulls, units and source partitions that ranges cut, or fill."""
     records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
     rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
-    frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3).persist()
+    frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3)
+    # Names that a source may have, too.
+    frame = frame.withColumns({name: F.hash("came", "event_time") for name in NAMES}).persist()
     by_task = in_arrival_order(frame, "came")
     ranged = in_arrival_order_by_ranges(frame, "came", 7)
     rows, cut = (
@@ -134,7 +140,7 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     assert len(rows) == len(records)
     assert sorted(cut) == sorted(rows)
     # The ranges cut units and source partitions, and rejected records are there as well.
-    sizes = [row["count"] for row in ranged.cached.groupBy("range").count().collect()]
+    sizes = [row["count"] for row in ranged.cached.groupBy("_range").count().collect()]
     assert len(sizes) > 4
     assert sum(sizes) == len(records) + len(rejected)
     ranged.cached.unpersist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from idle_cases import drawn_case
 from kafka_broker import KafkaBroker, Record
 from oracle import SlidingDefinition, final_windows, late_records
 from oracle_firings import Policy, firings
+from stored_rows import named_rows
 from strategies import Arrivals
 from streams import (
     HOPS,
@@ -185,7 +187,8 @@ def of_topic(
     """A pipeline of a topic."""
     options = {"default.api.timeout.ms": "5000"}
     kafka = {"servers": broker.servers, "topic": topic, "options": options, **fields}
-    source = {"format": "kafka", "kafka": kafka, "max_per_batch": 3}
+    columns = {"k": "string", "ms": "bigint", "whole": "bigint", "amount": "decimal(20, 3)"}
+    source = {"format": "kafka", "kafka": kafka, "max_per_batch": 3, "columns": columns}
     return declared_pipeline(folder, settings, source, SLIDING)
 
 
@@ -202,14 +205,18 @@ def test_a_stopped_broker_and_expired_offsets(
     pipeline, own = of_topic(tmp_path, settings, broker, "lost")
     broker.send("lost", [*numbered(1, 2), (0, None, "no JSON", 0)])
     run_stream(spark, pipeline, own)
-    broker.send("lost", numbered(4, 4))
+    # No double has these digits (rule G2).
+    amount = Decimal("12345678901234567.890")
+    broker.send("lost", [(0, None, f'{{"k": "a", "ms": 4, "whole": 1, "amount": {amount}}}', 0)])
     broker.stop()
     with pytest.raises(KafkaUnavailableError, match="no broker runs there"):
         run_stream(spark, pipeline, own)
     broker.start()
     run_stream(spark, pipeline, own)
     assert accepted(spark, pipeline, own) == [(0, 1), (1, 2), (3, 4)]
-    rejected = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
+    tables = source_tables(pipeline, own.warehouse)
+    assert {row["amount"] for row in named_rows(tables.raw_events)} == {None, amount}
+    rejected = tables.rejected_records.read(spark).collect()
     assert [(row.reason, row.file) for row in rejected] == [("malformed", "lost-0@2")]
 
     broker.send("lost", numbered(5, 7))

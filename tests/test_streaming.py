@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from bisect import bisect_right
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -145,6 +147,19 @@ def test_files_in_pieces_and_killed_between_tables(
     assert told == []
 
 
+def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
+    job = build_definitions(own).resolve_job_def("numbers_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        return job.execute_in_process(instance=instance)
+
+
+def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
+    """Each check was run, and passed."""
+    wanted = {key.name for key in ran.job_def.asset_layer.asset_graph.asset_check_keys}
+    assert {one.check_name for one in ran.get_asset_check_evaluations()} == wanted
+    assert failed_checks(ran) == set()
+
+
 def test_a_delta_table_and_a_checkpoint_that_is_gone(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
@@ -156,10 +171,8 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     run_stream(spark, pipeline, own)
     add_rows(tmp_path / "table", second)
     # As a Dagster run, which looks at the tables with every check.
-    job = build_definitions(own).resolve_job_def("numbers_all")
-    with dg.DagsterInstance.ephemeral() as instance:
-        ran = job.execute_in_process(instance=instance)
-    assert failed_checks(ran) == set()
+    ran = run_in_dagster(own)
+    assert_checked(ran)
     (raw,) = [
         made.metadata
         for made in (
@@ -190,6 +203,9 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
     assert rejected.reason == "null_key"
     assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
+
+    # Nothing new, and no alert in any table.
+    assert_checked(run_in_dagster(own))
 
     # As a rebuild leaves a table that was stopped before it filled it again.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "true"})
@@ -268,26 +284,36 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     source = {"format": "jsonl", "path": "data", "stream": True}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     told: list[BatchResult] = []
+    (tmp_path / "data").mkdir()
+    assert_checked(run_in_dagster(own))  # nothing is there yet
     now = 1_000_000_000
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 3, 1), written_at=now)
     land(tmp_path, "2026-10-31/outside.jsonl", ("a", 5, 1), written_at=now)
     land(tmp_path, "2026-11-31/no_such_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
     run_stream(spark, pipeline, own, on_batch=told.append)
     # Copied with the time of a file that is older than what Spark calls too old: a week.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
     run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 2), (1, 2, 0)]
+    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 5), (1, 2, 0)]
     # Spark's settings follow from what is read, of earlier micro-batches, too.
     assert read == [1, 3]
     # A file is known by its name.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
     run_stream(spark, pipeline, own, on_batch=told.append)
     assert len(told) == 2
-    # Of one micro-batch, as if each had one of its own.
-    land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=now + 2)
-    land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=now + 3)
-    land(tmp_path, "2026-11-02/b.jsonl", ("a", 120, 1), written_at=now + 4)
-    run_stream(spark, pipeline, own, on_batch=told.append)
+    # Of one micro-batch, as if each had one of its own, also where an hour comes twice.
+    summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
+    land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=summer)
+    land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=summer + 2_400)
+    land(tmp_path, "2026-11-02/b.jsonl", ("a", 120, 1), written_at=summer + 2_401)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        run_stream(spark, pipeline, own, on_batch=told.append)
+    time.tzset()
     tables = source_tables(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
         F.dayofmonth("unit"), "offset", F.unix_millis("event_time"), "batch"

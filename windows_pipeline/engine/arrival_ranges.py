@@ -18,6 +18,8 @@ from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.groups import group_starts
 from windows_pipeline.small_frame import small_frame
 
+_RANGE, _ROWS_BEFORE, _MAX_BEFORE = "_range", "_rows_before", "_max_before"
+"""Columns for a while; a source's begin with a letter."""
 _NOTHING_MS = -(2**63)
 """The largest event time of no record."""
 
@@ -78,7 +80,7 @@ def in_arrival_order_by_ranges(
     in_ranges = (
         accepted.repartitionByRange(ranges, *PLACE, *order)
         .sortWithinPartitions(*PLACE, *order)
-        .withColumn("range", F.spark_partition_id())
+        .withColumn(_RANGE, F.spark_partition_id())
     )
     schema = T.StructType(
         [
@@ -88,17 +90,18 @@ def in_arrival_order_by_ranges(
         ]
     )
     cached = in_ranges.mapInArrow(numbered, schema).persist(StorageLevel.MEMORY_AND_DISK)
-    sums = cached.groupBy("range", *PLACE).agg(F.count("*"), F.max("event_time"))
+    sums = cached.groupBy(_RANGE, *PLACE).agg(F.count("*"), F.max("event_time"))
     bases = bases_of(RangeSum(*row) for row in sums.collect())
     before = small_frame(
         accepted.sparkSession,
         bases,
-        "range int, unit date, source_partition string, rows_before bigint, max_before bigint",
+        f"{_RANGE} int, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
+        f"{_MAX_BEFORE} bigint",
     )
     records = (
-        cached.join(F.broadcast(before), ["range", *PLACE], "left")
-        .withColumn("offset", F.col("offset") + F.coalesce("rows_before", F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", "max_before"))
+        cached.join(F.broadcast(before), [_RANGE, *PLACE], "left")
+        .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
+        .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
         .select(*accepted.columns, "offset", "running_max")
     )
     return RangedOrder(records, cached)

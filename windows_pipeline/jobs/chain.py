@@ -71,13 +71,16 @@ def rebuild(
             f"delete the pipeline's folder of tables, where the stream's checkpoint is, too, and "
             f"begin anew: windows-pipeline stream {pipeline.name}"
         )
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    if arrival_log.exists(spark):
+        # Before anything is emptied.
+        log = read_log(spark, arrival_log)
+        require_finished_batch(spark, pipeline, settings.warehouse, log)
     if from_raw:
         days = _within(pipeline, landed_days(raw.landing))
         yield from _anew(spark, raw, days, said)
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
     arrival_log.require(spark)
     log = read_log(spark, arrival_log)
-    require_finished_batch(spark, pipeline, settings.warehouse, log)
     days = sorted({row.unit for row in log})
     for name in pipeline.windows:
         stale = from_raw

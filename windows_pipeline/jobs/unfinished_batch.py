@@ -34,10 +34,11 @@ def require_finished_batch(
         BatchUnfinishedError: It is not.
     """
     last = _last_batch(log)
-    if last is None:
+    if last is None and pipeline.source.by_days:
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
-    for number in (last, last + 1):  # the log has the last one, and not yet the one that goes on
+    # The log has the last one, and not yet the one that goes on.
+    for number in (0,) if last is None else (last, last + 1):
         # Spark notes a micro-batch's records before it, and the end of it after.
         begun, ended = (
             _exists(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")

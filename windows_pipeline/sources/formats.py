@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -111,18 +111,23 @@ def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -
     )
 
 
-def with_exact_numbers(landed: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Gives these columns of `read_jsonl` every digit that their numbers have.
+def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:
+    """Gives the decimals of JSON objects every digit that their numbers have.
 
     Spark's own text of a number with a point is that of the double nearest to it. It leaves
     texts as they are, so the numbers are made such first.
+
+    Args:
+        records: What `read_jsonl` or `parsed_json` gives.
+        declared: The declared columns' types.
     """
+    columns = [name for name, kind in declared.items() if kind.startswith("decimal")]
     if not columns:
-        return landed
+        return records
     record = StructType([StructField(name, StringType()) for name in columns])
     quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
     parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
-    return landed.withColumns({name: F.coalesce(parsed[name], name) for name in columns})
+    return records.withColumns({name: F.coalesce(parsed[name], name) for name in columns})
 
 
 def read_csv(

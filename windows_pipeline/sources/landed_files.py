@@ -109,10 +109,7 @@ def _read(
     if not files:
         return no_records(spark, list(source.columns))
     rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
-    if source.format != "jsonl":
-        return rows
-    decimals = [name for name, kind in source.columns.items() if kind.startswith("decimal")]
-    return with_exact_numbers(rows, decimals)
+    return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
 
 
 def _root(path: str) -> _Root:

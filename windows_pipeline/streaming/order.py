@@ -25,9 +25,10 @@ from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming.standing import Part, Standing
 
-PARTITION, OFFSET = "stream_partition", "stream_offset"
-"""The columns of a source that has partitions and offsets of its own."""
-FILE = "stream_file"
+PARTITION, OFFSET = "_stream_partition", "_stream_offset"
+"""The columns of a source that has partitions and offsets of its own; those that it declares begin
+with a letter."""
+FILE = "_stream_file"
 """The column of one that has files: a name that no other file of the micro-batch has."""
 InFiles = Callable[[Iterable[str]], Sequence[str]]
 """Puts names of files in the order of arrival."""
@@ -89,8 +90,8 @@ def in_stream_order(
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
     Args:
-        judged: What `judged_records` gives, with `stream_partition` (text) and `stream_offset`
-            (bigint) where the source has its own, else with `stream_file` (text).
+        judged: What `judged_records` gives, with `_stream_partition` (text) and
+            `_stream_offset` (bigint) where the source has its own, else `_stream_file` (text).
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
         whole_files: Whether each file is read by one task, as far as is known.

@@ -108,6 +108,16 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     may_be_empty = [tables.corrections for tables in of_windows]
     for table in all_tables(pipeline, settings.warehouse):
         table.create_if_missing(spark, rows_to_come=came and table not in may_be_empty)
+    _refuse_while_rebuilding(spark, pipeline, settings)
+
+
+def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Lets no micro-batch begin while a table lacks rows of those before it.
+
+    Raises:
+        StreamBehindError: One does.
+    """
+    for table in all_tables(pipeline, settings.warehouse):
         if table.is_half_rebuilt(spark):
             raise StreamBehindError(
                 f"{table.name} lacks what came before, as it is new or was emptied; have it filled "
@@ -176,6 +186,7 @@ class _Batches:
         try:
             # One that began since: it takes what is there now for all that there is.
             _refuse_while_correcting(self._spark, self._pipeline, self._settings)
+            _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
             standing = self._standing_before(number)
             start = self._pipeline.partitions.start
             last_unit = max(standing.last_unit or start, start)

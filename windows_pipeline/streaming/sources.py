@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -18,13 +18,19 @@ from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.literal_path import literal
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.sources.formats import no_records, parsed_json, texts_of
+from windows_pipeline.sources.formats import (
+    no_records,
+    parsed_json,
+    texts_of,
+    with_exact_numbers,
+)
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
 from windows_pipeline.sources.landed_files import day_of, read_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, InFiles
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _EVER = "36500d"
+_EPOCH = date(1970, 1, 1)
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
 """What a stream notes with a record that lies in no day's folder: when its micro-batch was begun,
 which Spark gives again after a kill, and the file that holds it."""
@@ -72,7 +78,11 @@ def open_stream(
         # Spark passes over files older than that, and forgets which it has read.
         files = files.option("maxFileAge", _EVER)
         found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
-        return found.select("path", "modificationTime", "length"), _landed_files(pipeline, path)
+        # Not as a time: Python would have it in its own zone.
+        written_ms = F.unix_millis("modificationTime").alias("written_ms")
+        begun_on = F.unix_date(F.current_date()).alias("begun_on")
+        names = found.select("path", "length", written_ms, begun_on)
+        return names, _landed_files(pipeline, path)
     if source.kafka is not None:
         records = read_topic(spark, topic_of(source))
         return _noted(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)
@@ -90,20 +100,23 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
     source, partitions = pipeline.source, pipeline.partitions
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        found = ((_PATH.search(row.path), row) for row in names.collect())
-        files = {(day_of(match[1]), match[2]): row for match, row in found if match}
-        end = partitions.end or date.max
+        found = names.collect()
+        placed = ((_PATH.search(row.path), row) for row in found)
+        files = ((day_of(match[1]), match[2], row) for match, row in placed if match)
+        # A folder of next year would have all that comes after it come in that day.
+        tomorrow = max((_EPOCH + timedelta(row.begun_on + 1) for row in found), default=date.max)
+        end = min(partitions.end or date.max, tomorrow)
         wanted = {
             (day, name): row
-            for (day, name), row in files.items()
+            for day, name, row in files
             if day is not None and partitions.start <= day <= end
         }
-        passed_over = len(files) - len(wanted)
+        passed_over = len(found) - len(wanted)
         if not wanted:
             nothing = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
             return Landed(nothing, passed_over)
         records, name_of = _told_apart(read_files(spark, source, path, wanted), wanted)
-        as_written = sorted(wanted, key=lambda one: (wanted[one].modificationTime, *one))
+        as_written = sorted(wanted, key=lambda one: (wanted[one].written_ms, *one))
         # What lands in the folder of an earlier day comes now.
         comes_on = accumulate((max(day, last_unit) for day, _ in as_written), max)
         units = dict(zip(as_written, comes_on, strict=True))
@@ -195,7 +208,7 @@ def topic_of(source: Source) -> KafkaTopic:
 
 
 def _topic_records(pipeline: Pipeline) -> Landing:
-    columns = list(pipeline.source.columns)
+    columns = pipeline.source.columns
     topic = topic_of(pipeline.source).topic
 
     def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> Landed:
@@ -207,7 +220,8 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
         )
-        return Landed(parsed_json(lines, columns, ["unit", "file", PARTITION, OFFSET]))
+        parsed = parsed_json(lines, list(columns), ["unit", "file", PARTITION, OFFSET])
+        return Landed(with_exact_numbers(parsed, columns))
 
     return landed
 
