@@ -247,10 +247,20 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [40]
 
+    def rebuilding(_result: BatchResult) -> None:
+        of_sums = window_tables(pipeline, "sums", own.warehouse).final_windows
+        of_sums.set_properties(spark, {"windows_pipeline.rebuilding": "true"})
+        add_rows(tmp_path / "table", [("a", 91, 2)])
+
+    # One that begins while the stream runs on has the next micro-batch refused.
+    add_rows(tmp_path / "table", [("a", 90, 2)])
+    with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
+        run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
+
     for table in all_tables(pipeline, own.warehouse):
         shutil.rmtree(table.location)
-    add_rows(tmp_path / "table", [("a", 90, 2)])
-    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 1"):
+    add_rows(tmp_path / "table", [("a", 92, 2)])
+    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 2"):
         run_stream(spark, pipeline, own)
 
 
