@@ -285,7 +285,7 @@ def texts_of(
         beside: Columns that are not the records'.
     """
     types = {field.name: field.dataType for field in rows.schema if field.name not in beside}
-    row = F.to_json(F.struct(*[F.col(f"`{name}`") for name in types]), _ROW_AS_JSON)
+    row = F.to_json(F.struct(*[_column(name) for name in types]), _ROW_AS_JSON)
     return rows.select(
         *origin,
         row.alias("original"),
@@ -294,10 +294,15 @@ def texts_of(
     )
 
 
+def _column(name: str) -> Column:
+    """A column of any name."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
 def _text(name: str, kind: DataType | None) -> Column:
     if kind is None:
         return F.lit(None).cast("string")
-    column = F.col(f"`{name}`")
+    column = _column(name)
     if isinstance(kind, (ArrayType, MapType, StructType)):
         return F.to_json(column)
     if isinstance(kind, FloatType):
