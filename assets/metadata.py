@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyspark.sql import types as T
 
 from windows_pipeline.jobs import JobResult
-from windows_pipeline.quality.validation import CheckResult
+from windows_pipeline.quality.validation import Check, CheckResult
 from windows_pipeline.tables.delta import Table
 
 Metadata = dict[str, dg.MetadataValue]
@@ -48,6 +49,20 @@ def check_metadata(result: CheckResult) -> Metadata:
             dg.TableSchema([dg.TableColumn(name) for name in result.sample[0]]),
         )
     return metadata
+
+
+def check_event(
+    asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
+) -> dg.AssetCheckResult:
+    """What became of an asset's check; one that does not block is a warning."""
+    severity = dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=check.name,
+        passed=passed,
+        severity=severity,
+        metadata=metadata,
+    )
 
 
 def column_schema(schema: T.StructType) -> dg.MetadataValue:

@@ -8,7 +8,7 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_metadata, day_metadata, table_metadata
+from assets.metadata import check_event, check_metadata, day_metadata, table_metadata
 from assets.partitions import arrival_days, days_of
 from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
@@ -113,17 +113,7 @@ def _check_results(
     selected = {key.name for key in context.selected_asset_check_keys}
     for result in results:
         if result.check.name in selected:
-            yield dg.AssetCheckResult(
-                asset_key=main,
-                check_name=result.check.name,
-                passed=result.passed,
-                severity=(
-                    dg.AssetCheckSeverity.ERROR
-                    if result.check.blocking
-                    else dg.AssetCheckSeverity.WARN
-                ),
-                metadata=check_metadata(result),
-            )
+            yield check_event(main, result.check, check_metadata(result), passed=result.passed)
 
 
 def _not_published(job: Job, result: JobResult) -> dg.Failure:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_metadata, column_schema
+from assets.metadata import check_event, check_metadata, column_schema
 from assets.step import asset_key
 from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
@@ -148,17 +148,13 @@ def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
 
 def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
     """The checks on some days; Dagster wants to be told of each, also where there is no day."""
-    results = check_published(job, spark, days) if days else []
-    found = {result.check.name: result for result in results}
-    for check in job.checks:
-        result = found.get(check.name)
-        yield dg.AssetCheckResult(
-            asset_key=asset_key(job.tables[0]),
-            check_name=check.name,
-            passed=result is None or result.passed,
-            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-            metadata={"days": "none so far"} if result is None else check_metadata(result),
-        )
+    main = asset_key(job.tables[0])
+    if not days:
+        nothing = {"days": dg.MetadataValue.text("none so far")}
+        yield from (check_event(main, check, nothing, passed=True) for check in job.checks)
+        return
+    for result in check_published(job, spark, days):
+        yield check_event(main, result.check, check_metadata(result), passed=result.passed)
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:

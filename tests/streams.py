@@ -14,7 +14,8 @@ import yaml
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame
 
-from engine_runs import texts
+from engine_runs import instant, texts
+from oracle import SlidingDefinition
 from pipeline_runs import settings_in
 from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
@@ -32,6 +33,19 @@ HOPS = {
     "aggregates": {"total": "sum(whole)"},
     "alerts": {"busy": {"when": "record_count >= 2", "severity": "record_count"}},
 }
+
+
+def sliding_fields(definition: SlidingDefinition) -> dict[str, object]:
+    """The oracle's windows as a pipeline's file has them."""
+    fields: dict[str, object] = {
+        "kind": "sliding",
+        "time_difference": f"{definition.time_difference} ms",
+        "grace": f"{definition.grace} ms",
+        "emit_empty": definition.emit_empty,
+    }
+    if definition.first_window_start is not None:
+        fields["first_window_start"] = instant(definition.first_window_start).isoformat()
+    return fields
 
 
 class KilledError(Exception):

@@ -60,6 +60,8 @@ def test_a_sign_goes_for_the_whole_duration() -> None:
         "--5 minutes",
         "٣ hours",
         "9999999999999 weeks",
+        "6 hours 6 hours",
+        "1 h 30 min 1 HOUR",
         timedelta(microseconds=1),
         timedelta(days=9, microseconds=-1),
     ],

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine_runs import instant, texts
+from engine_runs import texts
 from idle_cases import drawn_case
 from oracle import final_windows, late_records
 from stored_rows import named_rows
-from streams import declared_pipeline
+from streams import declared_pipeline, sliding_fields
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
@@ -29,14 +29,6 @@ def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_wh
     """Rules A2, A4, E4: of days at once, and of the last ones again, which read the log anew."""
     case = drawn_case()
     definition = case.definition
-    window: dict[str, object] = {
-        "kind": "sliding",
-        "time_difference": f"{definition.time_difference} ms",
-        "grace": f"{definition.grace} ms",
-        "emit_empty": definition.emit_empty,
-    }
-    if definition.first_window_start is not None:
-        window["first_window_start"] = instant(definition.first_window_start).isoformat()
     source = {
         "format": "jsonl",
         "path": "data",
@@ -47,7 +39,7 @@ def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_wh
         "idle_after": f"{definition.idle_after} ms",
         "max_ahead": "40000 days",
     }
-    pipeline, own = declared_pipeline(tmp_path, settings, source, window)
+    pipeline, own = declared_pipeline(tmp_path, settings, source, sliding_fields(definition))
     days = [FIRST_DAY + timedelta(days=unit) for unit in range(case.units)]
     for unit, day in enumerate(days):
         folder = tmp_path / "data" / day.isoformat()

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine_runs import instant, texts
+from engine_runs import texts
 from firing_runs import merged_in
 from idle_cases import drawn_case
 from kafka_broker import KafkaBroker, Record
@@ -26,6 +26,7 @@ from streams import (
     declared_pipeline,
     killed,
     rows_of,
+    sliding_fields,
 )
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
@@ -73,10 +74,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     case = drawn_case()
     definition: SlidingDefinition = case.definition
     window = {
-        "kind": "sliding",
-        "time_difference": f"{definition.time_difference} ms",
-        "grace": f"{definition.grace} ms",
-        "emit_empty": definition.emit_empty,
+        **sliding_fields(definition),
         "partial_results": False,
         "trigger": {"early_every": "2 records"},
         "alerts": deepcopy(HOPS["alerts"]),  # YAML would have an alias of it
@@ -88,8 +86,6 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         first_start=definition.first_window_start,
         emit_empty=definition.emit_empty,
     )
-    if definition.first_window_start is not None:
-        window["first_window_start"] = instant(definition.first_window_start).isoformat()
     broker.create_topic("numbers", 2)
     source = {
         "format": "kafka",

@@ -27,7 +27,7 @@ import oracle_alerts
 from engine_runs import EPOCH, PROPERTY, texts
 from oracle import Record, SlidingDefinition, final_windows, late_records
 from stored_rows import named_rows, stored_rows
-from streams import KilledError, add_rows, as_json, declared_pipeline, ending_at
+from streams import KilledError, add_rows, as_json, declared_pipeline, ending_at, sliding_fields
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
@@ -111,10 +111,7 @@ class StreamMachine(RuleBasedStateMachine):
             self.base,
             {"format": "delta" if of_table else "jsonl", "path": "source", **limit},
             {
-                "kind": "sliding",
-                "time_difference": f"{difference} ms",
-                "grace": f"{grace} ms",
-                "emit_empty": emit_empty,
+                **sliding_fields(self.definition),
                 "partial_results": partial_results,
                 "alerts": {"busy": {"when": "record_count <> 1", "severity": "record_count"}},
             },

@@ -31,15 +31,15 @@ def duration_ms(value: Duration, name: str) -> int:
 
     Args:
         value: A timedelta, or text: whole numbers, each with a unit, such as '10 minutes',
-            '10min' or '1 hour 30 minutes'; a sign in front goes for the whole of it. Units,
-            in any case: ms (msec, millisecond), s (sec, second), min (minute), h (hr, hour),
-            d (day), w (week), and their plurals.
+            '10min' or '1 hour 30 minutes', each unit once; a sign in front goes for the whole of
+            it. Units, in any case: ms (msec, millisecond), s (sec, second), min (minute), h (hr,
+            hour), d (day), w (week), and their plurals.
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: The text is no duration, it is above 2**53 ms, or it has a part smaller
-            than a millisecond (rule B1); the message names the argument, the value and the
-            cure.
+        ValueError: The text is no duration or has a unit twice (a slip, more often than a sum),
+            it is above 2**53 ms, or it has a part smaller than a millisecond (rule B1); the
+            message names the argument, the value and the cure.
     """
     ms = _timedelta_ms(value, name) if isinstance(value, timedelta) else _text_ms(value, name)
     if abs(ms) > MAX_DURATION_MS:
@@ -61,7 +61,14 @@ def _text_ms(value: object, name: str) -> int:
     if not text or _PART.sub("", text):
         raise ValueError(f"{name}: {value!r} is no duration{_fault(value)}")
     parts = _PART.findall(text)
-    return sign * sum(_part_ms(number, unit, value, name) for number, unit in parts)
+    ms = sign * sum(_part_ms(number, unit, value, name) for number, unit in parts)
+    seen: set[int] = set()
+    for _, unit in parts:
+        if _MS_PER_UNIT[unit.lower()] in seen:
+            cure = f"write each unit once, such as {duration_text(ms)!r} if all of it counts"
+            raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {cure}")
+        seen.add(_MS_PER_UNIT[unit.lower()])
+    return ms
 
 
 def _fault(value: object) -> str:

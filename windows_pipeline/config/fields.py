@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.problems import without_value
-from windows_pipeline.durations import Duration, duration_ms, duration_text
+from windows_pipeline.durations import duration_ms, duration_text
 
 _PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
@@ -58,7 +58,7 @@ def _duration(value: object, info: ValidationInfo) -> int:
     if not isinstance(value, (str, timedelta)):
         raise ValueError("is no duration; write a number and a unit, such as '10 minutes'")
     try:
-        return written_ms(value, field)
+        return duration_ms(value, field)
     except ValueError as error:
         raise ValueError(without_value(str(error), field, value)) from None
 
@@ -131,25 +131,6 @@ def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("is empty; write one")
     return value
-
-
-def written_ms(value: Duration, name: str) -> int:
-    """A duration in ms, as `duration_ms` reads it, with each unit at most once.
-
-    Raises:
-        ValueError: As `duration_ms`, or a unit is there twice: a slip, more often than a sum.
-    """
-    ms = duration_ms(value, name)
-    units = re.findall(r"[a-z]+", value, re.IGNORECASE) if isinstance(value, str) else []
-    seen: set[int] = set()
-    for unit in units:
-        size = duration_ms(f"1 {unit}", name)
-        if size in seen:
-            both = duration_text(ms)
-            cure = f"write each unit once, such as {both!r} if all of it counts"
-            raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {cure}")
-        seen.add(size)
-    return ms
 
 
 def epoch_ms(instant: datetime) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, StrictBool
 from pydantic_core import PydanticCustomError
 
-from windows_pipeline.config.fields import DurationMs, written_ms
+from windows_pipeline.config.fields import DurationMs
 from windows_pipeline.config.problems import without_value
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.durations import duration_ms, duration_text
@@ -40,7 +40,7 @@ def _early_every(value: object) -> str:
     if text == _UPDATE:
         return text
     try:
-        ms = written_ms(text, "early_every")
+        ms = duration_ms(text, "early_every")
     except ValueError as error:
         reason = without_value(str(error), "early_every", text)
         raise ValueError(f"{reason}; or '10 records', or 'update' for every record") from None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
-from windows_pipeline.config.fields import PositiveDurationMs, written_ms
+from windows_pipeline.config.fields import PositiveDurationMs
 from windows_pipeline.config.problems import Problem, without_value
 from windows_pipeline.config.window_kinds import Windows
-from windows_pipeline.durations import duration_text
+from windows_pipeline.durations import duration_ms, duration_text
 from windows_pipeline.windows import (
     ROW_NAME,
     UNBOUNDED_RANGE,
@@ -47,7 +47,7 @@ def _distance(value: object) -> str:
             raise ValueError(f"is too many; take at most {_MOST_ROWS} rows")
         return _rows_text(number)
     try:
-        return duration_text(written_ms(text, ""))
+        return duration_text(duration_ms(text, ""))
     except ValueError as error:
         raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
 

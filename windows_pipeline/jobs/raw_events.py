@@ -110,9 +110,12 @@ class RawEventsJob:
         ]
         return Stage(staged, [cached, units])
 
+    def _published_log(self, spark: SparkSession) -> ArrivalLog:
+        """The log as it stands, which `arrived` does not ask for."""
+        return read_log(spark, self.tables[-1])
+
     def _refuse_stream(self, spark: SparkSession) -> None:
-        log = read_log(spark, source_tables(self.pipeline, self.settings.warehouse).arrival_log)
-        if all(row.batch is None for row in log):
+        if all(row.batch is None for row in self._published_log(spark)):
             return
         name = self.pipeline.name
         raise FedByStreamError(
@@ -171,8 +174,7 @@ class RawEventsJob:
     def _with_decisions(self, seen: DataFrame) -> DataFrame:
         """With the stream time that a stream had decided on for a record, or null (rule A4)."""
         spark = seen.sparkSession
-        log = read_log(spark, source_tables(self.pipeline, self.settings.warehouse).arrival_log)
-        decisions = list(_decisions(log))
+        decisions = list(_decisions(self._published_log(spark)))
         if not decisions:
             return seen.withColumn("decided", F.lit(None).cast("timestamp"))
         schema = "batch bigint, source_partition string, decided bigint"
@@ -201,8 +203,7 @@ class RawEventsJob:
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""
-        tables = source_tables(self.pipeline, self.settings.warehouse)
-        published = read_log(spark, tables.arrival_log)
+        published = self._published_log(spark)
         facts: dict[date, Facts] = {day: {} for day in days}
         for name, windows in self.pipeline.windows.items():
             arrivals = arrivals_of(self.pipeline, published, windows.spec)

@@ -104,7 +104,7 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
         placed = ((_PATH.search(row.path), row) for row in found)
         files = ((day_of(match[1]), match[2], row) for match, row in placed if match)
         # A folder of next year would have all that comes after it come in that day.
-        tomorrow = max((_EPOCH + timedelta(row.begun_on + 1) for row in found), default=date.max)
+        tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
         end = min(partitions.end or date.max, tomorrow)
         wanted = {
             (day, name): row
@@ -182,7 +182,7 @@ def _as_written(spark: SparkSession, files: Iterable[str]) -> Sequence[str]:
         path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
         return path.getFileSystem(hadoop).getFileStatus(path).getModificationTime(), file
 
-    named = sorted(files)
+    named = list(files)
     if len(named) < 2:
         return named
     with ThreadPoolExecutor(_ASKING_THREADS) as threads:
