@@ -30,6 +30,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.sources import landed_sizes
 from windows_pipeline.tables.delta import Table
 
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
@@ -138,8 +139,8 @@ def mended(
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(raw_events, "in_arrival_order_by_ranges", told)
-        patched.setattr(raw_events, "_RECORDS_A_TASK", 1_000)
-        patched.setattr(raw_events, "_RECORDS_A_RANGE", 500)
+        patched.setattr(landed_sizes, "RECORDS_A_TASK", 1_000)
+        patched.setattr(landed_sizes, "_RECORDS_A_RANGE", 500)
         raw = RawEventsJob(project.pipeline, project.settings)
         assert run_job(raw, spark, [day(2)]).published
     (ranges,) = in_ranges

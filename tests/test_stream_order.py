@@ -94,7 +94,9 @@ def in_one_pass(
     return found, parts
 
 
-def require_as_one(rows: list[Judged], frame: DataFrame, *, whole_files: bool) -> None:
+def require_as_one(
+    rows: list[Judged], frame: DataFrame, *, whole_files: bool, ranges: int | None = None
+) -> None:
     """Requires the numbers that one pass over the records gives."""
     files = [*FILES, *sorted({row.file for row in rows}.difference(FILES))]
     found = in_stream_order(
@@ -103,6 +105,7 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, whole_files: bool) -
         standing(),
         whole_files=whole_files,
         in_files=lambda names: sorted(names, key=files.index),
+        ranges=ranges,
     )
     expected, parts = in_one_pass(rows, standing(), files)
     told = {
@@ -126,6 +129,14 @@ def test_files_are_numbered_as_one(
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
     require_as_one(rows, frame, whole_files=known)
     assert bool(shuffled) is not (in_one_task and known)
+
+
+@pytest.mark.parametrize("ranges", [1, 7, 40])
+def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> None:
+    """In ranges that cut files, or hold several."""
+    rows = judged(Random(23), 400)
+    frame = spark.createDataFrame(rows, COLUMNS).repartition(3)
+    require_as_one(rows, frame, whole_files=False, ranges=ranges)
 
 
 def test_times_that_one_number_does_not_order(
@@ -157,9 +168,11 @@ def plain(records: int) -> list[Judged]:
     return [Judged(DAY, "part", None, "new", "k", 10 * n, n) for n in range(records)]
 
 
-def test_the_arrival_column_orders_across_files(spark: SparkSession) -> None:
+@pytest.mark.parametrize("ranges", [None, 7])
+def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int | None) -> None:
     rows = judged(Random(21), 200)
-    found = in_stream_order(spark.createDataFrame(rows, COLUMNS), "n", standing())
+    frame = spark.createDataFrame(rows, COLUMNS)
+    found = in_stream_order(frame, "n", standing(), ranges=ranges)
     told = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()

@@ -33,9 +33,10 @@ class Settings(BaseModel):
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
         landing: What a source's relative path is relative to.
-        arrival_ranges: How many tasks sort what a run ingests from landed files by arrival; None
-            for one a unit and source partition, which is quicker while these are small, and
-            for as many as the files' sizes ask for where a day has more than 100 MB.
+        arrival_ranges: How many tasks sort by arrival what a run ingests from landed files, or a
+            micro-batch from files; None for one a unit and source partition (of a stream without
+            an arrival column: a file), which is quicker while these are small, and for as many as
+            the landed files' sizes ask for where one has more than 100 MB.
         packages: What else Spark loads, as `organisation:module:version` of a Maven repository:
             `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -18,8 +19,10 @@ from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.groups import group_starts
 from windows_pipeline.small_frame import small_frame
 
-_RANGE, _ROWS_BEFORE, _MAX_BEFORE = "_range", "_rows_before", "_max_before"
-"""Columns for a while; a source's begin with a letter."""
+RANGE = "_range"
+"""The column of a record's range, an int; a source's columns begin with a letter."""
+_ROWS_BEFORE, _MAX_BEFORE = "_rows_before", "_max_before"
+"""Columns for a while."""
 _NOTHING_MS = -(2**63)
 """The largest event time of no record."""
 
@@ -75,12 +78,49 @@ def in_arrival_order_by_ranges(
         ranges: How many ranges, so how many tasks sort.
     """
     order = order_of_arrival(accepted.columns, arrival)
-    if "original" in accepted.columns:  # rejected records are alike in the rest
-        order.append(F.col("original"))
+    in_ranges = numbered_in_ranges(accepted, PLACE, order, ranges)
+    cached = in_ranges.persist(StorageLevel.MEMORY_AND_DISK)
+    sums = cached.groupBy(RANGE, *PLACE).agg(F.count("*"), F.max("event_time"))
+    bases = bases_of(RangeSum(*row) for row in sums.collect())
+    before = small_frame(
+        accepted.sparkSession,
+        bases,
+        f"{RANGE} int, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
+        f"{_MAX_BEFORE} bigint",
+    )
+    records = (
+        cached.join(F.broadcast(before), [RANGE, *PLACE], "left")
+        .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
+        .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
+        .select(*accepted.columns, "offset", "running_max")
+    )
+    return RangedOrder(records, cached)
+
+
+def numbered_in_ranges(
+    records: DataFrame, within: Sequence[str], order: Sequence[Column], ranges: int
+) -> DataFrame:
+    """Cuts the whole order into ranges, and numbers the records of each as if it were all there is.
+
+    The records are computed twice, first for a sample that tells the ranges' bounds; these are not
+    the same at each time.
+
+    Args:
+        records: `event_time` (bigint, ms) and the columns of the order.
+        within: The columns within which records are numbered.
+        order: What orders those that are alike in these.
+        ranges: How many ranges.
+
+    Returns:
+        The records with `_range` (int), `offset` and `running_max` (bigint, ms).
+    """
+    whole = [*map(F.col, within), *order]
+    if "original" in records.columns:  # rejected records are alike in the rest
+        whole.append(F.col("original"))
     in_ranges = (
-        accepted.repartitionByRange(ranges, *PLACE, *order)
-        .sortWithinPartitions(*PLACE, *order)
-        .withColumn(_RANGE, F.spark_partition_id())
+        records.repartitionByRange(ranges, *whole)
+        .sortWithinPartitions(*whole)
+        .withColumn(RANGE, F.spark_partition_id())
     )
     schema = T.StructType(
         [
@@ -89,22 +129,7 @@ def in_arrival_order_by_ranges(
             T.StructField("running_max", T.LongType()),
         ]
     )
-    cached = in_ranges.mapInArrow(numbered, schema).persist(StorageLevel.MEMORY_AND_DISK)
-    sums = cached.groupBy(_RANGE, *PLACE).agg(F.count("*"), F.max("event_time"))
-    bases = bases_of(RangeSum(*row) for row in sums.collect())
-    before = small_frame(
-        accepted.sparkSession,
-        bases,
-        f"{_RANGE} int, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
-        f"{_MAX_BEFORE} bigint",
-    )
-    records = (
-        cached.join(F.broadcast(before), [_RANGE, *PLACE], "left")
-        .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
-        .select(*accepted.columns, "offset", "running_max")
-    )
-    return RangedOrder(records, cached)
+    return in_ranges.mapInArrow(partial(_numbered_batches, list(within)), schema)
 
 
 def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
@@ -122,30 +147,28 @@ def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
     return bases
 
 
-def numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Numbers the records of a range: `offset` and `running_max` as if it were all there is.
-
-    Args:
-        batches: Records by unit, source partition and the order of arrival.
-    """
+def _numbered_batches(
+    within: list[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in order, with their numbers."""
     place: tuple[object, ...] = ()
     rows, largest_ms = 0, _NOTHING_MS
     for batch in batches:
         if not batch.num_rows:
             continue
-        if _place(batch, 0) != place:
+        if _place(batch, 0, within) != place:
             rows, largest_ms = 0, _NOTHING_MS
-        starts = group_starts(pa.Table.from_batches([batch]), PLACE)
+        starts = group_starts(pa.Table.from_batches([batch]), within)
         time_ms = np.array(batch.column("event_time").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, time_ms, rows, largest_ms)
-        place = _place(batch, batch.num_rows - 1)
+        place = _place(batch, batch.num_rows - 1, within)
         rows, largest_ms = int(offset[-1]) + 1, int(running_ms[-1])
         running = pa.array(running_ms, mask=running_ms == _NOTHING_MS)
         yield batch.append_column("offset", pa.array(offset)).append_column("running_max", running)
 
 
-def _place(batch: pa.RecordBatch, row: int) -> tuple[object, ...]:
-    return tuple(batch.column(name)[row].as_py() for name in PLACE)
+def _place(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:
+    return tuple(batch.column(name)[row].as_py() for name in within)
 
 
 @compiled

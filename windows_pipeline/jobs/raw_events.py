@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -24,16 +25,10 @@ from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.landed_files import landed_bytes, read_landed
+from windows_pipeline.sources.landed_sizes import RECORDS_A_TASK, ranges_for, records_in
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table
-
-_RECORD_BYTES = 100
-"""What a landed record takes, about."""
-_RECORDS_A_TASK = 1_000_000
-"""So many of a day, by that measure, are sorted by one task."""
-_RECORDS_A_RANGE = 250_000
-"""Fewer, as compressed files hold several times as many as their bytes tell."""
 
 
 class FedByStreamError(Exception):
@@ -81,7 +76,7 @@ class RawEventsJob:
         """A guess, from the size of what landed; of a stream, that they are many."""
         if not self.pipeline.source.by_days:
             return sys.maxsize
-        return sum(landed_bytes(self.landing, days).values()) // _RECORD_BYTES
+        return records_in(sum(landed_bytes(self.landing, days).values()))
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Reads the landed files of the days.
@@ -129,12 +124,7 @@ class RawEventsJob:
         """How many tasks sort what landed; None for one a unit and source partition."""
         if self.settings.arrival_ranges is not None:
             return self.settings.arrival_ranges
-        if not self.pipeline.source.by_days:
-            return None
-        of_days = [size // _RECORD_BYTES for size in landed_bytes(self.landing, days).values()]
-        if max(of_days, default=0) <= _RECORDS_A_TASK:
-            return None
-        return -(-sum(of_days) // _RECORDS_A_RANGE)
+        return ranges_for(landed_bytes(self.landing, days).values())
 
     def _in_order(self, judged: DataFrame, ranges: int | None) -> RangedOrder:
         arrival = self.pipeline.source.arrival
@@ -153,8 +143,10 @@ class RawEventsJob:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
         raw, rejected, logged = rows
         units = _of_whole_units(logged)
-        stretch_rows = None if self._ranges(days) is None else STRETCH_ROWS
-        seen = self._with_decisions(beside_running_maxima(raw, stretch_rows))
+        published = self._published_log(spark)
+        is_large = self._is_large(days, published)
+        seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
+        seen = _with_decisions(seen, published)
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
@@ -171,16 +163,15 @@ class RawEventsJob:
         )
         return [Batch("raw_events", judged, self.checks)]
 
-    def _with_decisions(self, seen: DataFrame) -> DataFrame:
-        """With the stream time that a stream had decided on for a record, or null (rule A4)."""
-        spark = seen.sparkSession
-        decisions = list(_decisions(self._published_log(spark)))
-        if not decisions:
-            return seen.withColumn("decided", F.lit(None).cast("timestamp"))
-        schema = "batch bigint, source_partition string, decided bigint"
-        decided = small_frame(spark, decisions, schema)
-        instants = decided.withColumn("decided", F.timestamp_millis("decided"))
-        return seen.join(F.broadcast(instants), ["batch", "source_partition"], "left")
+    def _is_large(self, days: Sequence[date], published: ArrivalLog) -> bool:
+        """Whether a unit's source partition has more than one task should look at."""
+        if self.pipeline.source.by_days:
+            return self._ranges(days) is not None
+        rows: Counter[tuple[date, str | None]] = Counter()
+        for row in published:
+            if row.unit in days:
+                rows[row.unit, row.source_partition] += row.rows
+        return max(rows.values(), default=0) > RECORDS_A_TASK
 
     def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """How many records each unit landed; of a stream, whose units are its own, null."""
@@ -213,6 +204,17 @@ class RawEventsJob:
                 if closed is not None:
                     facts[day][f"{name}_closed_through_ms"] = closed
         return facts
+
+
+def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
+    """With the stream time that a stream had decided on for a record, or null (rule A4)."""
+    decisions = list(_decisions(published))
+    if not decisions:
+        return seen.withColumn("decided", F.lit(None).cast("timestamp"))
+    schema = "batch bigint, source_partition string, decided bigint"
+    decided = small_frame(seen.sparkSession, decisions, schema)
+    instants = decided.withColumn("decided", F.timestamp_millis("decided"))
+    return seen.join(F.broadcast(instants), ["batch", "source_partition"], "left")
 
 
 def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:

@@ -103,6 +103,7 @@ class MicroBatch:
             standing,
             whole_files=landed.whole_files,
             in_files=landed.in_files,
+            ranges=self.settings.arrival_ranges or landed.ranges,
         )
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)

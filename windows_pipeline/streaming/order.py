@@ -1,8 +1,8 @@
 """The order of arrival within a micro-batch, after what came before it (rules A1, A2).
 
 Records are numbered within stretches of the order, each of which a task can take: a landed file,
-where files order them, or a range of a topic's offsets. A sum a stretch goes to the driver, which
-adds up what lies before each.
+where files order them, a range of a topic's offsets, or, of files that are large, a range of the
+whole order. A sum a stretch goes to the driver, which adds up what lies before each.
 
 The records of a file that one task reads are numbered there, with no shuffle. Spark sorts them by
 one number, a hash of the stretch above the low bits of the event time, and only where two are
@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.arrival import PLACE, in_arrival_order, order_of_arrival
+from windows_pipeline.engine.arrival_ranges import RANGE, numbered_in_ranges
 from windows_pipeline.engine.radix_order import SORT_KEY, in_radix_range, radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
@@ -35,6 +36,8 @@ InFiles = Callable[[Iterable[str]], Sequence[str]]
 _OFFSETS_A_STRETCH = 100_000
 _STRETCH, _OFFSET_BY, _KNOWN_MS = "_stretch", "_offset_by", "_known_ms"
 """Columns for a while; a source's begin with a letter."""
+_AFTER_RANGE = "/"
+"""Stands between a range's number and the name of a file."""
 
 
 class InOrder(NamedTuple):
@@ -86,6 +89,7 @@ def in_stream_order(
     *,
     whole_files: bool = False,
     in_files: InFiles = sorted,
+    ranges: int | None = None,
 ) -> InOrder:
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
@@ -96,11 +100,16 @@ def in_stream_order(
         standing: What came before.
         whole_files: Whether each file is read by one task, as far as is known.
         in_files: Orders the files, where no arrival column does.
+        ranges: Of a source that has files, how many tasks sort what came; None for one a file, or
+            a unit and source partition where an arrival column orders them.
     """
     has_offsets = OFFSET in judged.columns
     if has_offsets:
         computed, unordered = _computed(_within_offsets(judged))
         sums = sorted(unordered, key=lambda one: one.stretch)
+    elif ranges is not None:
+        computed, unordered = _computed(_within_ranges(judged, arrival, ranges))
+        sums = _by_range(unordered, in_files if arrival is None else sorted)
     else:
         computed, unordered = _within_files(judged, arrival, in_place=whole_files)
         sums = _by_file(unordered, in_files) if arrival is None else unordered
@@ -156,6 +165,24 @@ def _within_files(
         if all(map(_is_numbered, sums)):
             return computed, sums
     return _computed(in_arrival_order(by_file, None, _STRETCH))
+
+
+def _within_ranges(judged: DataFrame, arrival: str | None, ranges: int) -> DataFrame:
+    """Records numbered within ranges, which an arrival column cuts, or files and their order."""
+    order = order_of_arrival([name for name in judged.columns if name != FILE], arrival)
+    by_file = judged if arrival is None else judged.withColumn(FILE, F.lit(""))
+    within = numbered_in_ranges(by_file, [*PLACE, FILE], order, ranges)
+    stretch = F.concat_ws(_AFTER_RANGE, F.col(RANGE).cast("string"), FILE)
+    return within.withColumn(_STRETCH, stretch).drop(RANGE, FILE)
+
+
+def _by_range(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
+    """In the order of arrival."""
+    told = [(str(one.stretch).partition(_AFTER_RANGE), one) for one in sums]
+    names = in_files({file for (_, _, file), _ in told})
+    rank = {name: number for number, name in enumerate(names)}
+    told.sort(key=lambda each: (rank[each[0][2]], int(each[0][0])))
+    return [one for _, one in told]
 
 
 def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:

@@ -26,6 +26,7 @@ from windows_pipeline.sources.formats import (
 )
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
 from windows_pipeline.sources.landed_files import day_of, read_files
+from windows_pipeline.sources.landed_sizes import ranges_for
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, InFiles
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
@@ -47,12 +48,15 @@ class Landed(NamedTuple):
         passed_over: How many files lie in the folders of days that the pipeline does not have.
         whole_files: Whether they are of files that are too small for Spark to divide.
         in_files: Puts names of files, as the records have them, in the order of arrival.
+        ranges: How many tasks should sort them; None for one a file, or a unit and source
+            partition where an arrival column orders them.
     """
 
     records: DataFrame
     passed_over: int = 0
     whole_files: bool = False
     in_files: InFiles = sorted
+    ranges: int | None = None
 
 
 Landing = Callable[[SparkSession, DataFrame, date], Landed]
@@ -121,7 +125,10 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
         comes_on = accumulate((max(day, last_unit) for day, _ in as_written), max)
         units = dict(zip(as_written, comes_on, strict=True))
         rank = {name_of(*one): number for number, one in enumerate(as_written)}
-        whole = max(row.length for row in wanted.values()) <= _divided_above(spark)
+        sizes_bytes = [row.length for row in wanted.values()]
+        whole = max(sizes_bytes) <= _divided_above(spark)
+        # An arrival column orders the records of all files.
+        in_orders = sizes_bytes if source.arrival is None else [sum(sizes_bytes)]
         return Landed(
             _with_units(records, {name_of(*one): unit for one, unit in units.items()})
             if any(unit > max(day, last_unit) for (day, _), unit in units.items())
@@ -129,6 +136,7 @@ def _landed_files(pipeline: Pipeline, path: str) -> Landing:
             passed_over,
             whole,
             lambda names: sorted(names, key=rank.__getitem__),
+            ranges_for(in_orders),
         )
 
     return landed
