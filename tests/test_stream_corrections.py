@@ -26,7 +26,7 @@ from windows_pipeline.jobs.correction_marker import (
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.tables.catalog import window_tables
+from windows_pipeline.tables.catalog import source_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, Table
 
 
@@ -74,7 +74,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
 
     # One that came after the correction looked for such.
     def after_another(*begun: Any) -> None:
-        add_rows(table, [("a", 60, 1)])
+        add_rows(table, [("a", 60, 1), (None, 40, 1)])
         run_stream(spark, pipeline, own)
         mark_begun(*begun)
 
@@ -91,10 +91,13 @@ def test_a_correction_and_a_micro_batch_see_each_other(
 def counts_late_records_once_the_grace_is_raised(
     spark: SparkSession, settings: Settings, folder: Path
 ) -> None:
-    """Rules A5, E1: of a stream, too, and it goes on with the new grace."""
+    """Rules A5, A6, E1: a rejected record, too, sent again; and it goes on with the new grace."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
     tables = window_tables(pipeline, "sums", own.warehouse)
+    refused = source_tables(pipeline, own.warehouse).rejected_records
+    (original,) = (row["original"] for row in named_rows(refused))
+    assert json.loads(str(original)) == {"k": None, "ms": 40, "whole": 1}
     add_rows(folder / "table", [("a", 40, 1)])
     run_stream(spark, pipeline, own)
     assert [row["event_time"] for row in named_rows(tables.late_records)] == [instant(40)]
@@ -111,6 +114,7 @@ def counts_late_records_once_the_grace_is_raised(
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 40, 100)
     told = {(row["window_end"], row["what"]) for row in named_rows(tables.corrections)}
     assert told == {(instant(30), "retracted")}
+    assert len(named_rows(refused)) == 1
 
 
 def final_totals(final_windows: Table) -> list[tuple[datetime, datetime, int]]:
