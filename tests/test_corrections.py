@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from command_line import call
 from definitions import build_definitions
 from pipeline_runs import DAYS, LONGER_GRACE, Project, day, write_unchecked
+from small_ranges import in_small_ranges
 from windows_pipeline.engine.alerts import standing
-from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events, run_job
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correct import correct, correction_jobs
 from windows_pipeline.jobs.correction_marker import (
@@ -30,7 +30,6 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.sources import landed_sizes
 from windows_pipeline.tables.delta import Table
 
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
@@ -131,16 +130,8 @@ def mended(
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
     # In ranges, as its files are larger than a task sorts: the others were ingested without (A1).
-    in_ranges: list[int] = []
-
-    def told(accepted: DataFrame, arrival: str | None, ranges: int) -> RangedOrder:
-        in_ranges.append(ranges)
-        return in_arrival_order_by_ranges(accepted, arrival, ranges)
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(raw_events, "in_arrival_order_by_ranges", told)
-        patched.setattr(landed_sizes, "RECORDS_A_TASK", 1_000)
-        patched.setattr(landed_sizes, "_RECORDS_A_RANGE", 500)
+        in_ranges = in_small_ranges(patched)
         raw = RawEventsJob(project.pipeline, project.settings)
         assert run_job(raw, spark, [day(2)]).published
     (ranges,) = in_ranges

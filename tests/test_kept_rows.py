@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from engine_runs import texts
 from pipeline_runs import ROOT
+from small_ranges import noted_ranges
 from stored_rows import stored_rows
 from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
 from windows_pipeline.session import configured, start_session
@@ -121,9 +122,13 @@ def test_a_stream_is_the_same_whoever_takes_its_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules E1, E2, E5, H1: what the driver can't take is Spark's; larger files are shuffled."""
-    wanted, writer = streamed(spark, settings, tmp_path / "driver")
+    # However large another pipeline's days are.
+    in_ranges = noted_ranges(monkeypatch)
+    asked = settings.model_copy(update={"arrival_ranges": 7})
+    wanted, writer = streamed(spark, asked, tmp_path / "driver")
     assert "delta-rs" in writer
     assert not shuffled
+    assert not in_ranges
     filled = {name for name, rows in wanted.items() if rows}
     empty = {"numbers/rejected_records", "numbers/sums/corrections", "numbers/hops/corrections"}
     assert filled == set(wanted) - empty

@@ -7,18 +7,18 @@ import os
 import shutil
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import yaml
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from definitions import build_definitions
 from pipeline_runs import DAYS, SHORT_GRACE, Project, day, failed_checks
+from small_ranges import in_small_ranges
 from stored_rows import stored_rows
 from streams import (
     HOPS,
@@ -30,15 +30,13 @@ from streams import (
     killed,
     rows_of,
 )
-from windows_pipeline.engine.arrival_ranges import numbered_in_ranges
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources import landed_sizes
-from windows_pipeline.streaming import BatchResult, StreamBehindError, order, run_stream
+from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
 from windows_pipeline.tables.catalog import all_tables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table
 
@@ -84,20 +82,6 @@ def land_in_pieces(project: Project, flights: Path) -> None:
             written_at += 1
 
 
-def noted_ranges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Notes in how many ranges each micro-batch is sorted."""
-    noted: list[int] = []
-
-    def number(
-        records: DataFrame, within: Sequence[str], by: Sequence[Column], ranges: int
-    ) -> DataFrame:
-        noted.append(ranges)
-        return numbered_in_ranges(records, within, by, ranges)
-
-    monkeypatch.setattr(order, "numbered_in_ranges", number)
-    return noted
-
-
 def test_files_in_pieces_and_killed_between_tables(
     full_run: Project,
     landed_flights: Path,
@@ -109,11 +93,9 @@ def test_files_in_pieces_and_killed_between_tables(
 
     Each is sorted in ranges, as one of large files is, and judged in stretches.
     """
-    monkeypatch.setattr(landed_sizes, "RECORDS_A_TASK", 1_000)
-    monkeypatch.setattr(landed_sizes, "_RECORDS_A_RANGE", 500)
     monkeypatch.setattr(raw_events, "RECORDS_A_TASK", 100)
     monkeypatch.setattr(raw_events, "STRETCH_ROWS", 50)
-    in_ranges = noted_ranges(monkeypatch)
+    in_ranges = in_small_ranges(monkeypatch)
     project = Project(tmp_path, full_run.base)
     project.declare(grace=SHORT_GRACE, partial_results=False)
     file = project.folder / "pipelines" / "flights.yaml"

@@ -40,6 +40,33 @@ def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
     )
 
 
+def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
+    """A row a unit and source partition, of those of its micro-batches, the newest one last."""
+    merged: dict[tuple[date, str | None], LogRow] = {}
+    for row in rows:
+        place = (row.unit, row.source_partition)
+        merged[place] = _merged(merged[place], row) if place in merged else row
+    return tuple(merged.values())
+
+
+def _merged(one: LogRow, other: LogRow) -> LogRow:
+    return one._replace(
+        max_event_time_ms=largest(one.max_event_time_ms, other.max_event_time_ms),
+        rows=one.rows + other.rows,
+        unit_rejected=one.unit_rejected + other.unit_rejected,
+        last_offset=largest(one.last_offset, other.last_offset),
+        in_force_ms=largest(one.in_force_ms, other.in_force_ms),
+        batch=largest(one.batch, other.batch),
+        stream=other.stream,
+    )
+
+
+def largest(one: int | None, other: int | None) -> int | None:
+    """The larger of two, where both are known."""
+    known = [value for value in (one, other) if value is not None]
+    return max(known, default=None)
+
+
 def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
     """Reads a pipeline's arrival log."""
     rows = arrival_log.rows(spark, _COLUMNS)

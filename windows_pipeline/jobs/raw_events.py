@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,7 +17,7 @@ from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
-from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.jobs.log import ArrivalLog, read_log, summed_up
 from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima
 from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.validation import Batch, Check
@@ -167,11 +166,8 @@ class RawEventsJob:
         """Whether a unit's source partition has more than one task should look at."""
         if self.pipeline.source.by_days:
             return self._ranges(days) is not None
-        rows: Counter[tuple[date, str | None]] = Counter()
-        for row in published:
-            if row.unit in days:
-                rows[row.unit, row.source_partition] += row.rows
-        return max(rows.values(), default=0) > RECORDS_A_TASK
+        of_days = (row for row in summed_up(published) if row.unit in days)
+        return any(row.rows > RECORDS_A_TASK for row in of_days)
 
     def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """How many records each unit landed; of a stream, whose units are its own, null."""

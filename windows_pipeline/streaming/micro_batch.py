@@ -103,7 +103,7 @@ class MicroBatch:
             standing,
             whole_files=landed.whole_files,
             in_files=landed.in_files,
-            ranges=self.settings.arrival_ranges or landed.ranges,
+            ranges=self._ranges(landed),
         )
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)
@@ -148,6 +148,12 @@ class MicroBatch:
             after.in_force_ms,
         )
         return result, after
+
+    def _ranges(self, landed: Landed) -> int | None:
+        # Small files are numbered where they are read, however many ranges a large day needs.
+        if landed.whole_files:
+            return landed.ranges
+        return self.settings.arrival_ranges or landed.ranges
 
     @property
     def _tables(self) -> SourceTables:

@@ -107,12 +107,13 @@ def in_stream_order(
     if has_offsets:
         computed, unordered = _computed(_within_offsets(judged))
         sums = sorted(unordered, key=lambda one: one.stretch)
-    elif ranges is not None:
-        computed, unordered = _computed(_within_ranges(judged, arrival, ranges))
-        sums = _by_range(unordered, in_files if arrival is None else sorted)
     else:
-        computed, unordered = _within_files(judged, arrival, in_place=whole_files)
-        sums = _by_file(unordered, in_files) if arrival is None else unordered
+        if ranges is not None:
+            computed, unordered = _computed(_within_ranges(judged, arrival, ranges))
+        else:
+            computed, unordered = _within_files(judged, arrival, in_place=whole_files)
+        # An arrival column has all records in one file, as it were.
+        sums = _by_file(unordered, in_files if arrival is None else sorted, ranges)
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
@@ -176,20 +177,21 @@ def _within_ranges(judged: DataFrame, arrival: str | None, ranges: int) -> DataF
     return within.withColumn(_STRETCH, stretch).drop(RANGE, FILE)
 
 
-def _by_range(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
+def _by_file(sums: list[_Sum], in_files: InFiles, ranges: int | None) -> list[_Sum]:
     """In the order of arrival."""
-    told = [(str(one.stretch).partition(_AFTER_RANGE), one) for one in sums]
-    names = in_files({file for (_, _, file), _ in told})
+    told = [(*_file_and_range(str(one.stretch), ranges), one) for one in sums]
+    names = in_files({file for file, _, _ in told})
     rank = {name: number for number, name in enumerate(names)}
-    told.sort(key=lambda each: (rank[each[0][2]], int(each[0][0])))
-    return [one for _, one in told]
+    told.sort(key=lambda each: (rank[each[0]], each[1]))
+    return [one for _, _, one in told]
 
 
-def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
-    """In the order of arrival."""
-    names = in_files({str(one.stretch) for one in sums})
-    rank = {name: number for number, name in enumerate(names)}
-    return sorted(sums, key=lambda one: rank[str(one.stretch)])
+def _file_and_range(stretch: str, ranges: int | None) -> tuple[str, int]:
+    """What a stretch is named after; a range of its own where there is none."""
+    if ranges is None:
+        return stretch, 0
+    number, _, file = stretch.partition(_AFTER_RANGE)
+    return file, int(number)
 
 
 def _numbered_in_place(judged: DataFrame) -> DataFrame:

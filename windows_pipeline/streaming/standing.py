@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from windows_pipeline.engine.merge import Merge
 from windows_pipeline.engine.timeline import NEVER_MS, build_timeline, slowest_active
-from windows_pipeline.jobs.log import LogRow, arrivals_in
+from windows_pipeline.jobs.log import LogRow, arrivals_in, largest, summed_up
 
 
 class Part(NamedTuple):
@@ -38,7 +38,7 @@ class Part(NamedTuple):
         return self._replace(
             last_offset=later.last_offset,
             rows=self.rows + later.rows,
-            max_event_time_ms=_largest(self.max_event_time_ms, later.max_event_time_ms),
+            max_event_time_ms=largest(self.max_event_time_ms, later.max_event_time_ms),
             rejected=self.rejected + later.rejected,
         )
 
@@ -125,15 +125,6 @@ def standing_of(
     )
 
 
-def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
-    """A row a unit and source partition, of those of its micro-batches, the newest one last."""
-    merged: dict[tuple[date, str | None], LogRow] = {}
-    for row in rows:
-        place = (row.unit, row.source_partition)
-        merged[place] = _merged(merged[place], row) if place in merged else row
-    return tuple(merged.values())
-
-
 def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -> dict[str, int]:
     stream_time_ms = dict(before_ms)
     for row in rows:
@@ -199,20 +190,3 @@ def log_rows(
             for part in of_unit
         ]
     return rows
-
-
-def _merged(one: LogRow, other: LogRow) -> LogRow:
-    return one._replace(
-        max_event_time_ms=_largest(one.max_event_time_ms, other.max_event_time_ms),
-        rows=one.rows + other.rows,
-        unit_rejected=one.unit_rejected + other.unit_rejected,
-        last_offset=_largest(one.last_offset, other.last_offset),
-        in_force_ms=_largest(one.in_force_ms, other.in_force_ms),
-        batch=_largest(one.batch, other.batch),
-        stream=other.stream,
-    )
-
-
-def _largest(one: int | None, other: int | None) -> int | None:
-    known = [value for value in (one, other) if value is not None]
-    return max(known, default=None)
