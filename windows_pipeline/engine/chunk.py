@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.engine.values import writable
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
@@ -102,7 +103,7 @@ def chunks_of(
     time_ms = event_times(table)
     rows = table.num_rows
     close_ms = (
-        np.array(table.column("close_time_ms").fill_null(NEVER_MS), np.int64)
+        writable(np.asarray(table.column("close_time_ms").fill_null(NEVER_MS), np.int64))
         if "close_time_ms" in table.column_names
         else np.full(rows, NEVER_MS)
     )
@@ -144,4 +145,4 @@ def event_times(table: pa.Table) -> np.ndarray:
             raise ValueError(
                 f"event time {time_ms} ms is out of range; at most {MAX_INSTANT_MS} ms"
             )
-    return np.array(column, np.int64)
+    return writable(np.asarray(column, np.int64))

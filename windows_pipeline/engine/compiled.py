@@ -11,13 +11,16 @@ be handed the code of another function, and compute something else or end:
 - A function's code holds that of the functions that it calls. Their sources, and the constants
   that it has from other modules, do not count when Numba asks whether a file is still good. Here
   they do.
+
+It also compiles a function anew for each constant that another one calls it with. Here a constant
+is of its type, as any value: compiling takes longer than most runs.
 """
 
 from __future__ import annotations
 
 import fcntl
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +30,7 @@ import numba
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import unliteral
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _CONSTANTS = (bool, int, float, str, tuple)
@@ -56,7 +60,7 @@ def compiled(function: Function) -> Function:
     dispatcher: Any = numba.njit(cache=True)(function)
     if dispatcher is function:
         return function
-    compile_alone = dispatcher.compile
+    compile_alone, call_template = dispatcher.compile, dispatcher.get_call_template
 
     def compile_once(signature: object) -> object:
         cache = dispatcher._cache  # noqa: SLF001
@@ -64,7 +68,11 @@ def compiled(function: Function) -> Function:
             cache._cache_file._source_stamp = _stamps(dispatcher)  # noqa: SLF001
             return compile_alone(signature)
 
-    dispatcher.compile = compile_once
+    def call_by_type(args: Sequence[object], kws: Mapping[str, object]) -> object:
+        named = {name: unliteral(kind) for name, kind in kws.items()}  # type: ignore[no-untyped-call]
+        return call_template(tuple(map(unliteral, args)), named)
+
+    dispatcher.compile, dispatcher.get_call_template = compile_once, call_by_type
     taken: Function = dispatcher
     return taken
 

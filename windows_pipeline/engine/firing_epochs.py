@@ -190,6 +190,7 @@ def _fire_epochs(
     ticks = moments.ticks
     low, high = came.starts[lives.group[one]], came.starts[lives.group[one] + 1]
     apart = len(ticks) > 0 and policy[DISCARDS] != 0
+    with_late = policy[WITH_LATE] != 0 and policy[DISCARDS] == 0
     in_reach = came.by_time[lives.low[one] : lives.high[end - 1]]
     by_epoch, epoch_at = _by_epoch(in_reach, came, ticks) if apart else (in_reach, in_reach)
     of, until = np.empty(end - one, np.int64), np.empty(end - one, np.int64)
@@ -226,8 +227,8 @@ def _fire_epochs(
                 held = came.by_time[lives.low[of[0]] : lives.high[of[count - 1]]]
                 held = held[: np.searchsorted(came.time_ms[held], last_ms, side="right")]
             found = chain(
-                of[:count], until[:count], waiting, policy[WITH_LATE] and not policy[DISCARDS],
-                held, lives.start_ms, lives.last_ms, moments.closes, came.time_ms, came.clock_ms,
+                of[:count], until[:count], waiting, with_late, held,
+                lives.start_ms, lives.last_ms, moments.closes, came.time_ms, came.clock_ms,
             )  # fmt: skip
             rows = _panes(of[:count], waiting, epoch, found, moments, came.rises, fired)
             if len(rows):

@@ -17,7 +17,7 @@ from windows_pipeline.engine.firing_lives import New
 from windows_pipeline.engine.found_firings import Arrived, Firings, find_firings
 from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
-from windows_pipeline.engine.values import as_array
+from windows_pipeline.engine.values import as_array, writable
 from windows_pipeline.engine.windowed_records import WindowedRecords
 from windows_pipeline.windows import FiringWindows, SessionWindows
 from windows_pipeline.windows.triggers import Trigger
@@ -69,7 +69,7 @@ class FiringKernel:
         target, rises = self._targets[number], self._rises[number]
         at = table.select(self._arrival)
         time_ms = event_times(table)
-        stream_time_ms = np.array(table.column("stream_time_ms"), np.int64)
+        stream_time_ms = writable(np.asarray(table.column("stream_time_ms"), np.int64))
         arrived = Arrived(
             starts,
             time_ms,

@@ -36,7 +36,15 @@ def plain(column: pa.Array) -> pa.Array:
 def numbers_of(column: pa.Array) -> np.ndarray:
     """Integers and floats as 64-bit numbers, 0 in the place of nulls."""
     kind = np.float64 if pa.types.is_floating(column.type) else np.int64
-    return np.asarray(column.fill_null(0)).astype(kind)  # a copy: Arrow's own is read-only
+    return writable(np.asarray(column.fill_null(0), kind))
+
+
+def writable(values: np.ndarray) -> np.ndarray:
+    """The values, copied where they are Arrow's, which are read-only.
+
+    Compiled code is made for each type that it is called with, and these are two.
+    """
+    return values if values.flags.writeable else values.copy()
 
 
 def doubles_of(column: pa.Array) -> np.ndarray:

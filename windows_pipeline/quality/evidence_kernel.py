@@ -15,6 +15,7 @@ from windows_pipeline.engine.groups import CHUNK_ROWS
 from windows_pipeline.engine.radix_order import groups_in_order
 from windows_pipeline.engine.slices import IS_OWN, SLICE
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.engine.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
 _TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset", SLICE, IS_OWN)
@@ -248,7 +249,7 @@ def _only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def numbers(rows: pa.Table, name: str) -> np.ndarray:
     """The values of a column; `NEVER_MS` for none."""
-    return np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64)
+    return writable(np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64))
 
 
 def _is_own(rows: pa.Table) -> np.ndarray:
