@@ -5,6 +5,7 @@ PYTHON ?=
 ARGS ?=
 
 VENV := .venv/bin/python
+PYTEST := $(VENV) -m pytest --numprocesses 3 --dist worksteal
 STAMP := .venv/installed
 BENCH_STAMP := .venv/bench-installed
 BROWSER_STAMP := .venv/browser-installed
@@ -17,11 +18,11 @@ unexport PYTHONDONTWRITEBYTECODE
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo ui test browser conformance bench check format lock clean distclean
+.PHONY: help install demo ui test test-long browser conformance bench check format lock clean distclean
 .PHONY: java chromium
 
 help: ## List what one can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 install: java $(STAMP) ## Install every locked package into .venv
 
@@ -33,8 +34,11 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 		$(VENV) -W 'ignore:Function `dev_command`' -m dagster dev \
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
-test: java $(STAMP) ## Run the tests; ARGS go to pytest
-	@$(VENV) -m pytest --numprocesses 3 --dist worksteal $(ARGS)
+test: java $(STAMP) ## Run the tests of every rule; or, of all, those that ARGS names to pytest
+	@$(PYTEST) $(or $(ARGS),-m 'not long')
+
+test-long: java $(STAMP) ## Run the tests that `make test` leaves out, as they take long
+	@$(PYTEST) -m long $(ARGS)
 
 browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a real browser; ARGS go to pytest
 	@$(VENV) -m pytest tests/browser $(ARGS)

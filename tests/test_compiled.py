@@ -42,6 +42,14 @@ FACTOR = {factor}
 def shifted(value):
     return value + {shift}
 """
+CONSTANTS = """
+import parts
+from windows_pipeline.engine.compiled import compiled
+
+@compiled
+def of(value):
+    return parts.shifted(value) + parts.shifted(1) + parts.shifted(2)
+"""
 
 
 @pytest.fixture
@@ -66,6 +74,7 @@ def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     return outputs
 
 
+@pytest.mark.long
 def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
     call = "import numpy, sorts; print(sorts.{0}(numpy.array([30, 10, 20])).tolist())"
     sort, argsort = call.format("ordered"), call.format("order_of")
@@ -76,6 +85,7 @@ def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
     assert told([started(folder, f"{argsort}; {sort}")]) == ["[1, 2, 0]\n[10, 20, 30]"]
 
 
+@pytest.mark.long
 def test_one_process_compiles_and_the_others_take_what_it_wrote(folder: Path) -> None:
     code = (
         "import numpy, sorts; given = numpy.array([30, 10, 20]);"
@@ -97,3 +107,10 @@ def test_code_follows_what_it_calls_and_the_constants_of_other_modules(folder: P
             (folder / "parts.py").write_text(parts)
         found += told([started(folder, code)])
     assert found == ["22 0", "22 1", "1002 0", "1503 0"]
+
+
+def test_a_loop_is_compiled_once_whatever_constants_it_is_called_with(folder: Path) -> None:
+    (folder / "parts.py").write_text(PARTS.format(factor=1, shift=0))
+    (folder / "sums.py").write_text(CONSTANTS)
+    code = "import parts, sums; print(sums.of(3), len(parts.shifted.signatures))"
+    assert told([started(folder, code)]) == ["6 1"]

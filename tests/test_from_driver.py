@@ -176,6 +176,7 @@ def test_rows_are_counted_where_files_hold_more_of_them(
     assert table.count(spark) == many - 1
 
 
+@pytest.mark.long
 def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Rule E1: old and new rows, and none of a micro-batch that is run again."""
     told = []
@@ -190,6 +191,7 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
     assert told[0] == told[1]
 
 
+@pytest.mark.long
 def test_checkpoints_hold_all_that_was_said_whoever_made_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -271,6 +273,7 @@ def test_files_that_cannot_matter_are_left_out_and_no_other(
     assert table.read(spark, units=[]).schema.names == SCHEMA.names
 
 
+@pytest.mark.long
 def test_a_chain_by_spark_alone_is_the_same(
     full_run: Project, spark: SparkSession, tmp_path: Path
 ) -> None:

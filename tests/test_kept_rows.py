@@ -72,6 +72,7 @@ def keep_too_many() -> None:
     assert kept.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
 
 
+@pytest.mark.long
 def test_what_spark_does_not_hand_over_stays_there() -> None:
     """In a process of its own: the limit is the whole JVM's."""
     code = "import test_kept_rows; test_kept_rows.keep_too_many()"
@@ -114,6 +115,7 @@ def streamed(
     return rows, writer_of(keyed, MICRO_BATCHES)
 
 
+@pytest.mark.long
 def test_a_stream_is_the_same_whoever_takes_its_rows(
     spark: SparkSession,
     settings: Settings,

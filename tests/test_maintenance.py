@@ -41,6 +41,7 @@ def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
     return project
 
 
+@pytest.mark.long
 def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
     table = crowded.windows.keyed_windows
     rows, version = crowded.rows("keyed_windows"), version_of(spark, table)
@@ -59,6 +60,7 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
     assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
 
 
+@pytest.mark.long
 def test_readers_of_changes_see_none_until_their_files_are_due(
     crowded: Project, spark: SparkSession
 ) -> None:
@@ -98,6 +100,7 @@ def parquet_files(table: Table) -> set[Path]:
     )
 
 
+@pytest.mark.long
 def test_units_that_share_files_are_joined_together(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -118,6 +121,7 @@ def test_units_that_share_files_are_joined_together(
     rows.unpersist()
 
 
+@pytest.mark.long
 def test_days_written_at_once_do_not_lose_each_other(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -140,6 +144,7 @@ def test_days_written_at_once_do_not_lose_each_other(
     before.unpersist()
 
 
+@pytest.mark.long
 def test_the_job_maintains_what_is_there(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:

@@ -424,6 +424,7 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     assert texts(map(tuple, found.collect())) == texts(wanted)
 
 
+@pytest.mark.long
 def test_a_stream_of_every_kind_is_the_same(
     ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -300,6 +300,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
     assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
 
 
+@pytest.mark.long
 def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
     """Rule E1: by what names them. The last of these tests, as it changes the raw records."""
     latest = max(one.event_time for one in ran.records if one.unit == 1)

@@ -45,6 +45,7 @@ def test_settings_tell_few_from_many(settings: Settings) -> None:
     assert told.conf_for(10_001) == {}
 
 
+@pytest.mark.long
 def test_a_day_of_few_records_runs_so_and_many_days_do_not(
     spark: SparkSession, settings: Settings, landed_flights: Path, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def begun_a_day_later(offsets: Path) -> date:
     return instant(batch["batchTimestampMs"]).date()
 
 
+@pytest.mark.long
 def test_a_correction_and_a_micro_batch_see_each_other(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

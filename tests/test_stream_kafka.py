@@ -193,6 +193,7 @@ def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tup
     return sorted(map(tuple, raw.select("offset", F.unix_millis("event_time")).collect()))
 
 
+@pytest.mark.long
 def test_a_stopped_broker_and_expired_offsets(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_stopped_broker_and_expired_offsets(
         run_stream(spark, pipeline, own)
 
 
+@pytest.mark.long
 def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
@@ -240,6 +242,7 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
     assert accepted(spark, pipeline, own) == [(ms, ms) for ms in (1, 3, 4, 5)]
 
 
+@pytest.mark.long
 def test_a_topic_made_again_is_told_while_it_is_read_and_after(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import ClassVar, NamedTuple
 
+import pytest
 from hypothesis import Phase
 from hypothesis import settings as limits
 from hypothesis import strategies as st
@@ -245,6 +246,7 @@ class StreamMachine(RuleBasedStateMachine):
         assert [texts(stored_rows(table)) for table in published] == before
 
 
+@pytest.mark.long
 def test_any_steps_of_a_stream_end_in_the_oracles_results(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
@@ -254,6 +256,6 @@ def test_any_steps_of_a_stream_end_in_the_oracles_results(
         pass
 
     Machine.spark, Machine.base, Machine.folder = spark, settings, tmp_path
-    # A step takes seconds: one case beside the plainest; one that fails is told as it is.
-    few = limits(PROPERTY, max_examples=2, stateful_step_count=8, phases=[Phase.generate])
+    # A step takes seconds: few cases beside the plainest; one that fails is told as it is.
+    few = limits(PROPERTY, max_examples=4, stateful_step_count=8, phases=[Phase.generate])
     run_state_machine_as_test(Machine, settings=few)

@@ -118,6 +118,7 @@ def run_in_dagster(own: Settings) -> None:
         assert not result.success
 
 
+@pytest.mark.long
 def test_a_killed_process_has_its_records_once(
     spark: SparkSession,
     settings: Settings,

@@ -228,6 +228,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     assert tables.final_windows.read(spark).count() == 3
 
 
+@pytest.mark.long
 def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
