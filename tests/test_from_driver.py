@@ -121,6 +121,7 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     assert [row.rows for row in table.read(spark).collect()] == [2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("turn", "partitioned"),
     [(None, False), (0, True)],

@@ -245,6 +245,7 @@ def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSe
     assert sorted(row.exact for row in raised) == sorted(large)
 
 
+@pytest.mark.long
 def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rule H1: what lies further back is found again; what was published is not changed."""
     for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3)), ("slides", (3,))):

@@ -225,6 +225,7 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     assert sorted(alerts) == sorted(alert[:5] for alert in raised)
 
 
+@pytest.mark.long
 def test_the_last_days_first_give_the_same(ran: Ran, spark: SparkSession) -> None:
     """Rules E5, H1: episodes that began earlier are found before these days are computed."""
     jobs = window_jobs(ran.pipeline, "fours", ran.settings)
@@ -273,6 +274,7 @@ def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSe
     assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(wanted)
 
 
+@pytest.mark.long
 def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
     ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
