@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,6 +22,7 @@ from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import query
 from windows_pipeline.tables.delta import Table
 
 SLIDING = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms"}
@@ -79,6 +81,23 @@ def ending_at(table: str, when: str) -> Iterator[None]:
 def killed(table: str, when: str) -> Iterator[None]:
     """Requires that it is ended there."""
     with ending_at(table, when), pytest.raises(KilledError):
+        yield
+
+
+@contextmanager
+def as_if_it_ran_before() -> Iterator[None]:
+    """A stream that begins here saw nothing that stops it, as one that had begun long before."""
+    refuse = query._refuse_while_correcting  # noqa: SLF001  nothing else tells of one that began
+    looked: list[object] = []
+
+    def only_again(*of_pipeline: Any) -> None:
+        if looked:
+            refuse(*of_pipeline)
+        looked.append(of_pipeline)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(query, "_make_tables", lambda *_: None)
+        patched.setattr(query, "_refuse_while_correcting", only_again)
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from engine_runs import instant
 from oracle import Record, SlidingDefinition, final_windows
 from stored_rows import named_rows, stored_rows
-from streams import SLIDING, add_rows, declared_pipeline
+from streams import SLIDING, KilledError, add_rows, as_if_it_ran_before, declared_pipeline
 from windows_pipeline.jobs import correct as jobs_correct
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import (
@@ -57,9 +58,9 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         correction = Correction(1, unit, unit, "why", 0, 0)
         mark_begun(spark, tables.corrections, correction)
 
-    def corrected() -> None:
+    def corrected(said: Callable[[str], None] = lambda _: None) -> None:
         units = tables.keyed_windows.read(spark).select("unit").collect()
-        correct(spark, pipeline, "sums", own, min(units).unit, None, "why")
+        correct(spark, pipeline, "sums", own, min(units).unit, None, "why", said)
 
     # One that began after the stream did.
     with pytest.raises(CorrectionUnfinishedError):
@@ -84,8 +85,19 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         corrected()
     assert unfinished_correction(spark, tables.corrections) is None
     monkeypatch.undo()
+
+    # One that comes once it is under way, which is killed and run again before that one.
+    def killed_beside(_said: str) -> None:
+        add_rows(table, [("a", 60, 1)])
+        with as_if_it_ran_before(), pytest.raises(CorrectionUnfinishedError):
+            run_stream(spark, pipeline, own)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        corrected(killed_beside)
     corrected()
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(0, 3, 30, 60)
+    run_stream(spark, pipeline, own)
     counts_late_records_once_the_grace_is_raised(spark, settings, tmp_path)
 
 
@@ -109,10 +121,11 @@ def counts_late_records_once_the_grace_is_raised(
     result = correct(spark, raised, "sums", own, first, None, "what came late counts")
     assert result.published
     assert stored_rows(tables.late_records) == []
-    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 40)
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 60, 40)
     add_rows(folder / "table", [("a", 100, 1)])
     run_stream(spark, raised, own)
-    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 40, 100)
+    came = (3, 30, 60, 60, 40, 100)
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
     told = {(row["window_end"], row["what"]) for row in named_rows(tables.corrections)}
     assert told == {(instant(30), "retracted")}
     assert len(named_rows(refused)) == 1

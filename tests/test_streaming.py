@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from bisect import bisect_right
+from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,11 +26,13 @@ from streams import (
     SLIDING,
     KilledError,
     add_rows,
+    as_if_it_ran_before,
     as_json,
     declared_pipeline,
     killed,
     rows_of,
 )
+from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
@@ -217,7 +220,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     assert_checked(run_in_dagster(own))
 
     # As a rebuild leaves a table that was stopped before it filled it again.
-    tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "true"})
+    tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})
     with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
         run_stream(spark, pipeline, own)
     tables.alerts.mark_rebuilt(spark)
@@ -258,8 +261,7 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [40]
 
     def rebuilding(_result: BatchResult) -> None:
-        of_sums = window_tables(pipeline, "sums", own.warehouse).final_windows
-        of_sums.set_properties(spark, {"windows_pipeline.rebuilding": "true"})
+        window_tables(pipeline, "sums", own.warehouse).final_windows.mark_rebuilding(spark)
         add_rows(tmp_path / "table", [("a", 91, 2)])
 
     # One that begins while the stream runs on has the next micro-batch refused.
@@ -267,11 +269,46 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
 
+    # It was stopped before it emptied a table: the micro-batch comes first.
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
+        next(rebuild(spark, pipeline, own))
+    run_stream(spark, pipeline, own)
+    a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
+    # Nor is a table added to those that a micro-batch was stopped between.
+    add_rows(tmp_path / "table", [("a", 140, 2)])
+    with killed("raw_events", "after"):
+        run_stream(spark, pipeline, own)
+    newer, _ = declared_pipeline(
+        tmp_path, settings, source, SLIDING, later=later, newer=deepcopy(later)
+    )
+    with pytest.raises(StreamBehindError, match=r"numbers/newer/\w+ is new, .* micro-batch 5 "):
+        run_stream(spark, newer, own)
+    run_stream(spark, pipeline, own)
     for table in all_tables(pipeline, own.warehouse):
         shutil.rmtree(table.location)
     add_rows(tmp_path / "table", [("a", 92, 2)])
-    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 2"):
+    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 5"):
         run_stream(spark, pipeline, own)
+
+
+def a_rebuild_and_a_micro_batch_see_each_other(
+    spark: SparkSession, pipeline: Pipeline, own: Settings
+) -> None:
+    """Rules E1, H1: what a micro-batch refused to bring, as a rebuild began, comes after it."""
+
+    def comes_beside(said: str) -> None:
+        if "later/final_windows" in said:
+            add_rows(Path(own.landing) / "table", [("a", 130, 2)])
+        with as_if_it_ran_before(), pytest.raises(StreamBehindError, match="lacks what came"):
+            run_stream(spark, pipeline, own)
+
+    assert all(
+        result.published
+        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_beside)
+    )
+    told: list[BatchResult] = []
+    run_stream(spark, pipeline, own, on_batch=told.append)
+    assert [(one.batch, one.accepted) for one in told] == [(4, 1)]
 
 
 def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:

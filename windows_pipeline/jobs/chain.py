@@ -16,10 +16,11 @@ from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.log import read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
-from windows_pipeline.jobs.unfinished_batch import require_finished_batch
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.tables.catalog import source_tables
+from windows_pipeline.tables.delta import Table
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 
@@ -72,23 +73,60 @@ def rebuild(
             f"begin anew: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     if arrival_log.exists(spark):
-        # Before anything is emptied.
-        log = read_log(spark, arrival_log)
-        require_finished_batch(spark, pipeline, settings.warehouse, log)
+        jobs = [raw, *of_windows] if from_raw else of_windows
+        _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
     if from_raw:
         days = _within(pipeline, landed_days(raw.landing))
         yield from _anew(spark, raw, days, said)
     arrival_log.require(spark)
-    log = read_log(spark, arrival_log)
-    days = sorted({row.unit for row in log})
+    days = sorted({row.unit for row in read_log(spark, arrival_log)})
+    for job in of_windows:
+        yield from _anew(spark, job, days, said)
+
+
+def _stale_jobs(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    from_step: str | None,
+    *,
+    every: bool,
+) -> Iterator[Job]:
+    """The jobs of windows whose tables follow another definition, and those after them."""
     for name in pipeline.windows:
-        stale = from_raw
+        stale = every
         # The last step is that of windows with a trigger only.
         for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=False):
             stale = stale or step == from_step or _follows_other_definition(job, spark)
             if stale:
-                yield from _anew(spark, job, days, said)
+                yield job
+
+
+def _announce(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
+) -> None:
+    """Lets no micro-batch go on from here, then looks for one that began before.
+
+    Where a table is emptied already, that was done by a rebuild which was stopped.
+
+    Raises:
+        BatchUnfinishedError: One did; the tables are as they were.
+    """
+    there = [table for table in tables if table.exists(spark)]
+    full = [table for table in there if not table.is_emptied(spark)]
+    # All: when one is filled again, others are still to be emptied.
+    for table in full:
+        table.mark_rebuilding(spark)
+    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    try:
+        alone = len(full) < len(there)
+        require_finished_batch(spark, pipeline, settings.warehouse, log, alone=alone)
+    except BatchUnfinishedError:
+        for table in full:
+            table.mark_rebuilt(spark)
+        raise
 
 
 def _within(pipeline: Pipeline, days: list[date]) -> list[date]:

@@ -20,6 +20,8 @@ from windows_pipeline.jobs.correction_marker import (
     Correction,
     CorrectionUnfinishedError,
     finished_number,
+    is_alone,
+    mark_alone,
     mark_begun,
     mark_finished,
     mark_needless,
@@ -134,11 +136,13 @@ def correct(
     )
     for table in told:
         table.require(spark)
-    # Before it begins: the stream goes on only where no correction is half-way.
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
-    require_finished_batch(spark, pipeline, settings.warehouse, log)
-    grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     unfinished = unfinished_correction(spark, own.corrections)
+    if unfinished is None or is_alone(spark, own.corrections, unfinished):
+        # Before it begins: the stream goes on only where no correction is half-way.
+        begun = unfinished is not None
+        require_finished_batch(spark, pipeline, settings.warehouse, log, alone=begun)
+    grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
     correction = _begin(spark, job, log, asked, cause, unfinished)
@@ -256,6 +260,8 @@ def _begin(
         if not covered or cause != unfinished.cause:
             raise CorrectionUnfinishedError(own.corrections, unfinished)
         _require_arrived(job, log, unfinished.first, unfinished.last)
+        if not is_alone(spark, own.corrections, unfinished):
+            _require_alone(spark, job, log, unfinished)
         return unfinished
     _require_arrived(job, log, *asked)
     correction = Correction(
@@ -266,13 +272,25 @@ def _begin(
         own.alerts.version(spark),
     )
     mark_begun(spark, own.corrections, correction)
-    # Micro-batches that come from now on see that it was.
+    _require_alone(spark, job, log, correction)
+    return correction
+
+
+def _require_alone(
+    spark: SparkSession, job: KeyedWindowsJob, log: ArrivalLog, begun: Correction
+) -> None:
+    """Looks for a micro-batch that came before it was begun; later ones see that it was.
+
+    Raises:
+        BatchUnfinishedError: One did. The correction has written nothing, and is none any more.
+    """
+    corrections = job.own.corrections
     try:
         require_no_batch_since(spark, job.pipeline, job.settings.warehouse, log, job.arrived(spark))
     except BatchUnfinishedError:
-        mark_needless(spark, own.corrections)
+        mark_needless(spark, corrections)
         raise
-    return correction
+    mark_alone(spark, corrections, begun)
 
 
 def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: date) -> None:

@@ -38,6 +38,10 @@ class InCorrection(WindowsJob):
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Nothing to refuse: the correction under way is this one."""
 
+    def is_alone(self, spark: SparkSession) -> bool:
+        """It is: that was looked for before any of these jobs."""
+        return True
+
 
 class KeyedWindowsCorrection(InCorrection, KeyedWindowsJob):
     """Computes keyed_windows and late_records anew."""

@@ -1,7 +1,8 @@
 """Which correction of some windows is under way: properties of their table `corrections`.
 
 They are set before the correction writes anything and again when it has written all, so a
-correction that was killed in between is seen.
+correction that was killed in between is seen. Between the two it looks for a micro-batch that
+began before: from then on it is alone, as each that comes later sees that it was begun, and ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _BEGUN = "windows_pipeline.correction"
 """The number of the correction that was begun last."""
 _FINISHED = "windows_pipeline.corrections_finished"
 """The number of the correction that was finished last."""
+_ALONE = "windows_pipeline.correction_alone"
+"""The number of the correction that was last found to be alone."""
 _DETAILS = "windows_pipeline.correction_details"
 """What else is known of the one that was begun last."""
 
@@ -103,6 +106,16 @@ def mark_begun(spark: SparkSession, corrections: Table, correction: Correction) 
     )
 
 
+def mark_alone(spark: SparkSession, corrections: Table, correction: Correction) -> None:
+    """Says that no micro-batch was under way once it had been begun."""
+    corrections.set_properties(spark, {_ALONE: str(correction.number)})
+
+
+def is_alone(spark: SparkSession, corrections: Table, correction: Correction) -> bool:
+    """Whether that was said of it: what has begun since has written nothing."""
+    return _number(corrections.properties(spark), _ALONE) == correction.number
+
+
 def mark_finished(spark: SparkSession, corrections: Table, correction: Correction) -> None:
     """Says that a correction has written all."""
     corrections.set_properties(spark, {_FINISHED: str(correction.number)})
@@ -110,12 +123,12 @@ def mark_finished(spark: SparkSession, corrections: Table, correction: Correctio
 
 def mark_needless(spark: SparkSession, corrections: Table) -> None:
     """Says that a correction that was begun changed nothing: its number is free again."""
-    corrections.unset_properties(spark, _BEGUN, _DETAILS)
+    corrections.unset_properties(spark, _BEGUN, _ALONE, _DETAILS)
 
 
 def forget_corrections(spark: SparkSession, corrections: Table) -> None:
     """Begins to count anew, as for a table that was emptied."""
-    corrections.unset_properties(spark, _BEGUN, _FINISHED, _DETAILS)
+    corrections.unset_properties(spark, _BEGUN, _ALONE, _FINISHED, _DETAILS)
 
 
 def _number(properties: dict[str, str], name: str) -> int:

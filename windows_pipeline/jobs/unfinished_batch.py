@@ -26,9 +26,22 @@ class BatchUnfinishedError(Exception):
 
 
 def require_finished_batch(
-    spark: SparkSession, pipeline: Pipeline, warehouse: str, log: ArrivalLog
+    spark: SparkSession,
+    pipeline: Pipeline,
+    warehouse: str,
+    log: ArrivalLog,
+    *,
+    alone: bool = False,
 ) -> None:
     """Refuses to go on while the last micro-batch is not in all tables.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline.
+        warehouse: Where its tables lie.
+        log: The arrival log as it is now.
+        alone: Whether, since none was under way, each has been refused before it wrote anything,
+            so that one which the log does not have is nowhere.
 
     Raises:
         BatchUnfinishedError: It is not.
@@ -38,7 +51,8 @@ def require_finished_batch(
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
     # The log has the last one, and not yet the one that goes on.
-    for number in (0,) if last is None else (last, last + 1):
+    coming = 0 if last is None else last + 1
+    for number in ([] if last is None else [last]) + ([] if alone else [coming]):
         # Spark notes a micro-batch's records before it, and the end of it after.
         begun, ended = (
             _exists(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")

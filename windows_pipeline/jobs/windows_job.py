@@ -48,6 +48,11 @@ class WindowsJob:
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
+    def tables(self) -> list[Table]:
+        """The tables that it writes."""
+        raise NotImplementedError
+
+    @property
     def counted(self) -> list[Table]:
         """late_records, whether the job writes them or not."""
         return [self.own.late_records]
@@ -79,7 +84,12 @@ class WindowsJob:
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_correcting(spark)
-        require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
+        alone = self.is_alone(spark)
+        require_finished_batch(spark, self.pipeline, self.settings.warehouse, log, alone=alone)
+
+    def is_alone(self, spark: SparkSession) -> bool:
+        """Whether no micro-batch goes on, as the tables are being rebuilt."""
+        return any(table.is_emptied(spark) for table in self.tables)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import read_log
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
@@ -30,6 +31,7 @@ from windows_pipeline.tables.catalog import (
     stream_checkpoint,
     window_tables,
 )
+from windows_pipeline.tables.delta import Table
 
 _POLL_S = 0.05
 
@@ -106,9 +108,32 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     came = arrival_log.exists(spark) and last_logged(read_log(spark, arrival_log)).batch is not None
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
-    for table in all_tables(pipeline, settings.warehouse):
-        table.create_if_missing(spark, rows_to_come=came and table not in may_be_empty)
+    tables = all_tables(pipeline, settings.warehouse)
+    lacking = [one for one in tables if came and one not in may_be_empty and not one.exists(spark)]
+    if lacking:
+        _require_finished_before(spark, pipeline, settings, lacking[0])
+    for table in tables:
+        table.create_if_missing(spark, rows_to_come=table in lacking)
     _refuse_while_rebuilding(spark, pipeline, settings)
+
+
+def _require_finished_before(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, new: Table
+) -> None:
+    """Lets no table be added to those that a micro-batch was stopped between.
+
+    It has rows for the others, and a rebuild, which the new one needs, waits for its end.
+
+    Raises:
+        StreamBehindError: One was.
+    """
+    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    try:
+        require_finished_batch(spark, pipeline, settings.warehouse, log)
+    except BatchUnfinishedError as error:
+        raise StreamBehindError(
+            f"{new.name} is new, and {error}. Take what is new out of the pipeline's file for that"
+        ) from error
 
 
 def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:

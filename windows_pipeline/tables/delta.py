@@ -41,7 +41,8 @@ _FILES_A_BATCH = 2
 _ROWS_OF_A_TASK = 10_000
 """So many rows one task puts in order."""
 _REBUILDING = "windows_pipeline.rebuilding"
-"""The table property of a table that was emptied and is not filled again yet."""
+"""The table property of a table that a rebuild is to empty, or has to fill; it says which."""
+_TO_BE_EMPTIED, _EMPTIED = "to be emptied", "emptied"
 
 
 class DefinitionChangedError(Exception):
@@ -89,7 +90,7 @@ class Table(StoredTable):
             if self.exists(spark):
                 self._require_definition(spark)
             else:
-                self._create(spark, {_REBUILDING: "true"} if rows_to_come else {})
+                self._create(spark, {_REBUILDING: _EMPTIED} if rows_to_come else {})
 
         beside_others(make, is_being_made)
 
@@ -118,9 +119,9 @@ class Table(StoredTable):
         Until `mark_rebuilt` it is stale, so stopping half-way is seen.
         """
         if not self.exists(spark):
-            self.create_if_missing(spark)
+            self._create(spark, {_REBUILDING: _EMPTIED})
             return
-        self.set_properties(spark, {_REBUILDING: "true"})
+        self.set_properties(spark, {_REBUILDING: _EMPTIED})
         (
             small_frame(spark, [], self.schema)
             .write.format("delta")
@@ -136,6 +137,10 @@ class Table(StoredTable):
         digest = definition_digest(self.definition)
         self.set_properties(spark, {_DEFINITION: self._definition_text(), _DIGEST: digest})
 
+    def mark_rebuilding(self, spark: SparkSession) -> None:
+        """Says that it is to be emptied and filled again: no micro-batch goes on from there."""
+        self.set_properties(spark, {_REBUILDING: _TO_BE_EMPTIED})
+
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Says that an emptied table was filled again."""
         self.unset_properties(spark, _REBUILDING)
@@ -147,8 +152,12 @@ class Table(StoredTable):
         return not self.follows_definition(spark) or self.is_half_rebuilt(spark)
 
     def is_half_rebuilt(self, spark: SparkSession) -> bool:
-        """Whether it was emptied and not filled again."""
+        """Whether it was emptied and not filled again, or is to be."""
         return _REBUILDING in self.properties(spark)
+
+    def is_emptied(self, spark: SparkSession) -> bool:
+        """Whether it was emptied, or made, and is not filled yet."""
+        return self.properties(spark).get(_REBUILDING) == _EMPTIED
 
     def follows_definition(self, spark: SparkSession) -> bool:
         """Whether its rows follow this definition."""
