@@ -30,6 +30,7 @@ demo: java $(STAMP) $(DAGSTER_FILE) ## Run the whole chain on a year of real fli
 	@DAGSTER_HOME="$(CURDIR)/.dagster_home" $(VENV) -m demo
 
 ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port PORT (3000)
+	@tools/require.sh free_port $(PORT)
 	@DAGSTER_HOME="$(CURDIR)/.dagster_home" \
 		$(VENV) -W 'ignore:Function `dev_command`' -m dagster dev \
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from demo.prepare_flights import prepare
+from demo.status import Status
 
 _ROOT = Path(__file__).parent.parent
 _LOG = _ROOT / ".cache" / "demo.log"
@@ -35,12 +36,19 @@ def main() -> int:
 def _run(console: Console) -> int:
     started = time.monotonic()
     # Imported here: they take a second or more, and log.
+    from windows_pipeline.config import ConfigError, load_pipelines
     from windows_pipeline.session import start_session
-    from windows_pipeline.settings import load_settings
+    from windows_pipeline.settings import SettingsError, load_settings
 
+    try:
+        settings = load_settings(_ROOT)
+        load_pipelines(settings.pipelines)
+    except (ConfigError, SettingsError) as error:
+        console.print(f"[red]{escape(str(error))}[/]", soft_wrap=True)
+        return 2
     # Spark starts meanwhile; the run takes this session.
-    threading.Thread(target=start_session, args=[load_settings(_ROOT)], daemon=True).start()
-    with console.status("landing the flights of 2013 ..."):
+    threading.Thread(target=start_session, args=[settings], daemon=True).start()
+    with Status(console, "landing the flights of 2013 ..."):
         summary = prepare(_FLIGHTS)
     console.print(
         f"[green]landed[/] {summary.records:,} flights in {summary.days} arrival days under "

@@ -12,8 +12,10 @@ from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_START_TAG,
 )
 from rich.console import Console
+from rich.markup import escape
 
 from definitions import defs
+from demo.status import Status
 
 _JOB = "flights_all"
 _WINDOWS = "hourly"
@@ -64,6 +66,14 @@ def _end_killed_runs(instance: dg.DagsterInstance) -> None:
         instance.report_run_failed(run, "the demo was stopped")
 
 
+def _cause(event: dg.DagsterEvent) -> str:
+    """What stopped a step: the first of the errors that led to each other."""
+    error = event.step_failure_data.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return "its log says why" if error is None else error.message.strip()
+
+
 class _Progress:
     """Follows a run's events: which step works, what it materialized, which checks held."""
 
@@ -77,7 +87,7 @@ class _Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
-        self._status = console.status("starting Spark ...")
+        self._status = Status(console, "starting Spark ...")
         self._since = time.monotonic()
 
     def start(self) -> None:
@@ -107,6 +117,8 @@ class _Progress:
             self._since = time.monotonic()
             name = (event.step_key or "").replace("__", "/")
             self._status.update(f"{name} ... (a run of 366 arrival days)")
+        elif event.is_step_failure:
+            self._console.print(f"  [red]FAILED[/]: {escape(_cause(event))}", soft_wrap=True)
         elif event.is_step_success:
             self._console.print(f"  {time.monotonic() - self._since:.0f} s")
         elif event.is_step_materialization:

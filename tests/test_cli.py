@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from command_line import call
-from pipeline_runs import Project
+from pipeline_runs import DAYS, SHORT_GRACE, Project
 from windows_pipeline.query.trace import records_of_alert
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +39,30 @@ def test_validate(
     assert status == 2
     assert "wrong.yaml:34: windows.hourly.aggregates.avg_dep_delay: 'avg(dep_dely)'" in said
     assert "Traceback" not in said
+
+
+def test_landed_days_are_run_once_or_again(
+    full_run: Project,
+    landed_flights: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rule H1: without Dagster, in two runs."""
+    made = Project(tmp_path, full_run.base)
+    made.declare(grace=SHORT_GRACE)
+    made.land(landed_flights, DAYS)
+    shutil.copy(full_run.folder / "settings.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    status, said = call(capfd, monkeypatch, "run", "flights", "--to", "2012-12-31")
+    assert (status, "are from 2013-01-01 to" in said) == (2, True), said
+    status, said = call(capfd, monkeypatch, "run", "flights", "--from", "2013-01-01")
+    assert (status, "1 days, 2013-01-01 to 2013-01-01" in said) == (0, True), said
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "2 days, 2013-01-02 to 2013-01-03" in said) == (0, True), said
+    assert "flights/hourly/alerts: published" in said
+    assert made.all_rows() == full_run.all_rows()
+    assert "no landed day is new" in call(capfd, monkeypatch, "run", "flights")[1]
 
 
 def test_an_unknown_pipeline_is_one_line(

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from demo import summary
+from demo.status import Status
 from pipeline_runs import ROOT, Project
 from stored_rows import stored_rows
 from windows_pipeline.cli import app
@@ -115,3 +117,22 @@ def test_the_window_to_trace_is_final_and_broke_a_rule(
     assert end < closed_through
     assert len(delays) >= 10
     assert mean(delays) > 60
+
+
+def test_what_others_print_beside_the_progress_is_no_part_of_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    out = io.StringIO()
+    with Status(Console(file=out, force_terminal=True), "starting") as status:
+        sys.stderr.write("of Dagster\n")
+        status.update("computing")
+    assert "of Dagster" in capfd.readouterr().err
+    assert "computing" in out.getvalue()
+    assert "of Dagster" not in out.getvalue()
+
+
+def test_on_a_pipe_the_progress_is_a_line_each() -> None:
+    out = io.StringIO()
+    with Status(Console(file=out), "starting") as status:
+        status.update("computing")
+    assert out.getvalue() == "starting\ncomputing\n"

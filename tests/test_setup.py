@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -112,7 +113,10 @@ def test_the_first_python_that_is_3_11_with_venv_is_taken(programs: Path) -> Non
     write_python(programs / "mine", "3.12")
     write_python(programs / "python3.11", "3.11", venv=False)
     write_python(programs / "python3", "3.11")
-    assert run("find_python", programs, PYTHON="mine").stdout == "python3\n"
+    ended = run("find_python", programs, PYTHON="mine")
+    assert ended.stdout == "python3\n"
+    assert "PYTHON is mine, which is no Python 3.11 with venv; python3 is taken" in ended.stderr
+    assert run("find_python", programs, PYTHON="python3").stderr == ""
 
 
 def test_without_a_fitting_python_each_one_found_is_named(programs: Path) -> None:
@@ -123,6 +127,14 @@ def test_without_a_fitting_python_each_one_found_is_named(programs: Path) -> Non
     assert "python3.11 has no venv or ensurepip module" in line
     assert "python3 is 3.13" in line
     assert "make PYTHON=" in line
+    assert "PYTHON is /nowhere)" in refusal("find_python", programs, PYTHON="/nowhere")
+
+
+def test_a_port_in_use_is_told_before_the_ui_starts(programs: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert f"port {port} is in use" in refusal(f"require_free_port {port}", programs)
+    assert run(f"require_free_port {port}", programs).returncode == 0
 
 
 def test_a_machine_without_a_browser_is_told_the_cure(programs: Path) -> None:

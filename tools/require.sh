@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the machine must have: Python 3.11 with venv, Java 17 or newer; for `make browser` a browser.
-# What is missing is told in one line, with status 2. Run, it looks for what it is told, `java` or
-# `browser`; sourced, it gives its functions to install.sh.
+# What is missing is told in one line, with status 2. Run, it looks for what it is told, `java`,
+# `browser` or `free_port 3000`; sourced, it gives its functions to install.sh.
 set -euo pipefail
 
 fail() {
@@ -18,14 +18,25 @@ find_python() {
         if [ "$version" != 3.11 ]; then
             seen="$seen${seen:+, }$candidate is $version"
         elif "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
+            if [ "$candidate" != "${PYTHON:-$candidate}" ]; then
+                printf 'windows-pipeline: PYTHON is %s, which is no Python 3.11 with venv; %s is taken\n' \
+                    "$PYTHON" "$candidate" >&2
+            fi
             printf '%s\n' "$candidate"
             return
         else
             seen="$seen${seen:+, }$candidate has no venv or ensurepip module (Debian: python3.11-venv)"
         fi
     done
-    fail "Python 3.11 with venv is needed (found: ${seen:-none});" \
+    fail "Python 3.11 with venv is needed (found: ${seen:-none}${PYTHON:+; PYTHON is $PYTHON});" \
         "install it, or name one: make PYTHON=/path/to/python3.11"
+}
+
+# That nothing answers on a port of this machine.
+require_free_port() {
+    if (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then
+        fail "port $1 is in use; name another: make ui PORT=3001"
+    fi
 }
 
 require_java() {
@@ -60,5 +71,5 @@ require_browser() {
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    "require_$1"
+    "require_$@"
 fi

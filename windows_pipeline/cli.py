@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
 
 import typer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as Grid
+from pyspark.sql.utils import is_remote
 
 from windows_pipeline.config import (
     ConfigError,
@@ -29,14 +26,15 @@ from windows_pipeline.config import (
 )
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.chain import new_days, rebuild, run_days, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+from windows_pipeline.printed import console, print_checks, print_jobs, print_rows, tell
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
-from windows_pipeline.session import start_session
+from windows_pipeline.session import SparkStartError, start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
 from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
@@ -50,8 +48,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# A pipe has no width; rows must not be cut for it.
-_console = Console(width=None if sys.stdout.isatty() else 240)
 
 
 class Step(StrEnum):
@@ -90,9 +86,9 @@ def validate(
     if refused:
         raise ConfigError(refused)
     for each in found:
-        _tell("[yellow]warning:[/]", each.text)
+        tell("[yellow]warning:[/]", each.text)
     for pipeline in pipelines.values():
-        _console.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
+        console.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
 @app.command()
@@ -108,7 +104,7 @@ def check(pipeline: PipelineName) -> None:
     results: list[tuple[str, CheckResult]] = []
     for job in jobs:
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
-            _console.print(f"{job.tables[0].name}: not there yet")
+            console.print(f"{job.tables[0].name}: not there yet")
             continue
         for table in job.tables:
             table.require(spark)
@@ -116,8 +112,36 @@ def check(pipeline: PipelineName) -> None:
         if days:
             found = check_published(job, spark, days)
             results += [(job.tables[0].name, result) for result in found]
-    _print_checks(results)
+    print_checks(results)
     if any(not result.passed for _, result in results):
+        raise typer.Exit(1)
+
+
+@app.command("run")
+def run_command(
+    pipeline: PipelineName,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="The first day; that of --to if left out."),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
+    ] = None,
+) -> None:
+    """Ingests landed days and computes what follows; without days, what landed and is new."""
+    asked = [_day(option, text) for option, text in (("--from", first), ("--to", last)) if text]
+    settings, declared = _declared(pipeline)
+    if not declared.source.by_days:
+        raise ValueError(f"{pipeline} follows its source: windows-pipeline stream {pipeline}")
+    days = _days_between(declared, asked[0], asked[-1]) if asked else None
+    spark = _started(settings)
+    days = new_days(spark, declared, settings) if days is None else days
+    if not days:
+        console.print(f"{pipeline}: no landed day is new; nothing to do")
+        return
+    console.print(f"{pipeline}: {len(days)} days, {days[0]} to {days[-1]}")
+    if print_jobs(run_days(spark, declared, settings, days)):
         raise typer.Exit(1)
 
 
@@ -130,19 +154,13 @@ def rebuild_command(
 ) -> None:
     """Computes anew the tables that follow an old definition, and what depends on them."""
     settings, declared, spark = _open(pipeline)
-    failed = False
-    count = 0
-    for name, result in rebuild(spark, declared, settings, from_step, _console.print):
-        count += 1
-        rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
-        _console.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
-        failed = failed or not result.published
-        _print_checks((name, found) for found in result.checks if not found.passed)
-    if not count:
-        _console.print(
+    results = iter(rebuild(spark, declared, settings, from_step, console.print))
+    done = next(results, None)
+    if done is None:
+        console.print(
             f"{pipeline}: every table follows {declared.name}'s definition; nothing to do"
         )
-    if failed:
+    elif print_jobs(chain([done], results)):
         raise typer.Exit(1)
 
 
@@ -160,12 +178,12 @@ def stream_command(
 
     def said(result: BatchResult) -> None:
         days = ", ".join(map(str, result.units)) or "no day"
-        _console.print(
+        console.print(
             f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
             f"{result.rejected:,} rejected; {monotonic() - began:.1f} s"
         )
         if result.passed_over:
-            _console.print(
+            console.print(
                 f"  passed over: {result.passed_over:,} files of days outside the pipeline's "
                 "partitions"
             )
@@ -173,7 +191,7 @@ def stream_command(
     try:
         run_stream(spark, declared, settings, every=every, on_batch=said)
     except KeyboardInterrupt:
-        _console.print("stopped; run it again to go on")
+        console.print("stopped; run it again to go on")
 
 
 @app.command("correct")
@@ -192,20 +210,21 @@ def correct_command(
     """Corrects what was published of days whose raw records, or whose grace, were changed."""
     from_day = _day("--from", first)
     to_day = None if last is None else _day("--to", last)
-    settings, declared, spark = _open(pipeline)
+    settings, declared = _declared(pipeline)
     name = _windows(declared, windows)
-    done = correct(spark, declared, name, settings, from_day, to_day, cause, _console.print)
+    spark = _started(settings)
+    done = correct(spark, declared, name, settings, from_day, to_day, cause, console.print)
     for table, result in done.results:
-        _print_checks((table, found) for found in result.checks if not found.passed)
+        print_checks((table, found) for found in result.checks if not found.passed)
     if not done.published:
-        _console.print("NOT published; mend the cause, then run the same command again")
+        console.print("NOT published; mend the cause, then run the same command again")
         raise typer.Exit(1)
     for day, what in done.units.items():
-        _console.print(f"{day}: {what}")
+        console.print(f"{day}: {what}")
     if done.number is None:
-        _console.print(f"{pipeline} {name}: everything stands as it was published")
+        console.print(f"{pipeline} {name}: everything stands as it was published")
     else:
-        _console.print(f"{pipeline} {name}: correction {done.number} is published")
+        console.print(f"{pipeline} {name}: correction {done.number} is published")
 
 
 @app.command("maintain")
@@ -214,7 +233,7 @@ def maintain_command(pipeline: PipelineName) -> None:
     settings, declared, spark = _open(pipeline)
     for table in all_tables(declared, settings.warehouse):
         done = maintain(spark, table) if table.exists(spark) else "not there yet"
-        _console.print(f"{table.name}: {done}")
+        console.print(f"{table.name}: {done}")
 
 
 @app.command("episodes")
@@ -226,15 +245,16 @@ def episodes_command(
     limit: Annotated[int, typer.Option(min=1, help="How many, the worst first.")] = 20,
 ) -> None:
     """Lists episodes: alerts of one key and rule whose windows overlap, the worst first."""
-    settings, declared, spark = _open(pipeline)
+    settings, declared = _declared(pipeline)
     alerts = window_tables(declared, _windows(declared, windows), settings.warehouse).alerts
+    spark = _started(settings)
     alerts.require(spark)
     found = standing(alerts.read(spark))
     for column, wanted in (("rule", rule), ("key", key)):
         if wanted is not None:
             found = found.where(F.col(column).cast("string") == F.lit(wanted))
     worst = episodes(found).orderBy(F.desc("severity"), "episode_start", "rule", "key")
-    _print_rows(
+    print_rows(
         worst.select(
             "rule", "key", "episode_start", "episode_end", "alerts", "severity", "worst.window_end"
         ),
@@ -253,7 +273,8 @@ def trace(
     limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
 ) -> None:
     """Lists the records that count in an alert's window."""
-    settings, declared, spark = _open(pipeline)
+    settings, declared = _declared(pipeline)
+    name = _windows(declared, windows)
     try:
         instant = datetime.fromisoformat(window_end)
     except ValueError:
@@ -262,10 +283,10 @@ def trace(
         ) from None
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
-    name = _windows(declared, windows)
+    spark = _started(settings)
     records = records_of_alert(spark, settings, declared, name, key, instant)
     arrival = [declared.source.arrival] if declared.source.arrival else []
-    _print_rows(
+    print_rows(
         records.select("unit", "offset", "event_time", *arrival, *declared.source.values), limit
     )
 
@@ -282,19 +303,14 @@ def main() -> None:
         DefinitionChangedError,
         FedByStreamError,
         KafkaSourceError,
+        SparkStartError,
         TableMissingError,
         StreamBehindError,
         FileNotFoundError,
         ValueError,
     ) as error:
-        _tell("[red]error:[/]", str(error))
+        tell("[red]error:[/]", str(error))
         raise SystemExit(2) from None
-
-
-def _tell(what: str, text: str) -> None:
-    # Brackets in a file's values are no markup.
-    line = f"{what} {escape(text)}"
-    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
 
 
 def _settings() -> Settings:
@@ -313,13 +329,41 @@ def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[Misplaced]:
 
 
 def _open(name: str) -> tuple[Settings, Pipeline, SparkSession]:
+    settings, declared = _declared(name)
+    return settings, declared, _started(settings)
+
+
+def _declared(name: str) -> tuple[Settings, Pipeline]:
     settings = _settings()
     declared = {pipeline.name: pipeline for pipeline in load_pipelines(settings.pipelines)}
     if name not in declared:
         raise ValueError(
             f"PIPELINE: {name!r} is not in {settings.pipelines}; use one of {', '.join(declared)}"
         )
-    return settings, declared[name], start_session(settings)
+    return settings, declared[name]
+
+
+def _started(settings: Settings) -> SparkSession:
+    """A session that prints no warnings of its own beside what is asked for."""
+    spark = start_session(settings)
+    if not is_remote():
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:
+    """The days from one to another.
+
+    Raises:
+        ValueError: They lie outside the pipeline's partitions, or there are none.
+    """
+    start, end = pipeline.partitions.start, pipeline.partitions.end or date.max
+    if not start <= first <= last <= end:
+        to = f" to {end}" if pipeline.partitions.end else " on"
+        raise ValueError(
+            f"--from {first} --to {last}: no days of {pipeline.name}, which are from {start}{to}"
+        )
+    return [first + timedelta(days=number) for number in range((last - first).days + 1)]
 
 
 def _day(option: str, text: str) -> date:
@@ -334,33 +378,6 @@ def _windows(pipeline: Pipeline, name: str | None) -> str:
     if name is None and len(known) == 1:
         return known[0]
     if name not in known:
-        raise ValueError(f"--windows: {name!r}; use one of {', '.join(known)}")
+        told = "is missing" if name is None else f"{name!r} is none of {pipeline.name}"
+        raise ValueError(f"--windows: {told}; use one of {', '.join(known)}")
     return name
-
-
-def _print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
-    for name, result in results:
-        mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
-        _console.print(f"{name} {result.check.name}: {mark}")
-        if not result.passed:
-            _console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
-            for row in result.sample[:3]:
-                _console.print(f"  {row}", highlight=False)
-
-
-def _print_rows(rows: DataFrame, limit: int) -> None:
-    found = rows.limit(limit + 1).collect()
-    grid = Grid(box=box.SIMPLE)
-    for column in rows.columns:
-        grid.add_column(column, no_wrap=True)
-    for row in found[:limit]:
-        grid.add_row(*(_text(value) for value in row))
-    _console.print(grid)
-    if len(found) > limit:
-        _console.print(f"there are more; --limit {limit} were asked for")
-
-
-def _text(value: object) -> str:
-    if isinstance(value, datetime):  # collected in this machine's zone
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    return str(value)

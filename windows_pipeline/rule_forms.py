@@ -194,7 +194,7 @@ class Check:
         if name not in self._columns:
             near = get_close_matches(name, self._columns, 1, 0.5)
             known = f"use one of {', '.join(self._columns)}, or put a text in single quotes"
-            hint = f"did you mean {near[0]!r}?" if near else known
+            hint = f"did you mean {near[0]!r}? Else {known}" if near else known
             raise RuleError(f"there is no column {name!r}; {hint}")
         # Spark compares decimals with other numbers by value.
         kind = _TYPE_KINDS.get(self._columns[name].partition("(")[0])

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -28,18 +29,34 @@ _BETWEEN_PAIRS, _IN_A_PAIR = "\0", " -> "
 """What no value of Spark's has, and what Scala writes between a name and its value."""
 
 
+class SparkStartError(Exception):
+    """Spark's JVM did not start; the message says what it needs."""
+
+
 def use_this_python() -> None:
     """Has Spark's workers run the Python that this process runs, unless told otherwise."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """Starts or takes the session."""
+    """Starts or takes the session.
+
+    Raises:
+        SparkStartError: Its JVM ended at once.
+    """
     use_this_python()
     builder = SparkSession.builder
     for name, value in settings.spark_conf().items():
         builder = builder.config(name, value)
-    return made_ready(builder.getOrCreate())
+    try:
+        return made_ready(builder.getOrCreate())
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise SparkStartError(
+            "Spark did not start, and has printed why. It needs Java 17 or 21 (of JAVA_HOME, or on "
+            "the path), and at its first start a network, for packages of its own"
+        ) from None
 
 
 def made_ready(session: SparkSession) -> SparkSession:

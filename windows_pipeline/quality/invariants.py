@@ -83,7 +83,7 @@ def final_windows_checks(windows: Windows) -> list[Check]:
             "final_never_changed",
             "The final windows of a unit that was published stand as they were, or as their "
             "newest correction has them (rule E1). Where raw records were changed on purpose: "
-            "windows-pipeline correct PIPELINE --from DAY --cause TEXT",
+            "windows-pipeline correct PIPELINE --windows NAME --from DAY --cause TEXT",
             "in_published <> in_final AND unit_had > 0",
         ),
     ]
@@ -124,7 +124,8 @@ def alerts_history_checks() -> list[Check]:
             "alerts_never_changed",
             "The alerts of a unit that was published stand as they were; a correction takes "
             "them back and raises others, and deletes none (rules E1, E5). Where raw records "
-            "were changed on purpose: windows-pipeline correct PIPELINE --from DAY --cause TEXT",
+            "were changed on purpose: "
+            "windows-pipeline correct PIPELINE --windows NAME --from DAY --cause TEXT",
             "in_published <> in_alerts AND unit_had > 0",
         ),
     ]

@@ -25,8 +25,8 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.validation import judged_records
 from windows_pipeline.streaming.followed_topic import FollowedTopic
+from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
-from windows_pipeline.streaming.sources import Landed
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.together import together
 from windows_pipeline.streaming.windows import BatchWindows, append_of

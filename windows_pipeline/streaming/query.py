@@ -17,8 +17,9 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
 from windows_pipeline.streaming.followed_topic import FollowedTopic
+from windows_pipeline.streaming.landed import Landing
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
-from windows_pipeline.streaming.sources import Landing, open_stream, topic_of
+from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.standing import (
     LastLogged,
     Standing,

@@ -1,66 +1,29 @@
-"""What a stream reads, and its micro-batches as records that were landed."""
+"""What a stream reads: landed files, a Delta table or a topic; its micro-batches as records."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
-from itertools import accumulate
-from typing import Any, NamedTuple
+from datetime import date
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windows_pipeline.config import Pipeline, Source
-from windows_pipeline.literal_path import literal
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.small_frame import small_frame
-from windows_pipeline.sources.formats import (
-    no_records,
-    parsed_json,
-    texts_of,
-    with_exact_numbers,
-)
+from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
-from windows_pipeline.sources.landed_files import day_of, read_files
-from windows_pipeline.sources.landed_sizes import ranges_for
-from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, InFiles
+from windows_pipeline.streaming.landed import Landed, Landing
+from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
+from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
 
-_PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
-_EVER = "36500d"
-_EPOCH = date(1970, 1, 1)
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
 """What a stream notes with a record that lies in no day's folder: when its micro-batch was begun,
 which Spark gives again after a kill, and the file that holds it."""
 _ASKING_THREADS = 16
 """An object store answers in tens of milliseconds: ask for many files at once."""
-_FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
-
-
-class Landed(NamedTuple):
-    """What a micro-batch brought.
-
-    Attributes:
-        records: As `read_landed` gives them, with the stream's own order if it has one.
-        passed_over: How many files lie in the folders of days that the pipeline does not have.
-        whole_files: Whether they are of files that are too small for Spark to divide.
-        in_files: Puts names of files, as the records have them, in the order of arrival.
-        ranges: How many tasks should sort them; None for one a file, or a unit and source
-            partition where an arrival column orders them.
-    """
-
-    records: DataFrame
-    passed_over: int = 0
-    whole_files: bool = False
-    in_files: InFiles = sorted
-    ranges: int | None = None
-
-
-Landing = Callable[[SparkSession, DataFrame, date], Landed]
-"""Makes of a micro-batch the records that it brought, none before a unit."""
 
 
 def open_stream(
@@ -78,15 +41,8 @@ def open_stream(
     source = pipeline.source
     if source.is_landed:
         path = resolve(source.place, settings.landing)
-        files = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
-        # Spark passes over files older than that, and forgets which it has read.
-        files = files.option("maxFileAge", _EVER)
-        found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
-        # Not as a time: Python would have it in its own zone.
-        written_ms = F.unix_millis("modificationTime").alias("written_ms")
-        begun_on = F.unix_date(F.current_date()).alias("begun_on")
-        names = found.select("path", "length", written_ms, begun_on)
-        return names, _landed_files(pipeline, path)
+        reader = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
+        return names_of_files(reader, path), records_of_files(pipeline, path)
     if source.kafka is not None:
         records = read_topic(spark, topic_of(source))
         return _noted(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)
@@ -98,72 +54,6 @@ def open_stream(
 
 def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamReader:
     return spark.readStream if most is None else spark.readStream.option(limit, most)
-
-
-def _landed_files(pipeline: Pipeline, path: str) -> Landing:
-    source, partitions = pipeline.source, pipeline.partitions
-
-    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        found = names.collect()
-        placed = ((_PATH.search(row.path), row) for row in found)
-        files = ((day_of(match[1]), match[2], row) for match, row in placed if match)
-        # A folder of next year would have all that comes after it come in that day.
-        tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
-        end = min(partitions.end or date.max, tomorrow)
-        wanted = {
-            (day, name): row
-            for day, name, row in files
-            if day is not None and partitions.start <= day <= end
-        }
-        passed_over = len(found) - len(wanted)
-        if not wanted:
-            nothing = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
-            return Landed(nothing, passed_over)
-        records, name_of = _told_apart(read_files(spark, source, path, wanted), wanted)
-        as_written = sorted(wanted, key=lambda one: (wanted[one].written_ms, *one))
-        # What lands in the folder of an earlier day comes now.
-        comes_on = accumulate((max(day, last_unit) for day, _ in as_written), max)
-        units = dict(zip(as_written, comes_on, strict=True))
-        rank = {name_of(*one): number for number, one in enumerate(as_written)}
-        sizes_bytes = [row.length for row in wanted.values()]
-        whole = max(sizes_bytes) <= _divided_above(spark)
-        # An arrival column orders the records of all files.
-        in_orders = sizes_bytes if source.arrival is None else [sum(sizes_bytes)]
-        return Landed(
-            _with_units(records, {name_of(*one): unit for one, unit in units.items()})
-            if any(unit > max(day, last_unit) for (day, _), unit in units.items())
-            else records.withColumn("unit", F.greatest("unit", F.lit(last_unit))),
-            passed_over,
-            whole,
-            lambda names: sorted(names, key=rank.__getitem__),
-            ranges_for(in_orders),
-        )
-
-    return landed
-
-
-def _with_units(records: DataFrame, units: Mapping[str, date]) -> DataFrame:
-    """Records with the units of their files."""
-    of_files = small_frame(records.sparkSession, list(units.items()), f"{FILE} string, unit date")
-    return records.drop("unit").join(F.broadcast(of_files), FILE)
-
-
-def _told_apart(
-    records: DataFrame, files: Iterable[tuple[date, str]]
-) -> tuple[DataFrame, Callable[[date, str], str]]:
-    """Records with a name of their file that no other file has, and what makes such a name."""
-    if max(Counter(name for _, name in files).values()) == 1:
-        return records.withColumn(FILE, F.col("file")), lambda _, name: name
-    named = F.concat_ws("/", F.col("unit").cast("string"), "file")
-    return records.withColumn(FILE, named), lambda day, name: f"{day}/{name}"
-
-
-def _divided_above(spark: SparkSession) -> int:
-    """Up to how many bytes Spark reads a file by one task, whatever else it reads."""
-    session: Any = spark._jsparkSession  # noqa: SLF001
-    conf = session.sessionState().conf()
-    undivided: int = min(conf.filesOpenCostInBytes(), conf.filesMaxPartitionBytes())
-    return undivided
 
 
 def _added_rows(pipeline: Pipeline) -> Landing:

@@ -174,10 +174,10 @@ class Table(StoredTable):
         if only_grace and self.grace_may_differ:
             return
         changes = "; ".join(definition_changes(stored, self.definition))
-        pipeline = self.name.split("/", 1)[0]
+        pipeline, windows, *_ = self.name.split("/")
         correct = (
             ", or keep what was published and list what becomes of it: "
-            f"windows-pipeline correct {pipeline} --from DAY --cause TEXT"
+            f"windows-pipeline correct {pipeline} --windows {windows} --from DAY --cause TEXT"
         )
         raise DefinitionChangedError(
             f"{self.name} holds rows of another definition: {changes}. Put the definition back, "

@@ -1,0 +1,68 @@
+"""What the command line prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.quality.validation import CheckResult
+
+# A pipe has no width; rows must not be cut for it.
+console = Console(width=None if sys.stdout.isatty() else 240)
+
+
+def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[str]:
+    """Prints what became of each job; returns those that were not published."""
+    refused = []
+    for name, result in results:
+        rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
+        console.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
+        print_checks((name, found) for found in result.checks if not found.passed)
+        if not result.published:
+            refused.append(name)
+    return refused
+
+
+def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
+    """Prints what checks found, those that failed with a few rows."""
+    for name, result in results:
+        mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
+        console.print(f"{name} {result.check.name}: {mark}")
+        if not result.passed:
+            console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
+            for row in result.sample[:3]:
+                console.print(f"  {row}", highlight=False)
+
+
+def print_rows(rows: DataFrame, limit: int) -> None:
+    """Prints rows as a grid, and whether there are more."""
+    found = rows.limit(limit + 1).collect()
+    grid = Grid(box=box.SIMPLE)
+    for column in rows.columns:
+        grid.add_column(column, no_wrap=True)
+    for row in found[:limit]:
+        grid.add_row(*(_text(value) for value in row))
+    console.print(grid)
+    if len(found) > limit:
+        console.print(f"there are more; --limit {limit} were asked for")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):  # collected in this machine's zone
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return str(value)
+
+
+def tell(what: str, text: str) -> None:
+    """Prints a line to standard error."""
+    # Brackets in a file's values are no markup.
+    line = f"{what} {escape(text)}"
+    Console(stderr=True).print(line, highlight=False, soft_wrap=True)

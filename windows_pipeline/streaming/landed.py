@@ -1,0 +1,34 @@
+"""What a micro-batch brought, whatever source its stream follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windows_pipeline.streaming.order import InFiles
+
+
+class Landed(NamedTuple):
+    """What a micro-batch brought.
+
+    Attributes:
+        records: As `read_landed` gives them, with the stream's own order if it has one.
+        passed_over: How many files lie in the folders of days that the pipeline does not have.
+        whole_files: Whether they are of files that are too small for Spark to divide.
+        in_files: Puts names of files, as the records have them, in the order of arrival.
+        ranges: How many tasks should sort them; None for one a file, or a unit and source
+            partition where an arrival column orders them.
+    """
+
+    records: DataFrame
+    passed_over: int = 0
+    whole_files: bool = False
+    in_files: InFiles = sorted
+    ranges: int | None = None
+
+
+Landing = Callable[[SparkSession, DataFrame, date], Landed]
+"""Makes of a micro-batch the records that it brought, none before a unit."""

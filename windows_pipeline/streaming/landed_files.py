@@ -1,0 +1,137 @@
+"""A stream of landed files: each as it was written, in the folder of its day or a later one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config.model import Partitions
+from windows_pipeline.literal_path import literal
+from windows_pipeline.small_frame import small_frame
+from windows_pipeline.sources.formats import no_records
+from windows_pipeline.sources.landed_files import day_of, read_files
+from windows_pipeline.sources.landed_sizes import ranges_for
+from windows_pipeline.streaming.landed import Landed, Landing
+from windows_pipeline.streaming.order import FILE
+
+_PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
+_EVER = "36500d"
+_EPOCH = date(1970, 1, 1)
+_FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+class _File(NamedTuple):
+    """A landed file, of the day whose folder holds it."""
+
+    day: date
+    name: str
+    written_ms: int
+    size_bytes: int
+
+
+def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
+    """Follows the files in the folders of days.
+
+    Args:
+        files: What reads streams, and knows how many files a micro-batch has at most.
+        path: Where the day folders lie.
+
+    Returns:
+        A row a file: `path`, `length` (bytes), `written_ms`, and `begun_on`, the day (UTC, since
+        1970) on which its micro-batch was begun, which Spark gives again after a kill.
+    """
+    # Spark passes over files older than that, and forgets which it has read.
+    files = files.option("maxFileAge", _EVER)
+    found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
+    # Not as a time: Python would have it in its own zone.
+    written_ms = F.unix_millis("modificationTime").alias("written_ms")
+    begun_on = F.unix_date(F.current_date()).alias("begun_on")
+    return found.select("path", "length", written_ms, begun_on)
+
+
+def records_of_files(pipeline: Pipeline, path: str) -> Landing:
+    """Reads the files that a micro-batch names.
+
+    They come in the order in which they were written. What lands in the folder of an earlier day
+    comes now: in the day of the newest file before it.
+    """
+    source = pipeline.source
+
+    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
+        found = names.collect()
+        files = _in_days_of(pipeline.partitions, found)
+        passed_over = len(found) - len(files)
+        if not files:
+            nothing = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
+            return Landed(nothing, passed_over)
+        places = [(file.day, file.name) for file in files]
+        records, name_of = _told_apart(read_files(spark, source, path, places), files)
+        rank = {name_of(file): number for number, file in enumerate(files)}
+        units = accumulate((max(file.day, last_unit) for file in files), max)
+        later = {
+            name_of(file): unit
+            for file, unit in zip(files, units, strict=True)
+            if unit > max(file.day, last_unit)
+        }
+        sizes_bytes = [file.size_bytes for file in files]
+        return Landed(
+            _in_units(records, last_unit, later),
+            passed_over,
+            max(sizes_bytes) <= _divided_above(spark),
+            lambda names: sorted(names, key=rank.__getitem__),
+            # An arrival column orders the records of all files.
+            ranges_for(sizes_bytes if source.arrival is None else [sum(sizes_bytes)]),
+        )
+
+    return landed
+
+
+def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:
+    """Those in the folders of the pipeline's days, in the order in which they were written."""
+    # A folder of next year would have all that comes after it come in that day.
+    tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
+    end = min(partitions.end or date.max, tomorrow)
+    placed = ((_PATH.search(row.path), row) for row in found)
+    files = [
+        _File(day, match[2], row.written_ms, row.length)
+        for match, row in placed
+        if match and (day := day_of(match[1])) is not None and partitions.start <= day <= end
+    ]
+    return sorted(files, key=lambda file: (file.written_ms, file.day, file.name))
+
+
+def _in_units(records: DataFrame, last_unit: date, later: Mapping[str, date]) -> DataFrame:
+    """Records in the units that they come in: those of their folders, or later ones."""
+    unit = F.greatest("unit", F.lit(last_unit))
+    if not later:
+        return records.withColumn("unit", unit)
+    of_files = small_frame(records.sparkSession, list(later.items()), f"{FILE} string, later date")
+    beside = records.join(F.broadcast(of_files), FILE, "left")
+    return beside.withColumn("unit", F.coalesce("later", unit)).drop("later")
+
+
+def _told_apart(
+    records: DataFrame, files: Iterable[_File]
+) -> tuple[DataFrame, Callable[[_File], str]]:
+    """Records with a name of their file that no other file has, and what makes such a name."""
+    if max(Counter(file.name for file in files).values()) == 1:
+        return records.withColumn(FILE, F.col("file")), lambda file: file.name
+    named = F.concat_ws("/", F.col("unit").cast("string"), "file")
+    return records.withColumn(FILE, named), lambda file: f"{file.day}/{file.name}"
+
+
+def _divided_above(spark: SparkSession) -> int:
+    """Up to how many bytes Spark reads a file by one task, whatever else it reads."""
+    session: Any = spark._jsparkSession  # noqa: SLF001
+    conf = session.sessionState().conf()
+    undivided: int = min(conf.filesOpenCostInBytes(), conf.filesMaxPartitionBytes())
+    return undivided
