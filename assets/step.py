@@ -121,8 +121,9 @@ def _not_published(job: Job, result: JobResult) -> dg.Failure:
         check.check.name for check in result.checks if not check.passed and check.check.blocking
     ]
     return dg.Failure(
-        f"{job.tables[0].name}: {', '.join(failed)} failed; nothing was published, the tables "
-        "stand as they were. The checks' metadata says what must hold, and shows failing rows."
+        f"{job.tables[0].name}: {', '.join(failed)} failed; nothing of it was published, it stands "
+        "as it was. The checks' metadata says what must hold, and shows failing rows; their "
+        "descriptions name the cure."
     )
 
 

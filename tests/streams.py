@@ -120,6 +120,7 @@ def declared_pipeline(
     settings: Settings,
     source: Mapping[str, object],
     window: Mapping[str, object],
+    start: str = "2026-11-01",
     **others: Mapping[str, object],
 ) -> tuple[Pipeline, Settings]:
     """A pipeline of integers by key, with sliding windows and others."""
@@ -127,7 +128,7 @@ def declared_pipeline(
     text = {
         "name": "numbers",
         "source": {"columns": columns, "key": "k", "event_time": "ms", **source},
-        "partitions": {"start": "2026-11-01"},
+        "partitions": {"start": start},
         "windows": {
             "sums": {**window, "aggregates": {"total": "sum(whole)"}},
             **others,

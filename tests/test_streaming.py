@@ -14,6 +14,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import yaml
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -177,7 +178,9 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 ) -> None:
     source = {"format": "delta", "path": "table"}
     quiet = {**HOPS, "alerts": {}}
-    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, hops=quiet)
+    # No record came for years.
+    start = "2019-11-01"
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, start, hops=quiet)
     first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
     add_rows(tmp_path / "table", first)
     run_stream(spark, pipeline, own)
@@ -218,6 +221,10 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 
     # Nothing new, and no alert in any table.
     assert_checked(run_in_dagster(own))
+
+    DeltaTable(tmp_path / "table").delete("ms = 3")
+    with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
+        run_stream(spark, pipeline, own)
 
     # As a rebuild leaves a table that was stopped before it filled it again.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})

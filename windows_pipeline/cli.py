@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -24,6 +25,7 @@ from windows_pipeline.config import (
     misplaced,
     pipeline_files,
 )
+from windows_pipeline.durations import duration_ms
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import new_days, rebuild, run_days, window_jobs
@@ -173,6 +175,8 @@ def stream_command(
     ] = None,
 ) -> None:
     """Ingests what came since the last run, and computes what follows; once, or on and on."""
+    if every is not None:
+        duration_ms(every, "--every")
     settings, declared, spark = _open(pipeline)
     began = monotonic()
 
@@ -180,7 +184,7 @@ def stream_command(
         days = ", ".join(map(str, result.units)) or "no day"
         console.print(
             f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
-            f"{result.rejected:,} rejected; {monotonic() - began:.1f} s"
+            f"{result.rejected:,} rejected; after {monotonic() - began:.1f} s"
         )
         if result.passed_over:
             console.print(
@@ -347,7 +351,9 @@ def _started(settings: Settings) -> SparkSession:
     """A session that prints no warnings of its own beside what is asked for."""
     spark = start_session(settings)
     if not is_remote():
-        spark.sparkContext.setLogLevel("ERROR")
+        # What stops it, and what stopped that, is told in a line at the end.
+        spark.sparkContext.setLogLevel("FATAL")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return spark
 
 

@@ -51,6 +51,8 @@ def late_records(
         raise ValueError("computed: which records stay uncounted follows from the windows")
     else:
         found = _of_fixed(records, computed, spec)
+    # That in force where it is later, as for all that follows from it (rule A4).
+    met_ms = F.col("close_time_ms") + F.lit(spec.close_delay_ms)
     # Records of row windows are there once, whatever the targets are.
     settled = F.unix_date("unit") if isinstance(spec, GracedRows) else F.col("target")
     return found.select(
@@ -61,7 +63,7 @@ def late_records(
         "key",
         "event_time",
         "reason",
-        F.timestamp_millis("stream_time_ms").alias("stream_time"),
+        F.timestamp_millis(met_ms).alias("stream_time"),
         F.timestamp_millis("close_time_ms").alias("close_time"),
         (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
         *values,

@@ -20,8 +20,8 @@ class BatchUnfinishedError(Exception):
     def __init__(self, pipeline: Pipeline, number: int) -> None:
         super().__init__(
             f"{pipeline.name}: micro-batch {number} of its stream is not in all tables; wait for "
-            f"it, or if the stream was stopped, let it end first: windows-pipeline stream "
-            f"{pipeline.name}"
+            "it, or if the stream was stopped, let it end first, with the pipeline's file as it "
+            f"was: windows-pipeline stream {pipeline.name}"
         )
 
 

@@ -18,7 +18,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import Facts, RowCounts
 from windows_pipeline.jobs.log import ArrivalLog, read_log
-from windows_pipeline.jobs.unfinished_batch import require_finished_batch
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table
@@ -84,8 +84,13 @@ class WindowsJob:
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_correcting(spark)
-        alone = self.is_alone(spark)
-        require_finished_batch(spark, self.pipeline, self.settings.warehouse, log, alone=alone)
+        of_stream = (spark, self.pipeline, self.settings.warehouse, log)
+        try:
+            require_finished_batch(*of_stream)
+        except BatchUnfinishedError:
+            if not self.is_alone(spark):
+                raise
+            require_finished_batch(*of_stream, alone=True)
 
     def is_alone(self, spark: SparkSession) -> bool:
         """Whether no micro-batch goes on, as the tables are being rebuilt."""

@@ -13,6 +13,7 @@ from windows_pipeline.engine.merge import Merge, Waking
 from windows_pipeline.engine.stream_time import target_of
 from windows_pipeline.engine.unit_firings import Reached, place_column
 from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.kept_rows import KeptRows
 from windows_pipeline.streaming.scope import BatchScope
 from windows_pipeline.tables.delta import Table
@@ -71,9 +72,15 @@ class BatchFirings:
     def _unit(self) -> Column:
         """The micro-batch's unit that merged the record after which a window fired."""
         place = F.struct("stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
-        unit = F.lit(self.scope.units[-1])
-        for day in reversed(self.scope.units[:-1]):
-            had_come = F.col(f"{AFTER}unit") <= F.lit(day)
-            is_merged = had_come & (place <= place_column(self.after.reached_after[day]))
-            unit = F.when(is_merged, F.lit(day)).otherwise(unit)
-        return unit
+        with_records = self.scope.with_records
+        merged = [
+            (
+                day,
+                (F.col(f"{AFTER}unit") <= F.lit(day))
+                & (place <= place_column(self.after.reached_after[day])),
+            )
+            for day in self.scope.units[:-1]
+            # A day that brought nothing merges nothing.
+            if day in with_records
+        ]
+        return first_unit(merged, self.scope.units[-1])

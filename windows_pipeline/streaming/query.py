@@ -35,6 +35,17 @@ from windows_pipeline.tables.catalog import (
 from windows_pipeline.tables.delta import Table
 
 _POLL_S = 0.05
+_CHANGED = (
+    "rows of its source's table were changed or deleted, and a stream takes added rows only; have "
+    "it follow a table that rows are only added to, or begin anew, from the rows that are there "
+    "now, without the pipeline's folder of tables"
+)
+_KNOWN = {
+    "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _CHANGED,
+    "DELTA_SOURCE_IGNORE_DELETE": _CHANGED,
+    "CONCURRENT_STREAM_LOG_UPDATE": "another stream of it runs; one at a time brings the records",
+}
+"""What stops a query, by the name that it has in Spark's text."""
 
 
 class StreamBehindError(Exception):
@@ -66,8 +77,9 @@ def run_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
-        StreamBehindError: The checkpoint is not that of these tables; or one of them was emptied
-            by a rebuild that has not ended, or is new where others have rows.
+        StreamBehindError: The checkpoint is not that of these tables; one of them was emptied by a
+            rebuild that has not ended, or is new where others have rows; another stream runs; or
+            the source's table has changed rows.
         Exception: What stopped a micro-batch, or what `on_batch` raised.
     """
     _make_tables(spark, pipeline, settings)
@@ -91,12 +103,21 @@ def run_stream(
             time.sleep(_POLL_S)
         query.awaitTermination()
     except StreamingQueryException as error:
-        stopped = batches.error or error
+        stopped = batches.error or _told_in_short(pipeline, error)
         if topic is not None:
             stopped = told(stopped, spark, topic.topic)
         raise stopped from None
     finally:
         query.stop()
+
+
+def _told_in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
+    """What stopped a query as one line with its cure, where that is known."""
+    text = str(error)
+    for sign, meaning in _KNOWN.items():
+        if sign in text:
+            return StreamBehindError(f"{pipeline.name}: {meaning}")
+    return error
 
 
 def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:

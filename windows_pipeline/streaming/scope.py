@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from windows_pipeline.engine.chunk import Closing
-from windows_pipeline.engine.timeline import Read, Timeline, build_timeline, close_ms
+from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.jobs.log import arrivals_in
 from windows_pipeline.streaming.standing import Standing
 
@@ -19,13 +19,19 @@ class BatchScope:
         timeline: The units, the micro-batch's among them.
         units: Its arrival days, in order; the last one is the target that windows have.
         closing: The close times around it.
-        closed_by: By arrival day of its own but the last, in order, the close time after it.
+        closed_by: By arrival day of its own but the last, in order, the close time after it, where
+            the day raised that.
     """
 
     timeline: Timeline
     units: tuple[date, ...]
     closing: Closing
     closed_by: tuple[tuple[date, int], ...]
+
+    @property
+    def with_records(self) -> set[date]:
+        """The units of the log that have records."""
+        return {unit.day for unit in self.timeline.units if unit.max_event_time_ms > NEVER_MS}
 
     def reads(self, from_ms: int) -> list[Read]:
         """The units whose records it needs, where only those from an event time on matter."""
@@ -57,9 +63,10 @@ def scope_of(
     timeline = build_timeline(arrivals_in(after.log), first_day, idle_after_ms)
     units = tuple(sorted({row.unit for row in after.log if row.batch == batch}))
     closing = Closing(close_ms(before.in_force_ms, delay_ms), close_ms(after.in_force_ms, delay_ms))
+    earlier = set(units[:-1])
     closed_by = tuple(
         (unit.day, close_ms(unit.in_force_after_ms, delay_ms))
         for unit in timeline.units
-        if unit.day in units[:-1]
+        if unit.day in earlier and unit.in_force_after_ms > unit.in_force_before_ms
     )
     return BatchScope(timeline, units, closing, closed_by)

@@ -28,6 +28,7 @@ from windows_pipeline.engine.unit_windows import (
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.streaming.firings import BatchFirings
+from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.kept_rows import KeptRows, kept_rows
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
@@ -246,11 +247,8 @@ class BatchWindows:
 
     def _closing_unit(self, last_ms: Column) -> Column:
         """The batch's unit that closed a window with this last instant; the last if none did."""
-        closing_unit = F.lit(self._scope.units[-1])
-        for day, after_ms in reversed(self._scope.closed_by):
-            is_closed = last_ms < F.lit(after_ms)
-            closing_unit = F.when(is_closed, F.lit(day)).otherwise(closing_unit)
-        return closing_unit
+        closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
+        return first_unit(closed_by, self._scope.units[-1])
 
     def _late(self, records: DataFrame, kept: KeptRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""

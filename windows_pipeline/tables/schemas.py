@@ -109,7 +109,7 @@ def late_records(source: Source) -> T.StructType:
             _key(source),
             _Column("event_time", "timestamp", "when it happened"),
             _Column("reason", "string", "late, uncounted or uncovered"),
-            _Column("stream_time", "timestamp", "latest event time of its source partition then"),
+            _Column("stream_time", "timestamp", "stream time then, or that in force where later"),
             _Column("close_time", "timestamp", "windows that ended before it were closed then"),
             _Column("late_by_ms", "bigint", "how far its event time lay behind the close time"),
             *_values(source),
