@@ -78,8 +78,8 @@ def _require_no_holes(standing: Standing, parts: Iterable[Part], topic: str) -> 
         missing = part.last_offset - first + 1 - part.rows - part.rejected
         if missing > 0:
             raise KafkaDataLostError(
-                f"topic {topic}, partition {part.source_partition}: of the offsets {first} to "
-                f"{part.last_offset} {missing} have no record. If the topic is compacted or has "
-                "transactions, that is no loss: write holes: allowed under kafka. Else land the "
-                "lost records again, or accept the loss by the same"
+                f"topic {topic}, partition {part.source_partition}: records are missing, {missing} "
+                f"of the offsets {first} to {part.last_offset}. If the topic is compacted or has "
+                "transactions, that is no loss: write holes: allowed under kafka. Else accept the "
+                "loss by the same, and send the lost records again"
             )
