@@ -72,6 +72,7 @@ def test_a_wrong_answer_is_refused() -> None:
         require_same("work", {"ours": answer, "other": replace(answer, sums=4)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "work", "left_only"),
     [

@@ -98,6 +98,7 @@ def test_one_process_compiles_and_the_others_take_what_it_wrote(folder: Path) ->
     assert len([*folder.rglob("sorts.ordered-*.nbc")]) == 2
 
 
+@pytest.mark.long
 def test_code_follows_what_it_calls_and_the_constants_of_other_modules(folder: Path) -> None:
     code = "import steps; print(steps.scaled(1), sum(steps.scaled.stats.cache_hits.values()))"
     found = []

@@ -253,6 +253,7 @@ def counts(rows: DataFrame, column: str) -> list[Row]:
     return rows.groupBy(column).count().collect()
 
 
+@pytest.mark.long
 def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     full_run: Project,
     longer_grace: Project,

@@ -173,6 +173,7 @@ def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
     assert failed_checks(ran) == set()
 
 
+@pytest.mark.long
 def test_a_delta_table_and_a_checkpoint_that_is_gone(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
