@@ -347,7 +347,9 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
 
     monkeypatch.setattr(Settings, "conf_for", noted)
     source = {"format": "jsonl", "path": "data", "stream": True}
-    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    # A column of any name is the source's own.
+    columns = {"k": "string", "ms": "bigint", "whole": "bigint", "later": "string"}
+    pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
     told: list[BatchResult] = []
     (tmp_path / "data").mkdir()
     assert_checked(run_in_dagster(own))  # nothing is there yet

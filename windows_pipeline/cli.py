@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -43,6 +42,7 @@ from windows_pipeline.streaming import BatchResult, StreamBehindError, run_strea
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
+from windows_pipeline.tables.units import days_from
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
@@ -143,7 +143,7 @@ def run_command(
         console.print(f"{pipeline}: no landed day is new; nothing to do")
         return
     console.print(f"{pipeline}: {len(days)} days, {days[0]} to {days[-1]}")
-    if print_jobs(run_days(spark, declared, settings, days)):
+    if not all(print_jobs(run_days(spark, declared, settings, days))):
         raise typer.Exit(1)
 
 
@@ -156,13 +156,12 @@ def rebuild_command(
 ) -> None:
     """Computes anew the tables that follow an old definition, and what depends on them."""
     settings, declared, spark = _open(pipeline)
-    results = iter(rebuild(spark, declared, settings, from_step, console.print))
-    done = next(results, None)
-    if done is None:
+    published = print_jobs(rebuild(spark, declared, settings, from_step, console.print))
+    if not published:
         console.print(
             f"{pipeline}: every table follows {declared.name}'s definition; nothing to do"
         )
-    elif print_jobs(chain([done], results)):
+    if not all(published):
         raise typer.Exit(1)
 
 
@@ -176,7 +175,8 @@ def stream_command(
 ) -> None:
     """Ingests what came since the last run, and computes what follows; once, or on and on."""
     if every is not None:
-        duration_ms(every, "--every")
+        # Spark has words of its own for units.
+        every = f"{duration_ms(every, '--every')} milliseconds"
     settings, declared, spark = _open(pipeline)
     began = monotonic()
 
@@ -369,7 +369,7 @@ def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:
         raise ValueError(
             f"--from {first} --to {last}: no days of {pipeline.name}, which are from {start}{to}"
         )
-    return [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    return days_from(first, last)
 
 
 def _day(option: str, text: str) -> date:

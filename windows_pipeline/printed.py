@@ -19,16 +19,15 @@ from windows_pipeline.quality.validation import CheckResult
 console = Console(width=None if sys.stdout.isatty() else 240)
 
 
-def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[str]:
-    """Prints what became of each job; returns those that were not published."""
-    refused = []
+def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
+    """Prints what became of each job, as it ends; returns whether each was published."""
+    published = []
     for name, result in results:
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         console.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
-        if not result.published:
-            refused.append(name)
-    return refused
+        published.append(result.published)
+    return published
 
 
 def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:

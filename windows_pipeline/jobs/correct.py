@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -42,6 +42,7 @@ from windows_pipeline.tables.catalog import (
     source_tables,
     window_tables,
 )
+from windows_pipeline.tables.units import days_from
 
 
 @dataclass(frozen=True)
@@ -138,15 +139,14 @@ def correct(
         table.require(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
     unfinished = unfinished_correction(spark, own.corrections)
-    if unfinished is None or is_alone(spark, own.corrections, unfinished):
+    if unfinished is None:
         # Before it begins: the stream goes on only where no correction is half-way.
-        begun = unfinished is not None
-        require_finished_batch(spark, pipeline, settings.warehouse, log, alone=begun)
+        require_finished_batch(spark, pipeline, settings.warehouse, log)
     grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
     correction = _begin(spark, job, log, asked, cause, unfinished)
-    days = _days_from(correction.first, correction.last)
+    days = days_from(correction.first, correction.last)
     said(
         f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
         f"{', as the grace was changed' if grace_changed else ''}"
@@ -295,7 +295,7 @@ def _require_alone(
 
 def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: date) -> None:
     """Refuses days past a missing one: all their windows would be taken back."""
-    days = _days_from(first, last)
+    days = days_from(first, last)
     arrivals = job.arrivals(log)
     if first < arrivals.first_day:
         raise ValueError(f"from {first}: the pipeline's partitions begin {arrivals.first_day}")
@@ -304,7 +304,3 @@ def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: d
             f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and nothing "
             "closes past it; materialize raw_events of that day first"
         )
-
-
-def _days_from(first: date, last: date) -> list[date]:
-    return [first + timedelta(days=number) for number in range((last - first).days + 1)]

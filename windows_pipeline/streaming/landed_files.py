@@ -26,6 +26,8 @@ from windows_pipeline.streaming.order import FILE
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _EVER = "36500d"
 _EPOCH = date(1970, 1, 1)
+_LATER = "_later_unit"
+"""A column for a while; a source's begin with a letter."""
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -114,9 +116,11 @@ def _in_units(records: DataFrame, last_unit: date, later: Mapping[str, date]) ->
     unit = F.greatest("unit", F.lit(last_unit))
     if not later:
         return records.withColumn("unit", unit)
-    of_files = small_frame(records.sparkSession, list(later.items()), f"{FILE} string, later date")
+    of_files = small_frame(
+        records.sparkSession, list(later.items()), f"{FILE} string, {_LATER} date"
+    )
     beside = records.join(F.broadcast(of_files), FILE, "left")
-    return beside.withColumn("unit", F.coalesce("later", unit)).drop("later")
+    return beside.withColumn("unit", F.coalesce(_LATER, unit)).drop(_LATER)
 
 
 def _told_apart(

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.log import read_log
+from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
@@ -127,20 +127,21 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
         StreamBehindError: A table lacks rows of micro-batches that others have.
     """
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    came = arrival_log.exists(spark) and last_logged(read_log(spark, arrival_log)).batch is not None
+    log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
+    came = last_logged(log).batch is not None
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
     tables = all_tables(pipeline, settings.warehouse)
     lacking = [one for one in tables if came and one not in may_be_empty and not one.exists(spark)]
     if lacking:
-        _require_finished_before(spark, pipeline, settings, lacking[0])
+        _require_finished_before(spark, pipeline, settings, log, lacking[0])
     for table in tables:
         table.create_if_missing(spark, rows_to_come=table in lacking)
     _refuse_while_rebuilding(spark, pipeline, settings)
 
 
 def _require_finished_before(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, new: Table
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, log: ArrivalLog, new: Table
 ) -> None:
     """Lets no table be added to those that a micro-batch was stopped between.
 
@@ -149,7 +150,6 @@ def _require_finished_before(
     Raises:
         StreamBehindError: One was.
     """
-    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
     try:
         require_finished_batch(spark, pipeline, settings.warehouse, log)
     except BatchUnfinishedError as error:

@@ -1,4 +1,4 @@
-"""Conditions on the arrival day of a table's rows."""
+"""Arrival days, and conditions on those of a table's rows."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def units_sql(days: Sequence[date]) -> str:
         return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"
     listed = ", ".join(f"DATE'{day}'" for day in sorted(set(days)))
     return f"unit IN ({listed})"
+
+
+def days_from(first: date, last: date) -> list[date]:
+    """The days from one to another, both of them, in order."""
+    return [first + timedelta(days=number) for number in range((last - first).days + 1)]
