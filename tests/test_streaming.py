@@ -334,6 +334,18 @@ def transactions(table: Table) -> list[tuple[str, int]]:
     return [(one["txn"]["appId"], one["txn"]["version"]) for one in actions if "txn" in one]
 
 
+def the_log_tells_that_a_stream_fills_it(
+    spark: SparkSession, pipeline: Pipeline, own: Settings
+) -> None:
+    """Rule A6: checks do not ask folders for a stream's units, though no pipeline says so."""
+    shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
+    by_hand = pipeline.source.model_copy(update={"stream": False})
+    job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
+    units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
+    judged = check_published(job, spark, units)
+    assert [(one.check.name, one.sample) for one in judged if not one.passed] == []
+
+
 def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,6 +420,8 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
             "numbers/sums/final_windows": (1, 2),
         }.items()
     }
+
+    the_log_tells_that_a_stream_fills_it(spark, pipeline, own)
 
     with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
         run_job(RawEventsJob(pipeline, own), spark, [day(1)])

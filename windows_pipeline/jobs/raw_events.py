@@ -68,12 +68,12 @@ class RawEventsJob:
         return resolve(self.pipeline.source.place, self.settings.landing)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
-        """Nothing: days are ingested whatever else is there."""
-        return ()
+        """The log as it stands; it tells whether days or a stream fill these tables."""
+        return read_log(spark, self.tables[-1])
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """A guess, from the size of what landed; of a stream, that they are many."""
-        if not self.pipeline.source.by_days:
+        if self._is_streamed(log):
             return sys.maxsize
         return records_in(sum(landed_bytes(self.landing, days).values()))
 
@@ -84,7 +84,7 @@ class RawEventsJob:
             FedByStreamError: A stream fills these tables.
             FileNotFoundError: A day has no folder.
         """
-        self._refuse_stream(spark)
+        self._refuse_stream(log)
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
@@ -104,12 +104,12 @@ class RawEventsJob:
         ]
         return Stage(staged, [cached, units])
 
-    def _published_log(self, spark: SparkSession) -> ArrivalLog:
-        """The log as it stands, which `arrived` does not ask for."""
-        return read_log(spark, self.tables[-1])
+    def _is_streamed(self, log: ArrivalLog) -> bool:
+        """Whether a stream fills these tables; of landed files either may, and the log has it."""
+        return not self.pipeline.source.by_days or any(row.batch is not None for row in log)
 
-    def _refuse_stream(self, spark: SparkSession) -> None:
-        if all(row.batch is None for row in self._published_log(spark)):
+    def _refuse_stream(self, log: ArrivalLog) -> None:
+        if all(row.batch is None for row in log):
             return
         name = self.pipeline.name
         raise FedByStreamError(
@@ -142,10 +142,9 @@ class RawEventsJob:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
         raw, rejected, logged = rows
         units = _of_whole_units(logged)
-        published = self._published_log(spark)
-        is_large = self._is_large(days, published)
+        is_large = self._is_large(days, log)
         seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
-        seen = _with_decisions(seen, published)
+        seen = _with_decisions(seen, log)
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
@@ -153,28 +152,28 @@ class RawEventsJob:
         )
         of_reject = rejected.groupBy("unit").agg(F.count("*").alias("rejected"))
         total = F.sum("rows").over(Window.partitionBy("unit"))
+        counted = ["rejected", "distinct_offsets", "wrong_running_max"]
         judged = (
             units.join(of_partition, ["unit", "source_partition"], "left")
-            .join(self._landed(spark, days), "unit", "left")
+            .join(self._landed(spark, days, log), "unit", "left")
             .join(of_reject, "unit", "left")
             .withColumn("unit_rows", total)
-            .fillna(0, ["landed", "rejected", "distinct_offsets", "wrong_running_max"])
+            .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
         return [Batch("raw_events", judged, self.checks)]
 
-    def _is_large(self, days: Sequence[date], published: ArrivalLog) -> bool:
+    def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
         """Whether a unit's source partition has more than one task should look at."""
-        if self.pipeline.source.by_days:
+        if not self._is_streamed(log):
             return self._ranges(days) is not None
-        of_days = (row for row in summed_up(published) if row.unit in days)
+        of_days = (row for row in summed_up(log) if row.unit in days)
         return any(row.rows > RECORDS_A_TASK for row in of_days)
 
-    def _landed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """How many records each unit landed; of a stream, whose units are its own, null."""
-        source = self.pipeline.source
-        if not source.by_days:
+    def _landed(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
+        """How many records each unit landed; of a stream, whose units are its own, none."""
+        if self._is_streamed(log):
             return small_frame(spark, [], "unit date, landed bigint")
-        landed = read_landed(spark, source, self.landing, days)
+        landed = read_landed(spark, self.pipeline.source, self.landing, days)
         return landed.groupBy("unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -190,7 +189,7 @@ class RawEventsJob:
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
         """Rejected records, and how far each definition's windows can close by each day."""
-        published = self._published_log(spark)
+        published = read_log(spark, self.tables[-1])
         facts: dict[date, Facts] = {day: {} for day in days}
         for name, windows in self.pipeline.windows.items():
             arrivals = arrivals_of(self.pipeline, published, windows.spec)
