@@ -32,6 +32,7 @@ BROKEN = [
     ("arrival: landed_at", "arrival: landed", "source.arrival", "landed", "'landed_at'?"),
     ("max_ahead: 1 hour", "max_ahead: -1 hour", "source.max_ahead", "-1 hour", "not be negative"),
     ("arrival: landed_at", "idle_after: 0 days", "source.idle_after", "0 days", "above zero"),
+    ("arrival: landed_at", "idle_after: 1 day", "source.idle_after", "1 day", "leave it out"),
     ("start: 2013-01-01", "start: 2013-02-30", "partitions.start", "2013-02-30", "calendar"),
     ("start: 2013-01-01", "start: 2013", "partitions.start", "2013", "write it as 2013-01-31"),
     ("end: 2014-01-01", "end: 2012-01-01", "partitions.end", "2012-01-01", "or a later one"),

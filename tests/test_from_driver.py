@@ -69,6 +69,11 @@ def append(batch: int, *numbers: tuple[date, int]) -> Step:
     return lambda table, spark: table.append(rows_of(spark, *numbers), batch, len(numbers))
 
 
+def reject(rejected: dict[date, int]) -> Step:
+    schema = "unit date, unit_rejected bigint"
+    return lambda table, spark: table.update_units(small_frame(spark, rejected.items(), schema))
+
+
 STEPS: list[Step] = [
     append(0, (DAYS[0], 1), (DAYS[1], 2)),
     append(1, (DAYS[1], 3)),
@@ -80,8 +85,10 @@ STEPS: list[Step] = [
     lambda table, spark: table.withdraw(spark, [DAYS[0]]),
     append(2, (DAYS[3], 10)),
     append(0, (DAYS[3], 11)),
+    reject({DAYS[1]: 4, DAYS[0]: 9}),  # no row is added to a unit without any
+    reject({DAYS[3]: 6}),
 ]
-LEFT = [(DAYS[1], 7), (DAYS[2], 5), (DAYS[3], 9), (DAYS[3], 10)]
+LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
 
 
 def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
@@ -144,7 +151,7 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
         told = []
         for alone in (False, True):
             with by_spark_alone() if alone else nullcontext():
-                found = table.read(spark).select("unit", "rows").collect()
+                found = table.read(spark).select("unit", "rows", "unit_rejected").collect()
                 properties = table.texts(spark)
                 told.append(
                     (

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine_runs import texts
+from engine_runs import instant, texts
 from idle_cases import drawn_case
 from oracle import final_windows, late_records
+from oracle_arrival import frontier_after
 from stored_rows import named_rows
 from streams import declared_pipeline, sliding_fields
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import window_tables
+from windows_pipeline.tables.catalog import source_tables, window_tables
+from windows_pipeline.tables.delta import Table
 
 FIRST_DAY = date(2026, 11, 1)
 
@@ -97,4 +101,33 @@ def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_wh
     )  # fmt: skip
     assert all(wanted)
     assert run(days) == wanted
+    decided = [
+        None if time == -math.inf else instant(int(time))
+        for time, _ in (frontier_after(case.records, unit, definition) for unit in range(len(days)))
+    ]
+    log = source_tables(pipeline, own.warehouse).arrival_log
+    assert stored(log) == dict(zip(days, decided, strict=True))
+    # A missing day decides on nothing, nor does a later one; once it is in, both do.
+    log.withdraw(spark, days[:1])
+    assert run_job(jobs[0], spark, days[1:2]).published
+    assert stored(log) == dict.fromkeys(days[1:])
+    assert run_job(jobs[0], spark, days[:1]).published
+    assert stored(log) == dict(zip(days, decided, strict=True))
     assert run(days[1:]) == wanted
+    # Other days are idle now.
+    never_idle = pipeline.source.model_copy(update={"idle_after": None})
+    changed = pipeline.model_copy(update={"source": never_idle})
+    assert all(result.published for _, result in rebuild(spark, changed, own))
+    with_none = replace(definition, idle_after=None)
+    slowest = [frontier_after(case.records, unit, with_none)[0] for unit in range(len(days))]
+    assert list(stored(log).values()) == [
+        None if time == -math.inf else instant(int(time)) for time in slowest
+    ]
+
+
+def stored(arrival_log: Table) -> dict[date, datetime | None]:
+    """The decision that is stored with each day, in order; the same in all its rows."""
+    rows = {(row["unit"], row["in_force"]) for row in named_rows(arrival_log)}
+    decisions = dict(sorted(rows, key=lambda one: one[0]))
+    assert len(decisions) == len(rows)
+    return decisions

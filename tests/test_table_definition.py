@@ -79,12 +79,6 @@ def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str
         ),
         (
             "max_ahead: 1 hour",
-            "max_ahead: 1 hour\n  idle_after: 1 day",
-            set(TABLES),
-            "source.idle_after: was not there, is '1 day'",
-        ),
-        (
-            "max_ahead: 1 hour",
             "max_ahead: 2 hours",
             {"raw_events", "rejected_records", "arrival_log", *TABLES},
             "source.max_ahead: was '1 hour', is '2 hours'",
@@ -106,6 +100,17 @@ def test_a_change_touches_the_tables_that_depend_on_it(
     for table in touched:
         assert definition_changes(before[table], after[table]) == [change]
         assert definition_digest(before[table]) != definition_digest(after[table])
+
+
+def test_which_partitions_are_idle_is_decided_for_windows_alone(tmp_path: Path) -> None:
+    of_partitions = "max_ahead: 1 hour\n  source_partition: dest"
+    before = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", of_partitions)))
+    idle = f"{of_partitions}\n  idle_after: 1 day"
+    after = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", idle)))
+    assert {table for table in before if before[table] != after[table]} == set(TABLES)
+    for table in TABLES:
+        told = ["source.idle_after: was not there, is '1 day'"]
+        assert definition_changes(before[table], after[table]) == told
 
 
 @pytest.mark.parametrize(

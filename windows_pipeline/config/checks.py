@@ -139,6 +139,11 @@ def _place_problems(source: Source) -> Iterator[Problem]:
 
 
 def _role_problems(source: Source) -> Iterator[Problem]:
+    if source.idle_after is not None and not source.has_several_partitions:
+        text = "has no effect, as there is one source partition; name source_partition, the column"
+        yield Problem(
+            ("idle_after",), source.idle_after, f"{text} that tells them apart, or leave it out"
+        )
     taken: dict[str, str] = {}
     for role, column in source.roles.items():
         if column not in source.columns:

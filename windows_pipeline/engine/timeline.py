@@ -23,8 +23,8 @@ class Arrival:
         unit: The arrival day.
         source_partition: None in the row of a unit without accepted records.
         max_event_time_ms: The largest event time in it; None without records.
-        in_force_ms: The stream time in force after it, where that was decided by less than the
-            whole unit and is stored (rule A4); else None.
+        in_force_ms: The stream time in force after it, where it was decided on and stored (rule
+            A4); else None.
         batch: The micro-batch that brought it; None of a day that was ingested whole.
     """
 

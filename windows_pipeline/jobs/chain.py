@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import forget_corrections
+from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
@@ -127,6 +128,8 @@ def rebuild(
         days = _within(pipeline, landed_days(raw.landing))
         yield from _anew(spark, raw, days, said)
     arrival_log.require(spark)
+    # Other days are idle, where that changed.
+    store_decisions(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
     days = sorted({row.unit for row in read_log(spark, arrival_log)})
     for job in of_windows:
         yield from _anew(spark, job, days, said)

@@ -16,6 +16,7 @@ from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
+from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.log import ArrivalLog, read_log, summed_up
 from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima
@@ -180,10 +181,16 @@ class RawEventsJob:
         """Writes the records first and the log last; a unit is there when its log row is.
 
         A unit that was there is withdrawn from the log before its records change, so that
-        stopping half-way leaves it missing, which holds everything later back.
+        stopping half-way leaves it missing, which holds everything later back; and what was
+        decided after later ones, which may hang on it, is then no longer stored.
         """
-        stage.tables[-1].table.withdraw(spark, days)
-        return publish_in_order(days, stage.tables)
+        log = stage.tables[-1].table
+        decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
+        log.withdraw(spark, days)
+        store_decisions(spark, log, *decided_by)
+        versions = publish_in_order(days, stage.tables)
+        store_decisions(spark, log, *decided_by)
+        return versions | {log.name: log.version(spark)}
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -303,6 +303,23 @@ class Table(StoredTable):
             return
         table = DeltaTable.forPath(spark, self.location)
         self._beside_others(lambda: table.delete(in_units(days)))
+
+    def update_units(self, values: DataFrame) -> None:
+        """Sets columns of all rows of some units, in one transaction; others stay as they are.
+
+        Args:
+            values: A row a unit: `unit`, and the columns to set.
+        """
+        spark = values.sparkSession
+        columns = [name for name in values.columns if name != "unit"]
+        if self._may_write(spark):
+            new = values.toArrow()
+            self._beside_others(lambda: from_driver.update_units(self.location, new, columns))
+            return
+        table = DeltaTable.forPath(spark, self.location).alias("old")
+        merged = table.merge(values.alias("new"), "old.unit = new.unit")
+        set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
+        self._beside_others(lambda: merged.whenMatchedUpdate(set=set_to).execute())
 
     def _beside_others(self, write: Callable[[], R]) -> R:
         """Writes; again, where a run of other units changed a file that their rows share."""

@@ -289,6 +289,29 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
     return table.version()
 
 
+def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> None:
+    """Sets columns of all rows of some units, in one transaction.
+
+    Args:
+        location: The table's folder.
+        values: A row a unit: `unit`, and the columns.
+        columns: The columns.
+
+    Raises:
+        CommitFailedError: Another writer changed what was read.
+    """
+    table = DeltaTable(location)
+    table.merge(
+        values,
+        "old.unit = new.unit",
+        source_alias="new",
+        target_alias="old",
+        post_commithook_properties=_NO_CHECKPOINT,
+        writer_properties=_in_files(table, pa.schema(table.schema().to_arrow())),
+    ).when_matched_update({name: f"new.{name}" for name in columns}).execute()
+    _make_checkpoint_if_due(table, location)
+
+
 def _in_files(table: DeltaTable, schema: pa.Schema) -> WriterProperties:
     """How columns stand in a table's files: whole numbers and times by what they differ.
 

@@ -80,7 +80,7 @@ def arrival_log() -> T.StructType:
             _Column("rows", "bigint", "records accepted"),
             _Column("max_event_time", "timestamp", "latest event time in it"),
             _Column("unit_rejected", "bigint", "records of the whole unit that were rejected"),
-            _Column("in_force", "timestamp", "stream time in force after it; null if not stored"),
+            _Column("in_force", "timestamp", "stream time in force after it, as decided then"),
             _BATCH,
             _Column("stream", "string", "id of the stream that it came by; null otherwise"),
         ]

@@ -1,0 +1,49 @@
+"""The stream time in force after each landed day, stored with the day (rule A4)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.timeline import NEVER_MS, build_timeline
+from windows_pipeline.jobs.log import ArrivalLog, arrivals_in, read_log
+from windows_pipeline.small_frame import small_frame
+from windows_pipeline.tables.delta import Table
+
+
+def store_decisions(
+    spark: SparkSession, arrival_log: Table, first_day: date, idle_after_ms: int | None
+) -> None:
+    """Stores what was decided after each day up to the first one that is missing.
+
+    A day is decided on once all before it are in, so one that comes later, or is ingested again,
+    decides for those after it, too. Past a missing day nothing is decided. A stream stores what it
+    decides itself, and no run changes that.
+
+    Args:
+        spark: The session.
+        arrival_log: A pipeline's log.
+        first_day: The pipeline's first unit.
+        idle_after_ms: How far a source partition may lag and still hold windows open.
+    """
+    # Another run may have changed the log since it was read: whoever is last finds nothing wrong.
+    while wrong := _wrong(read_log(spark, arrival_log), first_day, idle_after_ms):
+        frame = small_frame(spark, wrong.items(), "unit date, in_force bigint")
+        instants = frame.withColumn("in_force", F.timestamp_millis("in_force"))
+        arrival_log.update_units(instants)
+
+
+def _wrong(log: ArrivalLog, first_day: date, idle_after_ms: int | None) -> dict[date, int | None]:
+    """What is to be stored with landed days that have something else; None of no decision."""
+    if any(row.batch is not None for row in log):
+        return {}
+    undecided = (row._replace(in_force_ms=None) for row in log)
+    units = build_timeline(arrivals_in(undecided), first_day, idle_after_ms).units
+    decided = {
+        unit.day: unit.in_force_after_ms for unit in units if unit.in_force_after_ms > NEVER_MS
+    }
+    return {
+        row.unit: decided.get(row.unit) for row in log if row.in_force_ms != decided.get(row.unit)
+    }
