@@ -15,6 +15,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.tables.delta import Table
+from windows_pipeline.tables.units import days_text
 
 StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[str, dg.MetadataValue]]
@@ -77,7 +78,7 @@ def step(
             yield from _check_results(context, main, results)
             return
         days = _days(context, job, session)
-        context.log.info(f"{job.tables[0].name}: {len(days)} days, {days[0]} to {days[-1]}")
+        context.log.info(f"{job.tables[0].name}: {days_text(days)}")
         result = run_job(job, session, days)
         yield from _check_results(context, main, result.checks)
         if not result.published:
@@ -131,7 +132,7 @@ def _warn_of_held_back(context: dg.AssetExecutionContext, result: JobResult) -> 
     held_back = [day for day, facts in result.facts.items() if "held_back_by" in facts]
     if held_back:
         context.log.warning(
-            f"{len(held_back)} days are held back ({held_back[0]} ...): the raw day "
-            f"{result.facts[held_back[0]]['held_back_by']} is missing; nothing closes past it. "
-            "Materialize it, then these days again."
+            f"held back: {days_text(held_back)}; the raw day "
+            f"{result.facts[held_back[0]]['held_back_by']} is missing, and nothing closes past it. "
+            "Materialize raw_events of it (its files may have landed), then these days again."
         )

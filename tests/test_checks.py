@@ -19,7 +19,6 @@ from pipeline_runs import DAYS, DERIVED, Project, day
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
-from windows_pipeline.quality.invariants import final_windows_checks
 from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
 from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.tables.delta import Table
@@ -225,9 +224,9 @@ def test_changed_history_is_not_published(
     ends = {str(row.window_end) for row in holding.select("window_end").collect()}
     assert failing == 2 * len(ends) > SAMPLE_ROWS == len(sample)
     assert {str(row["window_end"]) for row in sample} <= ends
-    checks = final_windows_checks(project.pipeline.windows["hourly"])
+    checks = job_of(project, "final").checks
     (check,) = (one for one in checks if one.name == "final_never_changed")
-    assert "windows-pipeline correct" in check.description
+    assert "windows-pipeline correct flights --windows hourly --from DAY" in check.description
     assert project.rows("final_windows") == final
     assert project.rows("alerts") == alerts
 

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from command_line import call
-from pipeline_runs import DAYS, SHORT_GRACE, Project
+from pipeline_runs import DAYS, SHORT_GRACE, Project, day
+from windows_pipeline.jobs.day_runs import new_days, run_days
 from windows_pipeline.query.trace import records_of_alert
 
 ROOT = Path(__file__).parent.parent
@@ -44,25 +45,47 @@ def test_validate(
 def test_landed_days_are_run_once_or_again(
     full_run: Project,
     landed_flights: Path,
+    spark: SparkSession,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rule H1: without Dagster, in two runs."""
+    """Rules A2, A5, H1: without Dagster, in several runs, one of them stopped half-way."""
     made = Project(tmp_path, full_run.base)
     made.declare(grace=SHORT_GRACE)
     made.land(landed_flights, DAYS)
+    second = made.folder / "data" / "flights" / day(2).isoformat()
+    second.rename(made.folder / "to come")
     shutil.copy(full_run.folder / "settings.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     status, said = call(capfd, monkeypatch, "run", "flights", "--to", "2012-12-31")
     assert (status, "are from 2013-01-01 to" in said) == (2, True), said
     status, said = call(capfd, monkeypatch, "run", "flights", "--from", "2013-01-01")
-    assert (status, "1 days, 2013-01-01 to 2013-01-01" in said) == (0, True), said
+    assert (status, "flights: 1 day, 2013-01-01 " in said) == (0, True), said
+    # A day past one that is missing waits, and no command hides that.
+    waits = "1 day, 2013-01-03: held back, as nothing closes past 2013-01-02, which is missing"
     status, said = call(capfd, monkeypatch, "run", "flights")
-    assert (status, "2 days, 2013-01-02 to 2013-01-03" in said) == (0, True), said
+    assert (status, "flights: 1 day, 2013-01-03 " in said, waits in said) == (0, True, True), said
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "no landed day is new" in said, waits in said) == (0, True, True), said
+    status, said = call(capfd, monkeypatch, "check", "flights")
+    assert (status, waits in said, "no_arrival_missing: FAILED" in said) == (1, True, True), said
+    # It comes, and its run is stopped once its records are in.
+    (made.folder / "to come").rename(second)
+    days = new_days(spark, made.pipeline, made.settings)
+    assert days == ([day(2)], [day(2), day(3)])
+    assert next(run_days(spark, made.pipeline, made.settings, days))[0] == "flights/raw_events"
+    status, said = call(capfd, monkeypatch, "check", "flights")
+    assert (status, "every_record_accounted_for: FAILED" in said) == (1, True), said
+    assert "flights: 2 days, 2013-01-02 to 2013-01-03: begun and not ended" in said
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "flights: 2 days, 2013-01-02 to 2013-01-03 " in said) == (0, True), said
+    assert "raw_events: published" not in said
     assert "flights/hourly/alerts: published" in said
     assert made.all_rows() == full_run.all_rows()
-    assert "no landed day is new" in call(capfd, monkeypatch, "run", "flights")[1]
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "no landed day is new; nothing to do" in said) == (0, True), said
+    assert call(capfd, monkeypatch, "check", "flights")[0] == 0
 
 
 def test_an_unknown_pipeline_is_one_line(

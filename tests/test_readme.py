@@ -89,9 +89,9 @@ def test_it_names_every_check(settings: Settings) -> None:
         *window_checks(plain),
         *window_checks(rows),
         *accounting_checks(),
-        *final_windows_checks(silent),
+        *final_windows_checks(silent, ""),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
-        *alerts_history_checks(),
+        *alerts_history_checks(""),
         *FiringsJob(pipeline, "by_hour", settings).checks,
     ]
     assert [check.name for check in checks if check.name not in text] == []

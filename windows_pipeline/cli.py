@@ -27,12 +27,20 @@ from windows_pipeline.config import (
 from windows_pipeline.durations import duration_ms
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.chain import new_days, rebuild, run_days, window_jobs
+from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.day_runs import DaysToRun, days_waiting, new_days, run_days
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-from windows_pipeline.printed import console, print_checks, print_jobs, print_rows, tell
+from windows_pipeline.printed import (
+    console,
+    print_checks,
+    print_jobs,
+    print_rows,
+    print_waiting,
+    tell,
+)
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import SparkStartError, start_session
@@ -42,7 +50,7 @@ from windows_pipeline.streaming import BatchResult, StreamBehindError, run_strea
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
-from windows_pipeline.tables.units import days_from
+from windows_pipeline.tables.units import days_from, days_text
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
@@ -95,7 +103,7 @@ def validate(
 
 @app.command()
 def check(pipeline: PipelineName) -> None:
-    """Runs every check on the published tables; exit status 1 where one fails.
+    """Runs every check on the published tables; exit status 1 where one fails, or days wait.
 
     Steps of which nothing was published so far, as of a definition that is new, are named.
     """
@@ -110,12 +118,17 @@ def check(pipeline: PipelineName) -> None:
             continue
         for table in job.tables:
             table.require(spark)
-        days = published_days(job, spark)
-        if days:
+        published = published_days(job, spark)
+        if published:
+            # Days without any row, too: their records may be in no window.
+            days = sorted({*published, *(row.unit for row in job.arrived(spark))})
             found = check_published(job, spark, days)
             results += [(job.tables[0].name, result) for result in found]
     print_checks(results)
-    if any(not result.passed for _, result in results):
+    waits = declared.source.by_days and print_waiting(
+        pipeline, days_waiting(spark, declared, settings)
+    )
+    if waits or any(not result.passed for _, result in results):
         raise typer.Exit(1)
 
 
@@ -131,19 +144,24 @@ def run_command(
         typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
     ] = None,
 ) -> None:
-    """Ingests landed days and computes what follows; without days, what landed and is new."""
+    """Ingests landed days and computes what follows; without days, what is new or waited."""
     asked = [_day(option, text) for option, text in (("--from", first), ("--to", last)) if text]
     settings, declared = _declared(pipeline)
     if not declared.source.by_days:
         raise ValueError(f"{pipeline} follows its source: windows-pipeline stream {pipeline}")
-    days = _days_between(declared, asked[0], asked[-1]) if asked else None
+    between = _days_between(declared, asked[0], asked[-1]) if asked else None
     spark = _started(settings)
-    days = new_days(spark, declared, settings) if days is None else days
-    if not days:
+    days = (
+        DaysToRun(between, between) if between is not None else new_days(spark, declared, settings)
+    )
+    if days.compute:
+        console.print(f"{pipeline}: {days_text(days.compute)}")
+        published = all(print_jobs(run_days(spark, declared, settings, days)))
+    else:
         console.print(f"{pipeline}: no landed day is new; nothing to do")
-        return
-    console.print(f"{pipeline}: {len(days)} days, {days[0]} to {days[-1]}")
-    if not all(print_jobs(run_days(spark, declared, settings, days))):
+        published = True
+    print_waiting(pipeline, days_waiting(spark, declared, settings))
+    if not published:
         raise typer.Exit(1)
 
 
@@ -179,8 +197,10 @@ def stream_command(
         every = f"{duration_ms(every, '--every')} milliseconds"
     settings, declared, spark = _open(pipeline)
     began = monotonic()
+    came: list[int] = []
 
     def said(result: BatchResult) -> None:
+        came.append(result.batch)
         days = ", ".join(map(str, result.units)) or "no day"
         console.print(
             f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
@@ -194,6 +214,8 @@ def stream_command(
 
     try:
         run_stream(spark, declared, settings, every=every, on_batch=said)
+        if not came:
+            console.print(f"{pipeline}: nothing new has come")
     except KeyboardInterrupt:
         console.print("stopped; run it again to go on")
 

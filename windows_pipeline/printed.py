@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from windows_pipeline.jobs.day_runs import Waiting
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.quality.validation import CheckResult
+from windows_pipeline.tables.units import days_text
 
 # A pipe has no width; rows must not be cut for it.
 console = Console(width=None if sys.stdout.isatty() else 240)
@@ -39,6 +41,22 @@ def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
             console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
             for row in result.sample[:3]:
                 console.print(f"  {row}", highlight=False)
+
+
+def print_waiting(pipeline: str, waiting: Waiting) -> bool:
+    """Prints which days are not computed so far, and the cure; returns whether there are any."""
+    begun = [day for day in waiting.begun if day not in waiting.held_back]
+    if begun:
+        console.print(
+            f"{pipeline}: {days_text(begun)}: begun and not ended; where no run goes on with that: "
+            f"windows-pipeline run {pipeline}"
+        )
+    if waiting.held_back:
+        console.print(
+            f"{pipeline}: {days_text(waiting.held_back)}: held back, as nothing closes past "
+            f"{waiting.missing}, which is missing; land it, then: windows-pipeline run {pipeline}"
+        )
+    return bool(begun or waiting.held_back)
 
 
 def print_rows(rows: DataFrame, limit: int) -> None:

@@ -59,7 +59,7 @@ class AlertsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of alerts."""
         columns = self.windows.result_columns(self.pipeline.source)
-        return [*alerts_checks(self.windows, columns), *alerts_history_checks()]
+        return [*alerts_checks(self.windows, columns), *alerts_history_checks(self.correct_command)]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; an episode's beginning may lie before them.

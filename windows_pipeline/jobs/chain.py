@@ -39,52 +39,6 @@ def window_jobs(pipeline: Pipeline, windows_name: str, settings: Settings) -> li
     return jobs
 
 
-def new_days(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[date]:
-    """The days that landed and are not in the arrival log, within the pipeline's partitions.
-
-    Raises:
-        FileNotFoundError: There is no folder of landed days.
-    """
-    landed = _within(pipeline, landed_days(RawEventsJob(pipeline, settings).landing))
-    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
-    return sorted(set(landed) - {row.unit for row in log})
-
-
-def run_days(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, days: list[date]
-) -> Iterator[tuple[str, JobResult]]:
-    """Ingests landed days and computes what follows, as one run of all steps.
-
-    A step that is not published ends its definition; the raw days' ends the run.
-
-    Args:
-        spark: The session.
-        pipeline: The pipeline.
-        settings: Where the tables and landed files lie.
-        days: The days, there or not.
-
-    Yields:
-        The name of each job's first table and what became of it.
-
-    Raises:
-        DefinitionChangedError: A table holds rows of another definition.
-        FedByStreamError: A stream fills the tables.
-        FileNotFoundError: A day has no folder.
-    """
-    raw = RawEventsJob(pipeline, settings)
-    result = run_job(raw, spark, days)
-    yield raw.tables[0].name, result
-    if not result.published:
-        return
-    for name in pipeline.windows:
-        for job in window_jobs(pipeline, name, settings):
-            result = run_job(job, spark, days)
-            yield job.tables[0].name, result
-            if not result.published:
-                break
-
-
 def rebuild(
     spark: SparkSession,
     pipeline: Pipeline,

@@ -40,7 +40,7 @@ class FinalWindowsJob(WindowsJob):
     @property
     def checks(self) -> list[Check]:
         """The checks of final windows."""
-        return final_windows_checks(self.windows)
+        return final_windows_checks(self.windows, self.correct_command)
 
     @property
     def place(self) -> tuple[str, ...]:

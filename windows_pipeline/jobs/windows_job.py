@@ -38,6 +38,11 @@ class WindowsJob:
         return self.pipeline.windows[self.windows_name]
 
     @property
+    def correct_command(self) -> str:
+        """What corrects these windows, but for days and cause."""
+        return f"windows-pipeline correct {self.pipeline.name} --windows {self.windows_name}"
+
+    @property
     def source(self) -> SourceTables:
         """The tables of the pipeline's source."""
         return source_tables(self.pipeline, self.settings.warehouse)

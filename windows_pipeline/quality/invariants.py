@@ -58,13 +58,13 @@ def accounting_checks() -> list[Check]:
     ]
 
 
-def final_windows_checks(windows: Windows) -> list[Check]:
+def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
     """Checks of final windows; a row a distinct window, with how often each side has it.
 
     The sides: the rows judged (`in_final`), what is published (`in_published`), and the
     closed keyed windows (`in_closed`). `times_final`: how often its key and end are final, or,
     where windows are of rows, its row; `unit_had`: how many windows its unit has had, also
-    before corrections.
+    before corrections. `correct` is the command that corrects them, but for days and cause.
     """
     return [
         Check(
@@ -83,7 +83,7 @@ def final_windows_checks(windows: Windows) -> list[Check]:
             "final_never_changed",
             "The final windows of a unit that was published stand as they were, or as their "
             "newest correction has them (rule E1). Where raw records were changed on purpose: "
-            "windows-pipeline correct PIPELINE --windows NAME --from DAY --cause TEXT",
+            f"{correct} --from DAY --cause TEXT",
             "in_published <> in_final AND unit_had > 0",
         ),
     ]
@@ -113,11 +113,12 @@ def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
     ]
 
 
-def alerts_history_checks() -> list[Check]:
+def alerts_history_checks(correct: str) -> list[Check]:
     """Checks of alerts against what was published; a row a distinct alert with side counts.
 
     The sides: the rows judged (`in_alerts`) and what is published (`in_published`).
-    `unit_had`: how many alerts its unit has had, also such as were taken back.
+    `unit_had`: how many alerts its unit has had, also such as were taken back. `correct` is the
+    command that corrects them, but for days and cause.
     """
     return [
         Check(
@@ -125,7 +126,7 @@ def alerts_history_checks() -> list[Check]:
             "The alerts of a unit that was published stand as they were; a correction takes "
             "them back and raises others, and deletes none (rules E1, E5). Where raw records "
             "were changed on purpose: "
-            "windows-pipeline correct PIPELINE --windows NAME --from DAY --cause TEXT",
+            f"{correct} --from DAY --cause TEXT",
             "in_published <> in_alerts AND unit_had > 0",
         ),
     ]

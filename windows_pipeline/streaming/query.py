@@ -40,10 +40,12 @@ _CHANGED = (
     "it follow a table that rows are only added to, or begin anew, from the rows that are there "
     "now, without the pipeline's folder of tables"
 )
+_ANOTHER = "another stream of it runs; one at a time brings the records"
 _KNOWN = {
     "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _CHANGED,
     "DELTA_SOURCE_IGNORE_DELETE": _CHANGED,
-    "CONCURRENT_STREAM_LOG_UPDATE": "another stream of it runs; one at a time brings the records",
+    "CONCURRENT_STREAM_LOG_UPDATE": _ANOTHER,
+    "Multiple streaming queries are concurrently using": _ANOTHER,
 }
 """What stops a query, by the name that it has in Spark's text."""
 

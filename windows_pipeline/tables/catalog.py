@@ -196,6 +196,14 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(firings, early_warnings)
 
 
+def waiting_days(pipeline: Pipeline, warehouse: str) -> Table:
+    """Which days a run by hand has begun and not ended: no result, and of no definition."""
+    name = f"{pipeline.name}/_waiting_days"
+    described = "A day of which not all has been computed since its run began."
+    place = f"{warehouse}/{name}"
+    return Table(name, described, place, schemas.waiting_days(), (), {}, partitioned=False)
+
+
 def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
     """The folder where Spark notes how far a pipeline's stream has come."""
     return f"{warehouse}/{pipeline.name}/_stream"

@@ -87,6 +87,11 @@ def arrival_log() -> T.StructType:
     )
 
 
+def waiting_days() -> T.StructType:
+    """Days that a run by hand began and has not ended."""
+    return _schema([_UNIT])
+
+
 def rejected_records() -> T.StructType:
     """A record that could not be read, as it came."""
     return _schema(

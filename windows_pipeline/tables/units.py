@@ -26,3 +26,11 @@ def units_sql(days: Sequence[date]) -> str:
 def days_from(first: date, last: date) -> list[date]:
     """The days from one to another, both of them, in order."""
     return [first + timedelta(days=number) for number in range((last - first).days + 1)]
+
+
+def days_text(days: Sequence[date]) -> str:
+    """How many days these are, in order, and which, in a few words."""
+    if len(days) == 1:
+        return f"1 day, {days[0]}"
+    whole = (days[-1] - days[0]).days + 1 == len(days)
+    return f"{len(days)} days{',' if whole else ' of'} {days[0]} to {days[-1]}"
