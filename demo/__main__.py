@@ -56,13 +56,15 @@ def _run(console: Console) -> int:
         f"  {summary.diverted:,} of them diverted, without arrival time"
     )
     # Dagster and the definitions take seconds.
+    from pyspark.sql import SparkSession
+
     from demo.run import materialize_year
     from demo.summary import print_summary
 
     if not materialize_year(console):
         console.print(f"[red]the run failed[/]; its log: {_LOG.relative_to(_ROOT)}")
         return 1
-    print_summary(console)
+    print_summary(console, SparkSession.getActiveSession())
     console.print(f"done in {time.monotonic() - started:.0f} s")
     return 0
 

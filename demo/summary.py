@@ -24,9 +24,8 @@ _WORST = 10
 _YEAR = 2013
 
 
-def print_summary(console: Console) -> None:
-    """Prints the summary of the flights pipeline."""
-    spark = SparkSession.getActiveSession()
+def print_summary(console: Console, spark: SparkSession | None) -> None:
+    """Prints the summary of the flights pipeline, by the session that the run left."""
     if spark is None:
         raise RuntimeError("there is no Spark session; run the demo as python -m demo")
     settings = load_settings(_ROOT)

@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame
 
 from engine_runs import instant, texts
-from oracle import SlidingDefinition
+from oracle import SessionDefinition, SlidingDefinition, TimeDefinition
 from pipeline_runs import settings_in
 from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
@@ -48,6 +48,20 @@ def sliding_fields(definition: SlidingDefinition) -> dict[str, object]:
     if definition.first_window_start is not None:
         fields["first_window_start"] = instant(definition.first_window_start).isoformat()
     return fields
+
+
+def window_fields(
+    definition: SlidingDefinition | TimeDefinition | SessionDefinition,
+) -> dict[str, object]:
+    """The same of windows of several kinds."""
+    if isinstance(definition, SlidingDefinition):
+        return sliding_fields(definition)
+    grace = f"{definition.grace} ms"
+    if isinstance(definition, SessionDefinition):
+        return {"kind": "session", "gap": f"{definition.gap} ms", "grace": grace}
+    size, advance = f"{definition.size} ms", f"{definition.advance} ms"
+    kind = {"kind": "hopping", "size": size, "advance": advance}
+    return {**kind, "grace": grace}
 
 
 class KilledError(Exception):
@@ -130,7 +144,7 @@ def declared_pipeline(
         "source": {"columns": columns, "key": "k", "event_time": "ms", **source},
         "partitions": {"start": start},
         "windows": {
-            "sums": {**window, "aggregates": {"total": "sum(whole)"}},
+            "sums": {"aggregates": {"total": "sum(whole)"}, **window},
             **others,
         },
     }

@@ -33,12 +33,11 @@ PROGRAM = ".venv/bin/windows-pipeline "
 @pytest.fixture(scope="module")
 def printed(full_run: Project, spark: SparkSession) -> list[str]:
     """The lines of the summary of three days, on a terminal of 80 columns."""
-    assert SparkSession.getActiveSession() is spark
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(summary, "_ROOT", full_run.folder)
         patched.setattr(summary, "load_settings", lambda _folder: full_run.settings)
-        summary.print_summary(Console(file=out, width=WIDTH))
+        summary.print_summary(Console(file=out, width=WIDTH), spark)
     return out.getvalue().splitlines()
 
 

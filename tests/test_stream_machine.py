@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +12,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import ClassVar, NamedTuple
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from hypothesis import Phase
 from hypothesis import settings as limits
 from hypothesis import strategies as st
@@ -26,9 +29,16 @@ from pyspark.sql import SparkSession
 
 import oracle_alerts
 from engine_runs import EPOCH, PROPERTY, texts
-from oracle import Record, SlidingDefinition, final_windows, late_records
+from oracle import (
+    Record,
+    SessionDefinition,
+    SlidingDefinition,
+    TimeDefinition,
+    final_windows,
+    late_records,
+)
 from stored_rows import named_rows, stored_rows
-from streams import KilledError, add_rows, as_json, declared_pipeline, ending_at, sliding_fields
+from streams import KilledError, declared_pipeline, ending_at, window_fields
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
@@ -51,6 +61,16 @@ KILLS = [
     )
     for when in ("before", "after")
 ]
+GRACES = st.sampled_from((0, 3, 8))
+LENGTHS = st.integers(1, 12)
+DEFINITIONS = st.one_of(
+    st.builds(SlidingDefinition, LENGTHS, GRACES, emit_empty=st.booleans()),
+    st.builds(TimeDefinition, LENGTHS, st.integers(1, 6), GRACES),
+    st.builds(SessionDefinition, LENGTHS, GRACES),
+)
+AMOUNTS = (1e16, 1.0, 0.1, -1e16, 1.0)
+"""By number, in turn: sums of which the last bit tells in what order a naive sum adds them."""
+COLUMNS = {"k": "string", "ms": "bigint", "whole": "bigint", "amount": "double"}
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from(("a", "a", "b", None)),
@@ -61,15 +81,19 @@ EVENTS = st.lists(
     max_size=6,
 )
 """A key, how much later it is by then, how far behind the record is; without a key: rejected."""
+SCHEMA = pa.schema(
+    [("k", pa.string()), ("ms", pa.int64()), ("whole", pa.int64()), ("amount", pa.float64())]
+)
 Events = list[tuple[str | None, int, int]]
 
 
 class Landed(NamedTuple):
-    """A record that came; `number` names it, and is what windows sum up."""
+    """A record that came; `whole` names it, `amount` is what windows sum up."""
 
-    key: str | None
+    k: str | None
     ms: int
-    number: int
+    whole: int
+    amount: float
 
 
 def ms(instant: datetime | None) -> int | None:
@@ -86,9 +110,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     @initialize(
         of_table=st.booleans(),
-        difference=st.integers(1, 12),
-        grace=st.sampled_from((0, 3, 8)),
-        emit_empty=st.booleans(),
+        definition=DEFINITIONS,
         partial_results=st.booleans(),
         files_a_batch=st.none() | st.integers(1, 2),
     )
@@ -96,23 +118,27 @@ class StreamMachine(RuleBasedStateMachine):
         self,
         *,
         of_table: bool,
-        difference: int,
-        grace: int,
-        emit_empty: bool,
+        definition: SlidingDefinition | TimeDefinition | SessionDefinition,
         partial_results: bool,
         files_a_batch: int | None,
     ) -> None:
         own = Path(mkdtemp(dir=self.folder))
         self.source = own / "source"
         self.of_table = of_table
-        self.definition = SlidingDefinition(difference, grace, emit_empty=emit_empty)
+        self.definition = definition
         limit = {} if files_a_batch is None else {"max_per_batch": files_a_batch}
         self.pipeline, self.settings = declared_pipeline(
             own,
             self.base,
-            {"format": "delta" if of_table else "jsonl", "path": "source", **limit},
             {
-                **sliding_fields(self.definition),
+                "format": "delta" if of_table else "jsonl",
+                "path": "source",
+                "columns": COLUMNS,
+                **limit,
+            },
+            {
+                **window_fields(definition),
+                "aggregates": {"total": "sum(amount)", "mean": "avg(amount)"},
                 "partial_results": partial_results,
                 "alerts": {"busy": {"when": "record_count <> 1", "severity": "record_count"}},
             },
@@ -129,10 +155,13 @@ class StreamMachine(RuleBasedStateMachine):
         came = []
         for key, later, behind in events:
             self.now += later
-            came.append(Landed(key, self.now - behind, next(self.numbers)))
-        came.sort(key=lambda one: (one.ms, one.key or "", one.number))
+            number = next(self.numbers)
+            amount = AMOUNTS[number % len(AMOUNTS)]
+            came.append(Landed(key, self.now - behind, number, amount))
+        came.sort(key=lambda one: (one.ms, one.k or "", one.whole))
         if self.of_table:
-            add_rows(self.source, came)
+            rows = pa.Table.from_pylist([one._asdict() for one in came], SCHEMA)
+            write_deltalake(self.source, rows, mode="append")
         else:
             self._land(came)
         self.landed += came
@@ -187,17 +216,18 @@ class StreamMachine(RuleBasedStateMachine):
         checked = check_published(raw, self.spark, self._units())
         assert [one.check.name for one in checked if not one.passed] == []
         rejected = source_tables(self.pipeline, self.settings.warehouse).rejected_records
-        assert len(stored_rows(rejected)) == sum(one.key is None for one in self.landed)
+        assert len(stored_rows(rejected)) == sum(one.k is None for one in self.landed)
         self._require_the_oracles()
 
     def _require_the_oracles(self) -> None:
-        accepted = (one for one in self.landed if one.key is not None)
+        accepted = (one for one in self.landed if one.k is not None)
         records = [
-            Record(0, 0, offset, one.key, one.ms, {"whole": one.number})
+            Record(0, 0, offset, one.k, one.ms, one._asdict())
             for offset, one in enumerate(accepted)
         ]
         names = {record.id: record.values["whole"] for record in records}
-        final = final_windows(records, 1, self.definition, {"total": ("sum", "whole")})
+        asked = {"total": ("sum", "amount"), "mean": ("avg", "amount")}
+        final = final_windows(records, 1, self.definition, asked)
         late = late_records(records, 1, self.definition)
         raised = oracle_alerts.alerts(
             final, lambda row: row.record_count != 1, lambda row: row.record_count
@@ -207,10 +237,10 @@ class StreamMachine(RuleBasedStateMachine):
             (
                 row["key"], ms(row["window_start"]), ms(row["window_end"]),
                 ms(row["first_event_time"]), ms(row["last_event_time"]),
-                row["record_count"], row["total"],
+                row["record_count"], row["total"], row["mean"],
             )
             for row in named_rows(own.final_windows)
-        ) == texts((*row[1:7], row.values["total"]) for row in final)  # fmt: skip
+        ) == texts((*row[1:7], *map(row.values.get, asked)) for row in final)  # fmt: skip
         assert texts(
             (row["whole"], row["reason"]) for row in named_rows(own.late_records)
         ) == texts((names[row.record], row.reason) for row in late)
@@ -225,7 +255,7 @@ class StreamMachine(RuleBasedStateMachine):
         folder = self.source / (FIRST_DAY + timedelta(days=self.day)).isoformat()
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.files * 5 % 7}-{self.files}.jsonl"
-        file.write_text("".join(f"{as_json(*one)}\n" for one in came))
+        file.write_text("".join(f"{json.dumps(one._asdict())}\n" for one in came))
         os.utime(file, (self.files, self.files))
 
     def _run(self) -> None:
@@ -250,7 +280,7 @@ class StreamMachine(RuleBasedStateMachine):
 def test_any_steps_of_a_stream_end_in_the_oracles_results(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    """Rules A1 to A6, B2 to B8, E1, E4, E5, H1."""
+    """Rules A1 to A6, B2 to B8, C1, D1, D2, E1, E4, E5, G2, H1."""
 
     class Machine(StreamMachine):
         pass
