@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from command_line import call
 from pipeline_runs import DAYS, SHORT_GRACE, Project, day
-from windows_pipeline.jobs.day_runs import new_days, run_days
+from windows_pipeline.jobs.day_runs import run_days, runs_to_do
 from windows_pipeline.query.trace import records_of_alert
 
 ROOT = Path(__file__).parent.parent
@@ -72,7 +72,7 @@ def test_landed_days_are_run_once_or_again(
     assert (status, waits in said, "no_arrival_missing: FAILED" in said) == (1, True, True), said
     # It comes, and its run is stopped once its records are in.
     (made.folder / "to come").rename(second)
-    days = new_days(spark, made.pipeline, made.settings)
+    (days,) = runs_to_do(spark, made.pipeline, made.settings)
     assert days == ([day(2)], [day(2), day(3)])
     assert next(run_days(spark, made.pipeline, made.settings, days))[0] == "flights/raw_events"
     status, said = call(capfd, monkeypatch, "check", "flights")

@@ -30,7 +30,7 @@ from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
-from windows_pipeline.jobs.day_runs import DaysToRun, days_waiting, new_days, run_days
+from windows_pipeline.jobs.day_runs import DaysToRun, days_waiting, run_days, runs_to_do
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.printed import (
@@ -151,17 +151,15 @@ def run_command(
         raise ValueError(f"{pipeline} follows its source: windows-pipeline stream {pipeline}")
     between = _days_between(declared, asked[0], asked[-1]) if asked else None
     spark = _started(settings)
-    days = (
-        DaysToRun(between, between) if between is not None else new_days(spark, declared, settings)
-    )
-    if days.compute:
+    runs = [DaysToRun(between, between)] if between else runs_to_do(spark, declared, settings)
+    published: list[bool] = []
+    for days in runs:
         console.print(f"{pipeline}: {days_text(days.compute)}")
-        published = all(print_jobs(run_days(spark, declared, settings, days)))
-    else:
+        published += print_jobs(run_days(spark, declared, settings, days))
+    if not runs:
         console.print(f"{pipeline}: no landed day is new; nothing to do")
-        published = True
     print_waiting(pipeline, days_waiting(spark, declared, settings))
-    if not published:
+    if not all(published):
         raise typer.Exit(1)
 
 

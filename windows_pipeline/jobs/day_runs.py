@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import JobResult, run_job
-from windows_pipeline.jobs.log import read_log
+from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
@@ -37,7 +37,7 @@ class DaysToRun(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Days that were ingested, or begun, and are not computed.
+    """Days that were ingested and are not computed.
 
     Attributes:
         begun: Those that a run has begun; it runs still, or was stopped.
@@ -50,8 +50,10 @@ class Waiting(NamedTuple):
     missing: date
 
 
-def new_days(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> DaysToRun:
-    """The days that landed and are new, and those that wait and need wait no longer.
+def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
+    """Of the days that landed and are new, with those that wait for them; then of the stopped ones.
+
+    These have a run of their own, so that a day that is refused again bars no new one.
 
     Raises:
         FileNotFoundError: There is no folder of landed days.
@@ -61,11 +63,10 @@ def new_days(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Day
     landed = landed_days(RawEventsJob(pipeline, settings).landing)
     new = {day for day in landed if start <= day <= end} - there
     waiting = days_waiting(spark, pipeline, settings)
-    # Of them, those that are not in the log are new, or have not landed any more.
-    open_days = {day for day in waiting.begun if day in there and day < waiting.missing}
-    if waiting.missing in new:
-        open_days |= set(waiting.held_back)
-    return DaysToRun(sorted(new), sorted(new | open_days))
+    freed = set(waiting.held_back) if waiting.missing in new else set()
+    stopped = {day for day in waiting.begun if day < waiting.missing}
+    runs = [DaysToRun(sorted(new), sorted(new | freed)), DaysToRun([], sorted(stopped))]
+    return [run for run in runs if run.compute]
 
 
 def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Waiting:
@@ -73,10 +74,12 @@ def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     begun = waiting_days(pipeline, settings.warehouse)
     there = _ingested(spark, pipeline, settings)
     missing = pipeline.partitions.start
-    while missing in there:
-        missing += timedelta(days=1)
+    for day in there:  # in order
+        missing += timedelta(days=day == missing)
+    marked = begun.rows(spark, ["unit"])["unit"].to_pylist() if begun.exists(spark) else []
     return Waiting(
-        sorted(begun.rows(spark, ["unit"])["unit"].to_pylist() if begun.exists(spark) else []),
+        # Others are new, where they have landed.
+        sorted(set(marked) & set(there)),
         [day for day in there if day > missing],
         missing,
     )
@@ -100,7 +103,7 @@ def run_days(
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition; nothing was begun.
-        FedByStreamError: A stream fills the tables.
+        FedByStreamError: A stream fills the tables; nothing was begun.
         FileNotFoundError: A day has no folder.
     """
     raw = RawEventsJob(pipeline, settings)
@@ -109,6 +112,7 @@ def run_days(
         for table in job.tables:
             if table.exists(spark):
                 table.require(spark)
+    raw.refuse_stream(_log(spark, pipeline, settings))
     begun = waiting_days(pipeline, settings.warehouse)
     begun.create_if_missing(spark)
     frame = small_frame(spark, [(day,) for day in days.compute], begun.schema)
@@ -135,6 +139,9 @@ def _held_back(result: JobResult) -> set[date]:
 
 
 def _ingested(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[date]:
+    return sorted({row.unit for row in _log(spark, pipeline, settings)})
+
+
+def _log(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> ArrivalLog:
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
-    return sorted({row.unit for row in log})
+    return read_log(spark, arrival_log) if arrival_log.exists(spark) else ()

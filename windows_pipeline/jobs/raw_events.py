@@ -85,7 +85,7 @@ class RawEventsJob:
             FedByStreamError: A stream fills these tables.
             FileNotFoundError: A day has no folder.
         """
-        self._refuse_stream(log)
+        self.refuse_stream(log)
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
@@ -109,7 +109,12 @@ class RawEventsJob:
         """Whether a stream fills these tables; of landed files either may, and the log has it."""
         return not self.pipeline.source.by_days or any(row.batch is not None for row in log)
 
-    def _refuse_stream(self, log: ArrivalLog) -> None:
+    def refuse_stream(self, log: ArrivalLog) -> None:
+        """Lets no day be ingested whole beside a stream.
+
+        Raises:
+            FedByStreamError: The log has a micro-batch.
+        """
         if all(row.batch is None for row in log):
             return
         name = self.pipeline.name
