@@ -42,6 +42,7 @@ def test_validate(
     assert "Traceback" not in said
 
 
+@pytest.mark.long
 def test_landed_days_are_run_once_or_again(
     full_run: Project,
     landed_flights: Path,
