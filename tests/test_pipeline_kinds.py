@@ -308,6 +308,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
     assert [check for check, place in broken.items() if place not in failing[check]] == []
 
 
+@pytest.mark.long
 def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSession) -> None:
     """Rules E1, E2: each check finds the window that was broken for it."""
     job = window_jobs(ran.pipeline, "hops", ran.settings)[-1]
