@@ -79,7 +79,7 @@ def rebuild(
         jobs = [raw, *of_windows] if from_raw else of_windows
         _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
     if from_raw:
-        days = _within(pipeline, landed_days(raw.landing))
+        days = days_landed(pipeline, raw.landing)
         yield from _anew(spark, raw, days, said)
     arrival_log.require(spark)
     # Other days are idle, where that changed.
@@ -132,9 +132,14 @@ def _announce(
         raise
 
 
-def _within(pipeline: Pipeline, days: list[date]) -> list[date]:
+def days_landed(pipeline: Pipeline, landing: str) -> list[date]:
+    """The days that have a folder, within the pipeline's partitions.
+
+    Raises:
+        FileNotFoundError: There is no folder of landed days.
+    """
     end = pipeline.partitions.end or date.max
-    return [day for day in days if pipeline.partitions.start <= day <= end]
+    return [day for day in landed_days(landing) if pipeline.partitions.start <= day <= end]
 
 
 def _follows_other_definition(job: Job, spark: SparkSession) -> bool:

@@ -14,13 +14,12 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.chain import days_landed, window_jobs
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.tables.catalog import source_tables, waiting_days
 
 
@@ -58,11 +57,9 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
     Raises:
         FileNotFoundError: There is no folder of landed days.
     """
-    start, end = pipeline.partitions.start, pipeline.partitions.end or date.max
-    there = set(_ingested(spark, pipeline, settings))
-    landed = landed_days(RawEventsJob(pipeline, settings).landing)
-    new = {day for day in landed if start <= day <= end} - there
-    waiting = days_waiting(spark, pipeline, settings)
+    there = _ingested(spark, pipeline, settings)
+    new = set(days_landed(pipeline, RawEventsJob(pipeline, settings).landing)) - set(there)
+    waiting = _waiting(spark, pipeline, settings, there)
     freed = set(waiting.held_back) if waiting.missing in new else set()
     stopped = {day for day in waiting.begun if day < waiting.missing}
     runs = [DaysToRun(sorted(new), sorted(new | freed)), DaysToRun([], sorted(stopped))]
@@ -71,10 +68,16 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
 
 def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Waiting:
     """The days that wait, be it for another day or for a run that was stopped."""
+    return _waiting(spark, pipeline, settings, _ingested(spark, pipeline, settings))
+
+
+def _waiting(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, there: list[date]
+) -> Waiting:
+    """The same, of the days that were ingested, in order."""
     begun = waiting_days(pipeline, settings.warehouse)
-    there = _ingested(spark, pipeline, settings)
     missing = pipeline.partitions.start
-    for day in there:  # in order
+    for day in there:
         missing += timedelta(days=day == missing)
     marked = begun.rows(spark, ["unit"])["unit"].to_pylist() if begun.exists(spark) else []
     return Waiting(
