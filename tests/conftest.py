@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
@@ -19,10 +19,8 @@ from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
 from shared_folders import alone, made_once
 from shared_spark import SharedSpark, session_behind
 from windows_pipeline.engine import slices
-from windows_pipeline.engine.arrival import in_arrival_order
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
-from windows_pipeline.streaming import order
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -176,16 +174,3 @@ def small_slices() -> Iterator[None]:
         patched.setattr(slices, "REACHES_A_SLICE", 4)
         patched.setattr(slices, "FEWEST_REACHES", 4)
         yield
-
-
-@pytest.fixture
-def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
-    """The records that were numbered by a shuffle."""
-    told = []
-
-    def number(records: DataFrame, *others: str | None) -> DataFrame:
-        told.append(records)
-        return in_arrival_order(records, *others)
-
-    monkeypatch.setattr(order, "in_arrival_order", number)
-    return told

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.radix_order import radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.streaming import order
@@ -94,16 +93,13 @@ def in_one_pass(
     return found, parts
 
 
-def require_as_one(
-    rows: list[Judged], frame: DataFrame, *, whole_files: bool, ranges: int | None = None
-) -> None:
+def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None = None) -> None:
     """Requires the numbers that one pass over the records gives."""
     files = [*FILES, *sorted({row.file for row in rows}.difference(FILES))]
     found = in_stream_order(
         frame.withColumn(FILE, F.col("file")),
         None,
         standing(),
-        whole_files=whole_files,
         in_files=lambda names: sorted(names, key=files.index),
         ranges=ranges,
     )
@@ -120,15 +116,11 @@ def require_as_one(
 
 
 @pytest.mark.parametrize("in_one_task", [True, False])
-@pytest.mark.parametrize("known", [True, False])
-def test_files_are_numbered_as_one(
-    spark: SparkSession, shuffled: list[DataFrame], *, in_one_task: bool, known: bool
-) -> None:
-    """In place where each file is read by one task; and where it is not, whatever is known."""
+def test_files_are_numbered_as_one(spark: SparkSession, *, in_one_task: bool) -> None:
+    """Those of a table, each by event time."""
     rows = judged(Random(20), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
-    require_as_one(rows, frame, whole_files=known)
-    assert bool(shuffled) is not (in_one_task and known)
+    require_as_one(rows, frame)
 
 
 @pytest.mark.parametrize("ranges", [1, 7, 40])
@@ -136,36 +128,7 @@ def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> No
     """In ranges that cut files, or hold several."""
     rows = judged(Random(23), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3)
-    require_as_one(rows, frame, whole_files=False, ranges=ranges)
-
-
-def test_times_that_one_number_does_not_order(
-    spark: SparkSession, shuffled: list[DataFrame]
-) -> None:
-    """Its bits hold 34.8 years, and begin anew in 1970."""
-    rows = [row._replace(event_time=row.n - 4) for row in plain(8)]
-    frame = spark.createDataFrame(rows[::-1], COLUMNS).coalesce(1)
-    require_as_one(rows, frame, whole_files=True)
-    assert shuffled
-
-
-def test_files_of_one_hash(spark: SparkSession, shuffled: list[DataFrame]) -> None:
-    """Their records come out side by side."""
-    place = spark.range(20_000).selectExpr(
-        f"DATE'{DAY}' AS unit", "'new' AS source_partition", "concat('part-', id) AS file"
-    )
-    sort_key = radix_key(place.columns, "time_ms").alias("sort_key")
-    keys = place.withColumn("time_ms", F.lit(0).cast("bigint")).select("file", sort_key)
-    alike = keys.groupBy("sort_key").agg(F.collect_list("file").alias("files"))
-    (found,) = alike.where("size(files) > 1").orderBy("sort_key").head(1)
-    rows = [row._replace(file=found.files[row.n % 2]) for row in plain(8)]
-    require_as_one(rows, spark.createDataFrame(rows, COLUMNS).coalesce(1), whole_files=True)
-    assert shuffled
-
-
-def plain(records: int) -> list[Judged]:
-    """Accepted records of one file, by event time."""
-    return [Judged(DAY, "part", None, "new", "k", 10 * n, n) for n in range(records)]
+    require_as_one(rows, frame, ranges=ranges)
 
 
 @pytest.mark.parametrize("ranges", [None, 7])

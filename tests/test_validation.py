@@ -145,7 +145,9 @@ def test_event_time_is_whole_milliseconds_utc_rounded_down(
 @pytest.mark.parametrize("text", ["12:30", "T12:30:00Z", "2013", "20130101", "1357034400000", ""])
 def test_a_text_without_a_full_date_is_no_time(spark: SparkSession, text: str) -> None:
     """Spark's own cast would take 12:30 as half past twelve on the day of the run."""
-    assert reasons(spark, source_of(), GOOD | {"at": text}) == ["unreadable_event_time"]
+    (reason,) = reasons(spark, source_of(), GOOD | {"at": text})
+    assert reason is not None
+    assert reason.startswith("unreadable_event_time")
 
 
 def test_a_bigint_event_time_is_milliseconds_that_a_timestamp_can_hold(

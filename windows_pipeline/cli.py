@@ -309,7 +309,7 @@ def trace(
         instant = instant.replace(tzinfo=UTC)
     spark = _started(settings)
     records = records_of_alert(spark, settings, declared, name, key, instant)
-    arrival = [declared.source.arrival] if declared.source.arrival else []
+    arrival = [declared.source.arrival_column] if declared.source.arrival_column else []
     print_rows(
         records.select("unit", "offset", "event_time", *arrival, *declared.source.values), limit
     )

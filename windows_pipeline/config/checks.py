@@ -104,7 +104,7 @@ def fixed_result_columns(source: Source) -> dict[str, str]:
     """The columns that a rule finds in every result, aggregates aside, with their types."""
     times = ("window_start", "window_end", "first_event_time", "last_event_time")
     return {
-        "key": source.columns[source.key],
+        "key": source.types[source.key],
         **dict.fromkeys(times, "timestamp"),
         "record_count": "bigint",
     }
@@ -139,6 +139,12 @@ def _place_problems(source: Source) -> Iterator[Problem]:
 
 
 def _role_problems(source: Source) -> Iterator[Problem]:
+    if source.arrival == "lines" and not source.is_landed and source.arrival_column is None:
+        text = (
+            f"is the order of landed files' lines, and format: {source.format} has none; name a "
+            "column, write event_time, or leave it out"
+        )
+        yield Problem(("arrival",), source.arrival, text)
     if source.idle_after is not None and not source.has_several_partitions:
         text = "has no effect, as there is one source partition; name source_partition, the column"
         yield Problem(
@@ -155,7 +161,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
             text = f"is the {taken[column]} already; name another column"
             yield Problem((role,), column, text)
         taken.setdefault(column, role)
-        if source.columns[column] not in _ROLE_TYPES[role]:
+        if source.types[column] not in _ROLE_TYPES[role]:
             text = (
                 f"is of type {source.columns[column]}; "
                 f"the {role} must be {' or '.join(_ROLE_TYPES[role])}"
@@ -196,7 +202,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source)
         if problem is None:
-            columns[aggregate.name] = aggregate.result_type(source.columns[aggregate.column])
+            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
         else:
             problems.append(problem)
             # Rules over it are checked as far as they can be.

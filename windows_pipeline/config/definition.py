@@ -78,7 +78,7 @@ def definition_digest(definition: Mapping[str, str]) -> str:
 
 def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     # How records come is no part of what a row means; `idle_after` is the windows' tables' alone.
-    how = {"path", "kafka", "stream", "max_per_batch", "idle_after"}
+    how = {"path", "kafka", "stream", "max_per_batch", "idle_after", "keep_rejected_text"}
     source = pipeline.source.model_dump(exclude=how)
     partitions = pipeline.partitions.model_dump(exclude={"end"})
     return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))

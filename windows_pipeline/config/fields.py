@@ -13,7 +13,9 @@ from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.problems import without_value
 from windows_pipeline.durations import duration_ms, duration_text
 
-_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
+EPOCH_TYPES = ("timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns")
+"""Numbers of seconds to nanoseconds since 1970; in tables they are timestamps."""
+_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCH_TYPES)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")

@@ -8,7 +8,9 @@ from pydantic import (
     AfterValidator,
     Field,
     PositiveInt,
+    StrictBool,
     ValidationInfo,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -19,6 +21,7 @@ from windows_pipeline.config.checks import (
     windows_problems,
 )
 from windows_pipeline.config.fields import (
+    EPOCH_TYPES,
     ColumnName,
     ColumnType,
     Day,
@@ -31,6 +34,8 @@ from windows_pipeline.config.kinds import AnyWindows
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
 
+LINES, EVENT_TIME = "lines", "event_time"
+"""What orders arrival, where no column does."""
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
 """The tables that all windows of a pipeline share; no windows may take their folders."""
 
@@ -71,11 +76,14 @@ class Source(Strict):
         columns: The columns to read, each with its type.
         key: The column that windows are kept apart by.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
-        arrival: The column that orders arrival; None for the order of the files.
+        arrival: What orders arrival (rule A1): a column, `lines` or `event_time`; left out, the
+            lines of landed files, the commits of a Delta table, the offsets of a topic.
         source_partition: The column of the source partition; None for a single one (A1).
-        max_ahead: How far an event time may lie after its arrival, in ms (rule A7).
+        max_ahead: How far an event time may lie after its arrival, and after the end of its
+            arrival day, in ms (rule A7).
         idle_after: How far a source partition may lie behind the furthest one before it
             holds nothing back, in ms; None for any distance (rule A4).
+        keep_rejected_text: Whether rejected_records has the text of each record.
     """
 
     path: Text | None = None
@@ -90,6 +98,7 @@ class Source(Strict):
     source_partition: str | None = None
     max_ahead: DurationMs = 86_400_000
     idle_after: PositiveDurationMs | None = None
+    keep_rejected_text: StrictBool = True
 
     @model_validator(mode="after")
     def _roles_fit_columns(self) -> Self:
@@ -123,21 +132,57 @@ class Source(Strict):
         return self.path
 
     @property
+    def arrival_column(self) -> str | None:
+        """The column that orders arrival; None for what has another order."""
+        named = self.arrival in self.columns or self.arrival not in (None, LINES, EVENT_TIME)
+        # The event time's own column says no more than 'event_time' does.
+        return self.arrival if named and self.arrival != self.event_time else None
+
+    @property
+    def order_column(self) -> str | None:
+        """The column of accepted records that orders them; None where lines or files do."""
+        return "event_time" if self._is_by_event_time else self.arrival_column
+
+    @property
+    def is_by_line(self) -> bool:
+        """Whether records come in the order of the lines of landed files."""
+        return self.is_landed and self.order_column is None
+
+    @property
+    def _is_by_event_time(self) -> bool:
+        return self.arrival in (EVENT_TIME, self.event_time) and self.arrival_column is None
+
+    @field_serializer("arrival")
+    def _canonical_arrival(self, written: str | None) -> str | None:
+        """The same text, whether it was written or left out."""
+        if self.is_by_line:
+            return LINES
+        return EVENT_TIME if self._is_by_event_time else written
+
+    @property
     def roles(self) -> dict[str, str]:
         """The columns with a role, by the role's field."""
         fields = {
             "key": self.key,
             "event_time": self.event_time,
-            "arrival": self.arrival,
+            "arrival": self.arrival_column,
             "source_partition": self.source_partition,
         }
         return {role: column for role, column in fields.items() if column is not None}
 
     @property
-    def values(self) -> dict[str, ColumnType]:
-        """The value columns and their types: all that have no role."""
+    def types(self) -> dict[str, str]:
+        """The columns with the types that tables give them: numbers since 1970 are timestamps."""
+        return {
+            name: "timestamp" if kind in EPOCH_TYPES else kind
+            for name, kind in self.columns.items()
+        }
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The value columns with their types in tables: all that have no role."""
         taken = set(self.roles.values())
-        return {name: kind for name, kind in self.columns.items() if name not in taken}
+        return {name: kind for name, kind in self.types.items() if name not in taken}
 
 
 class Partitions(Strict):

@@ -110,7 +110,7 @@ class Windows(Strict):
         """The columns of final results that a rule may use, each with its Spark type."""
         columns = fixed_result_columns(source)
         for aggregate in self.aggregate_list:
-            columns[aggregate.name] = aggregate.result_type(source.columns[aggregate.column])
+            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
         return columns
 
 

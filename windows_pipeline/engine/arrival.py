@@ -23,9 +23,9 @@ def in_arrival_order(
 
     The order is by the arrival column, then event time, then every other column of the
     record: records that tie in all of them are alike, so the numbers don't depend on how a
-    unit was split into files. Without an arrival column the files' names order it, then
-    event time and the rest; the place of a line in its file is not known to Spark, so such
-    a source should land its records in files whose names sort by arrival.
+    unit was split into files. Without an arrival column it is by event time within a file, files
+    by name: the order of what a commit added to a table. (Lines of landed files have an order of
+    their own: `arrival_lines`.)
 
     Args:
         accepted: The columns `unit`, `source_partition`, `event_time` (ms), `file`, the
@@ -56,7 +56,7 @@ def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column
     """What orders the records of a unit and source partition; see `in_arrival_order`."""
     leading = ["file" if arrival is None else arrival, "event_time"]
     others = [name for name in columns if name not in {*leading, *PLACE, *_CARRIED}]
-    return [F.col(f"`{name}`") for name in leading + others]
+    return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]
 
 
 def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:

@@ -81,20 +81,31 @@ def in_arrival_order_by_ranges(
     in_ranges = numbered_in_ranges(accepted, PLACE, order, ranges)
     cached = in_ranges.persist(StorageLevel.MEMORY_AND_DISK)
     sums = cached.groupBy(RANGE, *PLACE).agg(F.count("*"), F.max("event_time"))
-    bases = bases_of(RangeSum(*row) for row in sums.collect())
+    in_order = sorted(RangeSum(*row) for row in sums.collect())
+    return RangedOrder(with_bases(cached, RANGE, in_order), cached)
+
+
+def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> DataFrame:
+    """Adds to the numbers of each stretch what the stretches before it have.
+
+    Args:
+        numbered: Records with `offset` and `running_max`, as if their stretch were all there is.
+        stretch: The column of the stretch, a whole number; it is dropped.
+        sums: What each stretch has, in the order of arrival.
+    """
+    kind = numbered.schema[stretch].dataType.simpleString()
     before = small_frame(
-        accepted.sparkSession,
-        bases,
-        f"{RANGE} int, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
+        numbered.sparkSession,
+        bases_of(sums),
+        f"{stretch} {kind}, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
         f"{_MAX_BEFORE} bigint",
     )
-    records = (
-        cached.join(F.broadcast(before), [RANGE, *PLACE], "left")
+    return (
+        numbered.join(F.broadcast(before), [stretch, *PLACE], "left")
         .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
         .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
-        .select(*accepted.columns, "offset", "running_max")
+        .drop(stretch, _ROWS_BEFORE, _MAX_BEFORE)
     )
-    return RangedOrder(records, cached)
 
 
 def numbered_in_ranges(
@@ -133,11 +144,15 @@ def numbered_in_ranges(
 
 
 def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
-    """Adds up what earlier ranges have; a row for each unit and partition that goes on."""
+    """Adds up what earlier ranges have; a row for each unit and partition that goes on.
+
+    Args:
+        sums: The ranges, in order.
+    """
     rows: dict[tuple[date, str | None], int] = {}
     largest: dict[tuple[date, str | None], int] = {}
     bases = []
-    for one in sorted(sums, key=lambda one: one.range):
+    for one in sums:
         place = (one.unit, one.source_partition)
         if place in rows:
             bases.append(RangeBase(one.range, *place, rows[place], largest.get(place)))

@@ -35,22 +35,17 @@ def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
     Returns:
         The records with `_sort_key` (bigint), in its order.
     """
-    sort_key = radix_key(group, "event_time_ms")
+    sort_key = _radix_key(group, "event_time_ms")
     # After the shuffle, which need not move it.
     keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
     return keyed.sortWithinPartitions(SORT_KEY)
 
 
-def radix_key(group: Sequence[str], time_ms: str) -> Column:
+def _radix_key(group: Sequence[str], time_ms: str) -> Column:
     """The number (bigint) that brings a group's records together, by a time in milliseconds."""
     # A null time is an error that names it, later.
     low_bits = F.coalesce(F.col(time_ms).bitwiseAND(F.lit(_LOW_BITS)), F.lit(0))
     return F.shiftleft(F.xxhash64(*group), _TIME_BITS).bitwiseOR(low_bits)
-
-
-def in_radix_range(first_ms: int, last_ms: int) -> bool:
-    """Whether that number orders all times between two as they are."""
-    return first_ms >> _TIME_BITS == last_ms >> _TIME_BITS
 
 
 def groups_in_order(

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
+from windows_pipeline.engine.arrival_lines import BLOCK, LINE, in_line_order
 from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
@@ -89,7 +90,7 @@ class RawEventsJob:
         source = self.pipeline.source
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
-        ordered, cached = self._in_order(judged_records(landed, source), self._ranges(days))
+        ordered, cached = self._in_order(landed, days)
         accepted = ordered.where(F.col("reason").isNull())
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
@@ -131,11 +132,14 @@ class RawEventsJob:
             return self.settings.arrival_ranges
         return ranges_for(landed_bytes(self.landing, days).values())
 
-    def _in_order(self, judged: DataFrame, ranges: int | None) -> RangedOrder:
-        arrival = self.pipeline.source.arrival
+    def _in_order(self, landed: DataFrame, days: Sequence[date]) -> RangedOrder:
+        source = self.pipeline.source
+        if source.is_by_line:
+            return in_line_order(judged_records(landed, source, [BLOCK, LINE]))
+        judged, ranges = judged_records(landed, source), self._ranges(days)
         if ranges is not None:
-            return in_arrival_order_by_ranges(judged, arrival, ranges)
-        ordered = kept(in_arrival_order(judged, arrival))
+            return in_arrival_order_by_ranges(judged, source.order_column, ranges)
+        ordered = kept(in_arrival_order(judged, source.order_column))
         return RangedOrder(ordered, ordered)
 
     def evidence(

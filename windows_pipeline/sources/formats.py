@@ -26,17 +26,25 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     FloatType,
+    LongType,
     MapType,
     StringType,
     StructField,
     StructType,
 )
 
+from windows_pipeline.engine.arrival_lines import BLOCK, LINE
 from windows_pipeline.literal_path import literal
 from windows_pipeline.small_frame import small_frame
 
+_MAX_HEADER_BYTES = 1 << 20
 _HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+"""What a compressed file begins with, by the end of its name."""
+_ESCAPED_BACKSLASH = r"\\\\"
+_SURROGATE = r"(?i)\\ud[89a-f][0-9a-f]{2}"
+_SURROGATE_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
 _ROW_AS_JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -47,6 +55,9 @@ _NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 """A file's name that is the same in a URI."""
 _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
+_MAY_BE_ROUNDED = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^-?Infinity$"
+"""What Spark writes for a JSON number with a point or an exponent: the double nearest to it."""
+_MAY_BE_LOST = r"^-?(0\.0|Infinity)$"
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,8 @@ def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
         StructField("file", StringType()),
         StructField("original", StringType()),
         StructField("malformed", BooleanType()),
+        StructField(BLOCK, LongType()),
+        StructField(LINE, LongType()),
     ]
     declared = [StructField(name, StringType()) for name in columns]
     return small_frame(spark, [], StructType(fields + declared))
@@ -84,7 +97,7 @@ def read_jsonl(
     columns: list[str],
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
-    return parsed_json(_lines(spark, files), columns, ["unit", "file"])
+    return parsed_json(_lines(spark, files), columns, ["unit", "file", BLOCK, LINE])
 
 
 def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -> DataFrame:
@@ -103,31 +116,55 @@ def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -
     parsed = lines.withColumn("parsed", F.from_json(wrapped, ArrayType(record), options))
     first = F.get("parsed", F.lit(0))  # null beyond the end, where [0] fails
     is_object = (F.size("parsed") == 2) & first.isNotNull()
+    is_text = F.is_valid_utf8("value") & ~_has_lone_surrogate(F.col("value"))
     return parsed.select(
         *kept,
-        F.col("value").alias("original"),
-        (~F.coalesce(is_object, F.lit(False))).alias("malformed"),
+        _valid_text(F.col("value")).alias("original"),
+        (~F.coalesce(is_object & is_text, F.lit(False))).alias("malformed"),
         *[_json_text(first[name]).alias(name) for name in columns],
     )
 
 
-def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:
-    """Gives the decimals of JSON objects every digit that their numbers have.
+def _valid_text(text: Column) -> Column:
+    """A text that every reader of a table can read: bytes that are no UTF-8 become U+FFFD."""
+    return F.when(F.is_valid_utf8(text), text).otherwise(F.make_valid_utf8(text))
 
-    Spark's own text of a number with a point is that of the double nearest to it. It leaves
-    texts as they are, so the numbers are made such first.
+
+def _has_lone_surrogate(json: Column) -> Column:
+    """Whether an escape stands for a surrogate alone, half a character, which no UTF-8 has."""
+    escapes = F.regexp_replace(json, _ESCAPED_BACKSLASH, "")
+    lone = F.regexp_replace(escapes, _SURROGATE_PAIR, "").rlike(_SURROGATE)
+    return F.when(json.rlike(_SURROGATE), lone).otherwise(F.lit(False))
+
+
+def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:
+    """Gives the columns of JSON objects every digit that their numbers have.
+
+    Spark's own text of a number with a point or an exponent is that of the double nearest to it.
+    It leaves texts as they are, so where that matters the numbers are made such first.
 
     Args:
         records: What `read_jsonl` or `parsed_json` gives.
         declared: The declared columns' types.
     """
-    columns = [name for name, kind in declared.items() if kind.startswith("decimal")]
-    if not columns:
+    inexact = {
+        name: _MAY_BE_LOST if kind == "double" else _MAY_BE_ROUNDED
+        for name, kind in declared.items()
+        if kind not in ("boolean", "date", "timestamp")
+    }
+    if not inexact:
         return records
-    record = StructType([StructField(name, StringType()) for name in columns])
+    record = StructType([StructField(name, StringType()) for name in inexact])
     quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
     parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
-    return records.withColumns({name: F.coalesce(parsed[name], name) for name in columns})
+    return records.withColumns(
+        {
+            name: F.when(F.col(name).rlike(seen), F.coalesce(parsed[name], name)).otherwise(
+                F.col(name)
+            )
+            for name, seen in inexact.items()
+        }
+    )
 
 
 def read_csv(
@@ -159,13 +196,41 @@ def read_parquet(
 READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
 
 
+def require_compressed(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
+    """Refuses files whose names say that they are compressed, and that are not.
+
+    Spark reads no line of some of them, and says nothing.
+
+    Raises:
+        ValueError: There is one.
+    """
+    named = [file for file in files if any(map(file.name.endswith, _MAGIC))]
+    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
+        heads = threads.map(lambda file: _first_bytes(filesystem, file.path), named)
+        for file, head in zip(named, heads, strict=True):
+            ending = next(filter(file.name.endswith, _MAGIC))
+            if head and not head.startswith(_MAGIC[ending]):
+                raise ValueError(
+                    f"{file}: its name ends with {ending}, and it begins with {head!r}, as no such "
+                    "file does; land it compressed so, or under a name that says what it is"
+                )
+
+
+def _first_bytes(filesystem: fs.FileSystem, path: str) -> bytes:
+    with filesystem.open_input_file(path) as file:
+        head: bytes = file.read(max(map(len, _MAGIC.values())))
+        return head
+
+
 def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
     lines = spark.read.text(_literal_paths(files)).select("value", *_origin(files))
     return lines.where(F.col("value").rlike(r"\S"))
 
 
-def _origin(files: Sequence[LandedFile]) -> tuple[Column, Column]:
-    """Each record's `unit` and `file`, from its file's path where the files alone do not tell.
+def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
+    """Each record's `unit`, `file`, `_block` and `_line`; to be selected right of what is read.
+
+    The first two are taken from its file's path only where the files alone do not say them.
 
     What is asked of a path is worked out for every record: half of what reading one takes.
     """
@@ -178,7 +243,12 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, Column]:
     if not all(_PLAIN_NAME.fullmatch(file.name) for file in files):
         decoded = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
         name = F.coalesce(decoded, encoded)
-    return unit.alias("unit"), name.alias("file")
+    return (
+        unit.alias("unit"),
+        name.alias("file"),
+        F.col("_metadata.file_block_start").alias(BLOCK),
+        F.monotonically_increasing_id().alias(LINE),
+    )
 
 
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
@@ -196,7 +266,7 @@ def _headers(
 ) -> list[tuple[LandedFile, str]]:
     """Each file with its header line; a file without any line is left out."""
     with ThreadPoolExecutor(_HEAD_THREADS) as threads:
-        lines = list(threads.map(lambda file: _first_line(filesystem, file.path), files))
+        lines = list(threads.map(lambda file: _first_line(filesystem, file), files))
     found = [(file, line) for file, line in zip(files, lines, strict=True) if line is not None]
     first_of_day: dict[date, tuple[LandedFile, list[str]]] = {}
     for file, line in found:
@@ -224,10 +294,27 @@ def _check_declared(file: LandedFile, names: list[str], columns: list[str]) -> N
         raise ValueError(f"{file}: its header has {twice[0]!r} twice; name each column once")
 
 
-def _first_line(filesystem: fs.FileSystem, path: str) -> str | None:
-    with filesystem.open_input_stream(path) as stream:  # decompresses by the file's ending
-        head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    return next((line for line in re.split(r"[\r\n]+", head) if line.strip()), None)
+def _first_line(filesystem: fs.FileSystem, file: LandedFile) -> str | None:
+    """The first line that is not blank.
+
+    Raises:
+        ValueError: It is longer than a header may be.
+    """
+    head = b""
+    with filesystem.open_input_stream(file.path) as stream:  # decompresses by the file's ending
+        while len(head) <= _MAX_HEADER_BYTES:
+            more = stream.read(_HEAD_BYTES)
+            head = (head + more).lstrip(b"\r\n \t") if not head.strip() else head + more
+            text = head.decode("utf-8-sig", errors="replace")
+            lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+            if not more:
+                return lines[0] if lines else None
+            if len(lines) > 1 or (lines and text[-1] in "\r\n"):
+                return lines[0]
+    raise ValueError(
+        f"{file}: its first line is longer than {_MAX_HEADER_BYTES} bytes, and must be the "
+        "header; land a file whose lines end with line breaks"
+    )
 
 
 def _names(header: str) -> list[str]:
@@ -247,10 +334,13 @@ def _csv_of_header(
     # An odd number of quotes: a field that goes on in the next line.
     quotes = F.length("value") - F.length(F.translate("value", '"', ""))
     malformed = F.col("parsed")["_wrong_fields"].isNotNull() | (quotes % 2 == 1)
+    malformed |= ~F.is_valid_utf8("value")
     return parsed.select(
         "unit",
         "file",
-        F.col("value").alias("original"),
+        BLOCK,
+        LINE,
+        _valid_text(F.col("value")).alias("original"),
         malformed.alias("malformed"),
         *[F.col("parsed")[f"_{names.index(name)}"].alias(name) for name in columns],
     )
@@ -286,10 +376,12 @@ def texts_of(
     """
     types = {field.name: field.dataType for field in rows.schema if field.name not in beside}
     row = F.to_json(F.struct(*[_column(name) for name in types]), _ROW_AS_JSON)
+    texts = [_column(name) for name in columns if isinstance(types.get(name), StringType)]
+    not_text = [~F.coalesce(F.is_valid_utf8(text), F.lit(True)) for text in texts]
     return rows.select(
         *origin,
-        row.alias("original"),
-        F.lit(False).alias("malformed"),
+        _valid_text(row).alias("original"),
+        reduce(Column.__or__, not_text, F.lit(False)).alias("malformed"),
         *[_text(name, types.get(name)).alias(name) for name in columns],
     )
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.model import Source
-from windows_pipeline.sources.formats import READERS, LandedFile, no_records, with_exact_numbers
+from windows_pipeline.sources.formats import (
+    READERS,
+    LandedFile,
+    no_records,
+    require_compressed,
+    with_exact_numbers,
+)
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LISTING_THREADS = 16
@@ -29,6 +36,22 @@ class _Root:
     """As Spark reads it."""
 
 
+class FileState(NamedTuple):
+    """A landed file as it lies there.
+
+    Attributes:
+        day: The arrival day of its folder.
+        name: Its name.
+        size_bytes: Its size.
+        written_ms: When it was last written, in ms since 1970; None where that is not known.
+    """
+
+    day: date
+    name: str
+    size_bytes: int
+    written_ms: int | None
+
+
 def landed_days(path: str) -> list[date]:
     """The days that have a folder `<path>/YYYY-MM-DD/`, in order; other names are ignored.
 
@@ -39,23 +62,73 @@ def landed_days(path: str) -> list[date]:
         FileNotFoundError: There is no such folder.
     """
     root = _root(path)
+    return sorted(
+        day
+        for entry in _entries_in(root, path)
+        if (day := day_of(entry.base_name)) is not None and _why_skipped(root, entry, day) is None
+    )
+
+
+def skipped_names(path: str, days: Iterable[date]) -> list[str]:
+    """What lies beside the day folders, and in those of some days, and is not read, and why.
+
+    Returns:
+        A text each, such as ``2013-01-02/_SUCCESS: its name begins with _ or .``, in order.
+
+    Raises:
+        FileNotFoundError: There is no such folder.
+    """
+    root = _root(path)
+    skipped = [
+        f"{entry.base_name}: {why}"
+        for entry in _entries_in(root, path)
+        if (why := _why_skipped(root, entry, day_of(entry.base_name)))
+    ]
+    for day, entries in _folders(root, path, days):
+        found = ((entry, _why_skipped(root, entry, None, within=day)) for entry in entries)
+        skipped += [f"{day}/{entry.base_name}: {why}" for entry, why in found if why]
+    return sorted(skipped)
+
+
+def _entries_in(root: _Root, path: str) -> list[fs.FileInfo]:
     if root.filesystem.get_file_info(root.path).type != fs.FileType.Directory:
         raise FileNotFoundError(
             f"{path}: there is no such folder; land the files in {path}/YYYY-MM-DD/, "
             "or correct the source's path"
         )
-    entries = root.filesystem.get_file_info(fs.FileSelector(root.path))
-    names = [entry.base_name for entry in entries if entry.type == fs.FileType.Directory]
-    return sorted(day for name in names if (day := day_of(name)) is not None)
+    entries: list[fs.FileInfo] = root.filesystem.get_file_info(fs.FileSelector(root.path))
+    return entries
+
+
+def _why_skipped(
+    root: _Root, entry: fs.FileInfo, day: date | None, *, within: date | None = None
+) -> str | None:
+    """Why what lies in the folder of days, or within one of them, is not read; None if it is."""
+    name = entry.base_name
+    if _is_link(root, entry.path):
+        return "a link, which is not followed"
+    if within is None:
+        if day is None:
+            return "no folder of a day, which YYYY-MM-DD names"
+        return None if entry.type == fs.FileType.Directory else "a file, not a day's folder"
+    if name.startswith(("_", ".")):
+        return "its name begins with _ or ."
+    if entry.type == fs.FileType.Directory:
+        return "a folder within a day's"
+    return None if entry.type == fs.FileType.File else "no regular file"
+
+
+def _is_link(root: _Root, path: str) -> bool:
+    return isinstance(root.filesystem, fs.LocalFileSystem) and Path(path).is_symlink()
 
 
 def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[date]) -> DataFrame:
     """Reads the records landed on some days, unparsed as far as types go.
 
-    A file whose name starts with ``_`` or ``.`` is ignored; a compressed one is read by its
-    ending (``.gz``). Blank lines are skipped. Fields that the source doesn't declare are
-    ignored, but stand in `original`. Folders are listed, and heads of CSV and Parquet files
-    read, where this runs; the records only by Spark.
+    What `skipped_names` gives is not read: links, files whose name starts with ``_`` or ``.``,
+    folders. A compressed file is read by its ending (``.gz``). Blank lines are skipped. Fields
+    that the source doesn't declare are ignored, but stand in `original`. Folders are listed, and
+    heads of CSV and Parquet files read, where this runs; the records only by Spark.
 
     Args:
         spark: A session, classic or Connect, in time zone UTC.
@@ -66,21 +139,41 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
         days: The days to read, each once whatever is given twice.
 
     Returns:
-        One row a line (Parquet: a row), unordered: `unit` (date, from the folder's name),
-        `file` (its name), `original` (the line's exact text; Parquet: the row as JSON),
-        `malformed` (boolean: the line is no JSON object, or has too few or too many CSV
-        fields), and every declared column as text, null where it is absent or empty in CSV.
+        One row a line (Parquet: a row), those of a task in the order of the file: `unit` (date,
+        from the folder's name), `file` (its name), `original` (the line's text, where that is
+        UTF-8 its own; Parquet: the row as JSON), `malformed` (boolean: the line is no JSON object,
+        has too few or too many CSV fields, or is no UTF-8), `_block` and `_line` (bigint: where in
+        the file the part begins that one task reads, and the number of the line in what it reads,
+        with gaps), and every declared column as text, null where it is absent or empty in CSV.
         Nested values are JSON.
 
     Raises:
         FileNotFoundError: A day has no folder.
         ValueError: CSV files of a folder differ in their header, or lack a declared column;
-            a Parquet file holds times in nanoseconds, which Spark can't read.
+            a Parquet file holds times in nanoseconds, which Spark can't read; or a file is not
+            compressed as its name says.
     """
     root = _root(path)
     entries = _entries(root, path, days)
     files = [_file(root, day, entry.base_name) for day, entry in entries]
     return _read(spark, source, root, files)
+
+
+def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
+    """The files that landed on some days, by day and name.
+
+    Raises:
+        FileNotFoundError: A day has no folder.
+    """
+    return [
+        FileState(
+            day,
+            entry.base_name,
+            entry.size,
+            None if entry.mtime_ns is None else entry.mtime_ns // 1_000_000,
+        )
+        for day, entry in _entries(_root(path), path, days)
+    ]
 
 
 def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
@@ -90,8 +183,8 @@ def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
         FileNotFoundError: A day has no folder.
     """
     sizes: dict[date, int] = {}
-    for day, entry in _entries(_root(path), path, days):
-        sizes[day] = sizes.get(day, 0) + entry.size
+    for file in landed_files(path, days):
+        sizes[file.day] = sizes.get(file.day, 0) + file.size_bytes
     return sizes
 
 
@@ -108,6 +201,7 @@ def _read(
 ) -> DataFrame:
     if not files:
         return no_records(spark, list(source.columns))
+    require_compressed(root.filesystem, files)
     rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
     return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
 
@@ -132,17 +226,31 @@ def day_of(name: str) -> date | None:
 
 
 def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, fs.FileInfo]]:
-    """The files of some days, by day and name."""
+    """The files of some days that are read, by day and name."""
+    return [
+        (day, entry)
+        for day, entries in _folders(root, path, days)
+        for entry in entries
+        if _why_skipped(root, entry, None, within=day) is None
+    ]
+
+
+def _folders(
+    root: _Root, path: str, days: Iterable[date]
+) -> Iterator[tuple[date, Sequence[fs.FileInfo]]]:
+    """What lies in the folders of some days, by day and name."""
     wanted = sorted(set(days))
     with ThreadPoolExecutor(_LISTING_THREADS) as threads:
         listed = threads.map(lambda day: _entries_of(root, path, day), wanted)
-        return [
-            (day, entry) for day, of_day in zip(wanted, listed, strict=True) for entry in of_day
-        ]
+        yield from zip(wanted, listed, strict=True)
 
 
 def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
     folder = f"{root.path}/{day}"
+    if _is_link(root, folder):
+        raise FileNotFoundError(
+            f"{path}/{day}: is a link, which is not followed; land the files themselves"
+        )
     try:
         entries = root.filesystem.get_file_info(fs.FileSelector(folder))
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -150,11 +258,7 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
             f"{path}/{day}: there is no such folder; land the day's files, "
             "or an empty folder for a day without events"
         ) from error
-    return [
-        entry
-        for entry in sorted(entries, key=lambda entry: entry.base_name)
-        if entry.type == fs.FileType.File and not entry.base_name.startswith(("_", "."))
-    ]
+    return sorted(entries, key=lambda entry: entry.base_name)
 
 
 def _file(root: _Root, day: date, name: str) -> LandedFile:

@@ -15,9 +15,16 @@ _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number, as whole digits, digits after the point, and a power of ten that is not absurd."""
-_EXACT_DOUBLE = 2**53
-"""A double holds every integer up to it."""
-_MAX_EVENT_MS = (2**63 - 1) // 1_000
+_NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
+_EPOCHS = {
+    "timestamp_s": ("seconds", 10, 1_000_000),
+    "timestamp_ms": ("milliseconds", 13, 1_000),
+    "timestamp_us": ("microseconds", 16, 1),
+    "timestamp_ns": ("nanoseconds", 19, 1),
+}
+"""Numbers since 1970 by type: their unit, their digits from 2001 to 2286, microseconds in one."""
+_MAX_MICROS = 2**63 - 1
+_MAX_EVENT_MS = _MAX_MICROS // 1_000
 """What a Spark timestamp (microseconds) can hold; windows around it can't overflow."""
 
 
@@ -28,13 +35,16 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     empty text), ``null_event_time``, ``unreadable_event_time``, ``null_arrival`` and
     ``unreadable_arrival`` (where the source declares an arrival column),
     ``null_source_partition`` (likewise), ``wrong_type: <column>`` (the first in declared
-    order) and ``too_far_ahead``: the event time lies more than `max_ahead` after the
-    arrival time or, where the source has no arrival column of type timestamp, after the end
-    of the unit's day (UTC).
+    order) and ``too_far_ahead``: the event time lies more than `max_ahead` after the end of the
+    unit's day (UTC) or, where the source has an arrival column of type timestamp, after the
+    arrival time.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
-    ``+02:00``) or in UTC. A text is a bigint if it is a whole number (``5``, also ``5.0``), and
-    a decimal if the type holds the number exactly: nothing is rounded.
+    ``+02:00``) or in UTC; the reason says so where it looks like a number of seconds,
+    milliseconds, microseconds or nanoseconds since 1970 instead. A text is a bigint if it is a
+    whole number (``5``, also ``5.0``), a decimal if the type holds the number exactly, and a
+    double if it is a number within a double's range, ``NaN`` or ``Infinity``: a number is infinite
+    or zero only where the text says so.
 
     Args:
         landed: What `read_landed` returns; its session must be in time zone UTC.
@@ -46,7 +56,8 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         accepted. Of an accepted one `source_partition` (text, ``'0'`` where none is declared),
         `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds since
         1970), the arrival column by its own name and type if declared, and the value columns,
-        typed. Of a rejected one `original`, its text. The rest is null.
+        typed. Of a rejected one `original`, its text, unless the source keeps none. The rest is
+        null.
 
     Raises:
         ValueError: The session's time zone isn't UTC.
@@ -69,12 +80,13 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     ).withColumn("event_time", _event_ms(source))
     judged = typed.withColumn("reason", _reason(source))
     is_accepted = F.col("reason").isNull()
+    kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
     return judged.select(
         "unit",
         "file",
         "reason",
         *carried,
-        F.when(~is_accepted, F.col("original")).alias("original"),
+        F.when(~is_accepted, kept_text).alias("original"),
         *[F.when(is_accepted, value).alias(name) for name, value in _accepted(source).items()],
     )
 
@@ -84,7 +96,7 @@ def _accepted(source: Source) -> dict[str, Column]:
     partition = F.lit("0")
     if source.source_partition is not None:
         partition = typed[source.source_partition].cast("string")
-    named = [*([] if source.arrival is None else [source.arrival]), *source.values]
+    named = [*([] if source.arrival_column is None else [source.arrival_column]), *source.values]
     return {
         "source_partition": partition,
         "key": typed[source.key],
@@ -99,14 +111,14 @@ def _typed(text: Column, kind: str) -> Column:
         return text
     if kind == "bigint":
         # '5.0' or '1.0E7': how JSON and Parquet hold integers once a null was among them.
-        number = text.try_cast("double")
-        whole = (F.abs(number) <= _EXACT_DOUBLE) & (F.rint(number) == number)
-        return F.coalesce(text.try_cast("bigint"), F.when(whole, number.cast("bigint")))
+        whole = _typed(text, "decimal(38,0)").try_cast("bigint")
+        return F.coalesce(F.when(text.rlike(_NUMBER), text.try_cast("bigint")), whole)
     if kind.startswith("decimal"):
         return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
     if kind == "double":
-        # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
-        return text.try_cast("double") + F.lit(0.0)
+        return _double(text)
+    if kind in _EPOCHS:
+        return _since_1970(text, kind)
     if kind == "timestamp":
         # Without a date Spark would take the day of the run.
         return F.when(text.rlike(_FULL_DATE), text.try_cast("timestamp"))
@@ -114,6 +126,28 @@ def _typed(text: Column, kind: str) -> Column:
         # Spark's date cast ignores what follows the date, readable or not.
         return F.when(_typed(text, "timestamp").isNotNull(), text.try_cast("date"))
     return text.try_cast(kind)
+
+
+def _double(text: Column) -> Column:
+    """The double nearest to a number; null of one that is beyond all, or between 0 and all."""
+    # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
+    number = text.try_cast("double") + F.lit(0.0)
+    is_lost = F.abs(number).isin(0.0, float("inf")) & F.regexp_replace(text, r"[eE].*$", "").rlike(
+        "[1-9]"
+    )
+    # Java reads '7d', '7f' and '0x1p3' as numbers, too.
+    return F.when(text.rlike(_NUMBER) & ~is_lost, number).when(text.rlike(_NOT_FINITE), number)
+
+
+def _since_1970(text: Column, kind: str) -> Column:
+    """The instant of a number of units since 1970; nanoseconds are rounded down."""
+    if kind == "timestamp_ns":
+        whole = _typed(text, "bigint")
+        return F.timestamp_micros(F.floor(whole / F.lit(1_000).cast("decimal(4,0)")))
+    _, _, micros = _EPOCHS[kind]
+    exact = F.when(_places(text) <= len(str(micros)) - 1, text.try_cast("decimal(25,6)"))
+    whole = (exact * micros).try_cast("bigint")
+    return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
 
 
 def _places(text: Column) -> Column:
@@ -137,26 +171,41 @@ def _event_ms(source: Source) -> Column:
 def _reason(source: Source) -> Column:
     raw, typed = F.col("raw"), F.col("typed")
     key, time = raw[source.key], raw[source.event_time]
+    unreadable = _said("unreadable_event_time", source.event_time, source)
     reason = (
         F.when(F.col("malformed"), "malformed")
         .when(key.isNull() | (key == ""), "null_key")
         .when(time.isNull(), "null_event_time")
-        .when(F.col("event_time").isNull(), "unreadable_event_time")
+        .when(F.col("event_time").isNull(), unreadable)
     )
-    if source.arrival is not None:
-        reason = reason.when(raw[source.arrival].isNull(), "null_arrival")
-        reason = reason.when(typed[source.arrival].isNull(), "unreadable_arrival")
+    if source.arrival_column is not None:
+        reason = reason.when(raw[source.arrival_column].isNull(), "null_arrival")
+        unreadable = _said("unreadable_arrival", source.arrival_column, source)
+        reason = reason.when(typed[source.arrival_column].isNull(), unreadable)
     if source.source_partition is not None:
         reason = reason.when(raw[source.source_partition].isNull(), "null_source_partition")
     for name in source.columns:
         wrong = raw[name].isNotNull() & typed[name].isNull()
-        reason = reason.when(wrong, f"wrong_type: {name}")
+        reason = reason.when(wrong, _said(f"wrong_type: {name}", name, source))
     return reason.when(
         F.col("event_time") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
     )
 
 
+def _said(reason: str, name: str, source: Source) -> Column:
+    """A reason; of a column of timestamps with what its text looks like, where it is a number."""
+    said = F.lit(reason)
+    if source.columns[name] != "timestamp":
+        return said
+    digits = F.length(F.regexp_extract(F.col("raw")[name], r"^\s*(\d+)(?:\.\d*)?\s*$", 1))
+    for kind, (unit, many, _) in _EPOCHS.items():
+        looks = f"{reason}: looks like epoch {unit}: declare {kind}"
+        said = F.when(digits == many, F.lit(looks)).otherwise(said)
+    return said
+
+
 def _arrival_ms(source: Source) -> Column:
-    if source.arrival is not None and source.columns[source.arrival] == "timestamp":
-        return F.unix_millis(F.col("typed")[source.arrival])
-    return (F.unix_date("unit").cast("bigint") + 1) * _DAY_MS
+    unit_end_ms = (F.unix_date("unit").cast("bigint") + 1) * _DAY_MS
+    if source.arrival_column is not None and source.types[source.arrival_column] == "timestamp":
+        return F.least(F.unix_millis(F.col("typed")[source.arrival_column]), unit_end_ms)
+    return unit_end_ms

@@ -17,7 +17,6 @@ class Landed(NamedTuple):
     Attributes:
         records: As `read_landed` gives them, with the stream's own order if it has one.
         passed_over: How many files lie in the folders of days that the pipeline does not have.
-        whole_files: Whether they are of files that are too small for Spark to divide.
         in_files: Puts names of files, as the records have them, in the order of arrival.
         ranges: How many tasks should sort them; None for one a file, or a unit and source
             partition where an arrival column orders them.
@@ -25,7 +24,6 @@ class Landed(NamedTuple):
 
     records: DataFrame
     passed_over: int = 0
-    whole_files: bool = False
     in_files: InFiles = sorted
     ranges: int | None = None
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -69,7 +69,8 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
     source = pipeline.source
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        found = names.collect()
+        # Spark names a file twice where another one's name looks like a pattern.
+        found = list({row.path: row for row in names.collect()}.values())
         files = _in_days_of(pipeline.partitions, found)
         passed_over = len(found) - len(files)
         if not files:
@@ -88,10 +89,9 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
         return Landed(
             _in_units(records, last_unit, later),
             passed_over,
-            max(sizes_bytes) <= _divided_above(spark),
             lambda names: sorted(names, key=rank.__getitem__),
-            # An arrival column orders the records of all files.
-            ranges_for(sizes_bytes if source.arrival is None else [sum(sizes_bytes)]),
+            # Lines are numbered where they are read; a column orders the records of all files.
+            None if source.is_by_line else ranges_for([sum(sizes_bytes)]),
         )
 
     return landed
@@ -131,11 +131,3 @@ def _told_apart(
         return records.withColumn(FILE, F.col("file")), lambda file: file.name
     named = F.concat_ws("/", F.col("unit").cast("string"), "file")
     return records.withColumn(FILE, named), lambda file: f"{file.day}/{file.name}"
-
-
-def _divided_above(spark: SparkSession) -> int:
-    """Up to how many bytes Spark reads a file by one task, whatever else it reads."""
-    session: Any = spark._jsparkSession  # noqa: SLF001
-    conf = session.sessionState().conf()
-    undivided: int = min(conf.filesOpenCostInBytes(), conf.filesMaxPartitionBytes())
-    return undivided

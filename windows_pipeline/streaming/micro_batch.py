@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.arrival_lines import BLOCK, LINE
 from windows_pipeline.engine.steady_plan import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import LogRow
@@ -96,14 +97,16 @@ class MicroBatch:
         """
         source = self.pipeline.source
         own_order = [name for name in (PARTITION, OFFSET, FILE) if name in landed.records.columns]
+        if source.is_by_line:
+            own_order += [BLOCK, LINE]
         judged = judged_records(landed.records, source, own_order)
         ordered, parts, rejected = in_stream_order(
             judged,
-            source.arrival,
+            source.order_column,
             standing,
-            whole_files=landed.whole_files,
+            by_line=source.is_by_line,
             in_files=landed.in_files,
-            ranges=self._ranges(landed),
+            ranges=self.settings.arrival_ranges or landed.ranges,
         )
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)
@@ -148,12 +151,6 @@ class MicroBatch:
             after.in_force_ms,
         )
         return result, after
-
-    def _ranges(self, landed: Landed) -> int | None:
-        # Small files are numbered where they are read, however many ranges a large day needs.
-        if landed.whole_files:
-            return landed.ranges
-        return self.settings.arrival_ranges or landed.ranges
 
     @property
     def _tables(self) -> SourceTables:

@@ -1,13 +1,8 @@
 """The order of arrival within a micro-batch, after what came before it (rules A1, A2).
 
-Records are numbered within stretches of the order, each of which a task can take: a landed file,
-where files order them, a range of a topic's offsets, or, of files that are large, a range of the
-whole order. A sum a stretch goes to the driver, which adds up what lies before each.
-
-The records of a file that one task reads are numbered there, with no shuffle. Spark sorts them by
-one number, a hash of the stretch above the low bits of the event time, and only where two are
-alike in it by other columns. The sums tell whether each stretch came out in one piece and has no
-times on two sides of a multiple of what the bits hold; else all are numbered anew, by a shuffle.
+Records are numbered within stretches of the order, each of which a task can take: a part of a
+landed file, a file of a Delta table, a range of a topic's offsets, or, of files that are large, a
+range of the whole order. A sum a stretch goes to the driver, which adds up what lies before each.
 """
 
 from __future__ import annotations
@@ -16,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.arrival import PLACE, in_arrival_order, order_of_arrival
+from windows_pipeline.engine.arrival_lines import BLOCK, PART, numbered_by_line
 from windows_pipeline.engine.arrival_ranges import RANGE, numbered_in_ranges
-from windows_pipeline.engine.radix_order import SORT_KEY, in_radix_range, radix_key
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming.standing import Part, Standing
@@ -67,9 +62,11 @@ class _Sum(NamedTuple):
     first_offset: int | None
     last_offset: int | None
     accepted: int
-    min_event_time_ms: int | None
     max_event_time_ms: int | None
     rejected: int
+    file: str = ""
+    place: int = 0
+    """Of a stretch of a file, where it stands in it."""
 
 
 class _Base(NamedTuple):
@@ -87,7 +84,7 @@ def in_stream_order(
     arrival: str | None,
     standing: Standing,
     *,
-    whole_files: bool = False,
+    by_line: bool = False,
     in_files: InFiles = sorted,
     ranges: int | None = None,
 ) -> InOrder:
@@ -95,25 +92,28 @@ def in_stream_order(
 
     Args:
         judged: What `judged_records` gives, with `_stream_partition` (text) and
-            `_stream_offset` (bigint) where the source has its own, else `_stream_file` (text).
+            `_stream_offset` (bigint) where the source has its own, else `_stream_file` (text); for
+            lines also `_block` and `_line`.
         arrival: The arrival column's name; None for no such column.
         standing: What came before.
-        whole_files: Whether each file is read by one task, as far as is known.
+        by_line: Whether records come in the order of their files' lines.
         in_files: Orders the files, where no arrival column does.
         ranges: Of a source that has files, how many tasks sort what came; None for one a file, or
-            a unit and source partition where an arrival column orders them.
+            a unit and source partition where an arrival column orders them. Lines need none.
     """
     has_offsets = OFFSET in judged.columns
     if has_offsets:
-        computed, unordered = _computed(_within_offsets(judged))
-        sums = sorted(unordered, key=lambda one: one.stretch)
+        computed = _within_offsets(judged).localCheckpoint()
+        sums = sorted(_sums(computed), key=lambda one: one.stretch)
     else:
-        if ranges is not None:
-            computed, unordered = _computed(_within_ranges(judged, arrival, ranges))
+        if by_line:
+            computed, unordered = _within_parts(judged)
+        elif ranges is not None:
+            computed, unordered = _within_ranges(judged, arrival, ranges)
         else:
-            computed, unordered = _within_files(judged, arrival, in_place=whole_files)
+            computed, unordered = _within_files(judged, arrival)
         # An arrival column has all records in one file, as it were.
-        sums = _by_file(unordered, in_files if arrival is None else sorted, ranges)
+        sums = _by_file(unordered, in_files if arrival is None else sorted)
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
@@ -153,88 +153,50 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
     return own.withColumn("running_max", running_max).drop(PARTITION, OFFSET)
 
 
-def _within_files(
-    judged: DataFrame, arrival: str | None, *, in_place: bool
-) -> tuple[DataFrame, list[_Sum]]:
+def _within_parts(judged: DataFrame) -> tuple[DataFrame, list[_Sum]]:
+    """Records numbered where they are read, within each part of a file."""
+    numbered = numbered_by_line(judged, FILE).withColumnRenamed(PART, _STRETCH)
+    computed = numbered.localCheckpoint()
+    return computed.drop(FILE, BLOCK), _sums(computed, F.first(FILE), F.first(BLOCK))
+
+
+def _within_files(judged: DataFrame, arrival: str | None) -> tuple[DataFrame, list[_Sum]]:
     """Records numbered within their file; where an arrival column orders them, in one stretch."""
-    if arrival is not None:
-        as_one = judged.drop(FILE).withColumn(_STRETCH, F.lit(""))
-        return _computed(in_arrival_order(as_one, arrival, _STRETCH))
-    by_file = judged.withColumnRenamed(FILE, _STRETCH)
-    if in_place:
-        computed, sums = _computed(_numbered_in_place(by_file))
-        if all(map(_is_numbered, sums)):
-            return computed, sums
-    return _computed(in_arrival_order(by_file, None, _STRETCH))
+    of_file = F.col(FILE) if arrival is None else F.lit("")
+    by_file = judged.withColumn(_STRETCH, of_file).drop(FILE)
+    computed = in_arrival_order(by_file, arrival, _STRETCH).localCheckpoint()
+    return computed, _sums(computed, F.first(_STRETCH))
 
 
-def _within_ranges(judged: DataFrame, arrival: str | None, ranges: int) -> DataFrame:
+def _within_ranges(
+    judged: DataFrame, arrival: str | None, ranges: int
+) -> tuple[DataFrame, list[_Sum]]:
     """Records numbered within ranges, which an arrival column cuts, or files and their order."""
     order = order_of_arrival([name for name in judged.columns if name != FILE], arrival)
     by_file = judged if arrival is None else judged.withColumn(FILE, F.lit(""))
     within = numbered_in_ranges(by_file, [*PLACE, FILE], order, ranges)
     stretch = F.concat_ws(_AFTER_RANGE, F.col(RANGE).cast("string"), FILE)
-    return within.withColumn(_STRETCH, stretch).drop(RANGE, FILE)
+    computed = within.withColumn(_STRETCH, stretch).localCheckpoint()
+    return computed.drop(RANGE, FILE), _sums(computed, F.first(FILE), F.first(RANGE))
 
 
-def _by_file(sums: list[_Sum], in_files: InFiles, ranges: int | None) -> list[_Sum]:
+def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
     """In the order of arrival."""
-    told = [(*_file_and_range(str(one.stretch), ranges), one) for one in sums]
-    names = in_files({file for file, _, _ in told})
-    rank = {name: number for number, name in enumerate(names)}
-    told.sort(key=lambda each: (rank[each[0]], each[1]))
-    return [one for _, _, one in told]
+    rank = {name: number for number, name in enumerate(in_files({one.file for one in sums}))}
+    return sorted(sums, key=lambda one: (rank[one.file], one.place))
 
 
-def _file_and_range(stretch: str, ranges: int | None) -> tuple[str, int]:
-    """What a stretch is named after; a range of its own where there is none."""
-    if ranges is None:
-        return stretch, 0
-    number, _, file = stretch.partition(_AFTER_RANGE)
-    return file, int(number)
-
-
-def _numbered_in_place(judged: DataFrame) -> DataFrame:
-    """Numbers the records of each file where they are read, from anywhere on."""
-    columns = [name for name in judged.columns if name != _STRETCH]
-    _, _, *others = order_of_arrival(columns, None)
-    # As a column: where it is alike, comparing rows would work it out each time.
-    keyed = judged.withColumn(SORT_KEY, radix_key([*PLACE, _STRETCH], "event_time"))
-    in_order = keyed.sortWithinPartitions(SORT_KEY, *others).drop(SORT_KEY)
-    # By event time within a file, each is the latest so far.
-    running_max = F.col("event_time")
-    numbers = F.monotonically_increasing_id()
-    return in_order.withColumns({"offset": numbers, "running_max": running_max})
-
-
-def _is_numbered(one: _Sum) -> bool:
-    """Whether a stretch that was numbered in place came out in one piece, and in order."""
-    first, last = one.first_offset, one.last_offset
-    first_ms, last_ms = one.min_event_time_ms, one.max_event_time_ms
-    if first is None or last is None or first_ms is None or last_ms is None:
-        return True  # it has no accepted record
-    return last - first + 1 == one.accepted and in_radix_range(first_ms, last_ms)
-
-
-def _computed(numbered: DataFrame) -> tuple[DataFrame, list[_Sum]]:
-    """Numbered records, computed, and what their stretches hold."""
-    # Without the plan that made them: each further query would look through it again.
-    computed = numbered.localCheckpoint()
-    return computed, _sums(computed)
-
-
-def _sums(numbered: DataFrame) -> list[_Sum]:
-    """What each stretch holds, unordered."""
+def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
+    """What each stretch holds, unordered; on request in which file, and where in it."""
     accepted = F.col("reason").isNull()
-    event_time = F.when(accepted, F.col("event_time"))
     rows = numbered.groupBy(*PLACE, _STRETCH).agg(
         # Of a topic, rejected records have offsets, too.
         F.min("offset"),
         F.max("offset"),
         F.count_if(accepted),
-        F.min(event_time),
-        F.max(event_time),
+        F.max(F.when(accepted, F.col("event_time"))),
         F.count_if(~accepted),
+        *of_file,
     )
     return [_Sum(*row) for row in rows.collect()]
 

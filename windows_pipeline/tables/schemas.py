@@ -219,13 +219,13 @@ def _place(windows: Windows) -> Iterable[_Column]:
 
 
 def _key(source: Source) -> _Column:
-    return _Column("key", source.columns[source.key], f"the source's {source.key}")
+    return _Column("key", source.types[source.key], f"the source's {source.key}")
 
 
 def _arrival(source: Source) -> Iterable[_Column]:
-    if source.arrival is not None:
-        kind = source.columns[source.arrival]
-        yield _Column(source.arrival, kind, "when it arrived; orders the unit's records")
+    if source.arrival_column is not None:
+        kind = source.types[source.arrival_column]
+        yield _Column(source.arrival_column, kind, "when it arrived; orders the unit's records")
 
 
 def _values(source: Source) -> Iterable[_Column]:
@@ -234,7 +234,7 @@ def _values(source: Source) -> Iterable[_Column]:
 
 def _aggregates(source: Source, windows: Windows) -> Iterable[_Column]:
     for aggregate in windows.aggregate_list:
-        kind = aggregate.result_type(source.columns[aggregate.column])
+        kind = aggregate.result_type(source.types[aggregate.column])
         yield _Column(aggregate.name, kind, str(aggregate))
 
 

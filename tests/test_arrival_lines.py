@@ -1,0 +1,156 @@
+"""Lines arrive as they stand in their files, however many tasks read them (rules A1, A2)."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config.model import Source
+from windows_pipeline.engine.arrival_lines import BLOCK, LINE, in_line_order
+from windows_pipeline.session import configured
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.streaming.order import FILE, in_stream_order
+from windows_pipeline.streaming.standing import standing_of
+
+DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
+NAMES = ["a", "a-b", "a.b", "B", "c+d", "é"]
+"""As text sorts them they are B, a, a-b, a.b, c+d, é."""
+SOURCE: dict[str, Any] = {
+    "path": "data",
+    "columns": {"k": "string", "t": "bigint", "p": "string", "n": "bigint"},
+    "key": "k",
+    "event_time": "t",
+}
+Line = tuple[date, str, dict[str, Any]]
+
+
+def drawn(seed: int, lines: int) -> list[Line]:
+    """Lines of several files and source partitions, some of which are rejected."""
+    draw = Random(seed)
+    found: list[Line] = []
+    for n in range(lines):
+        key = None if draw.random() < 0.1 else "k"
+        record = {"k": key, "t": draw.randrange(10_000), "p": draw.choice("xyz"), "n": n}
+        found.append((draw.choice(DAYS), draw.choice(NAMES), record))
+    return found
+
+
+def land(root: Path, kind: str, lines: list[Line]) -> None:
+    for day in DAYS:
+        (root / str(day)).mkdir(parents=True)
+        for name in NAMES:
+            records = [record for of, file, record in lines if (of, file) == (day, name)]
+            file = root / str(day) / name
+            if kind == "parquet":
+                pd.DataFrame(records).to_parquet(file, row_group_size=7)
+            elif kind == "csv":
+                pd.DataFrame(records).to_csv(file, index=False)
+            else:
+                file.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def in_one_pass(lines: list[Line], files: list[str] | None = None) -> dict[int, tuple[int, int]]:
+    """Offset and running maximum by `n`, in the plainest way."""
+    rank = {name: at for at, name in enumerate(files or sorted(NAMES))}
+    numbers: dict[tuple[date, str], tuple[int, int]] = {}
+    found = {}
+    for day, _, record in sorted(lines, key=lambda line: rank[line[1]]):
+        if record["k"] is None:
+            continue
+        offset, largest = numbers.get((day, record["p"]), (0, -1))
+        numbers[day, record["p"]] = offset + 1, max(largest, record["t"])
+        found[record["n"]] = offset, max(largest, record["t"])
+    return found
+
+
+def landed_source(kind: str, **fields: str) -> Source:
+    return Source.model_validate(SOURCE | {"format": kind, "source_partition": "p"} | fields)
+
+
+def judged(spark: SparkSession, root: Path, source: Source) -> DataFrame:
+    return judged_records(read_landed(spark, source, str(root), DAYS), source, [BLOCK, LINE])
+
+
+def numbers(records: DataFrame) -> dict[int, tuple[int, int]]:
+    rows = records.where("reason IS NULL").select("n", "offset", "running_max").collect()
+    return {row.n: (row.offset, row.running_max) for row in rows}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("split_bytes", [100, 1 << 27])
+def test_lines_are_numbered_as_they_stand(
+    spark: SparkSession, tmp_path: Path, kind: str, split_bytes: int
+) -> None:
+    """By one task a few lines, and by one task several files."""
+    lines = drawn(31, 300)
+    land(tmp_path, kind, lines)
+    conf = {"spark.sql.files.maxPartitionBytes": str(split_bytes)}
+    with configured(spark, conf):
+        ordered = in_line_order(judged(spark, tmp_path, landed_source(kind)))
+        assert numbers(ordered.records) == in_one_pass(lines)
+        assert ordered.records.count() == len(lines)
+        names = {"_block", "_line", "_part"} & set(ordered.records.columns)
+        assert not names
+        ordered.cached.unpersist()
+
+
+def test_few_lines_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """What goes on from one batch to the next goes on with its numbers."""
+    lines = drawn(32, 200)
+    land(tmp_path, "jsonl", lines)
+    with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "3"}):
+        ordered = in_line_order(judged(spark, tmp_path, landed_source("jsonl")))
+        assert numbers(ordered.records) == in_one_pass(lines)
+        ordered.cached.unpersist()
+
+
+@pytest.mark.parametrize("split_bytes", [100, 1 << 27])
+def test_a_stream_takes_files_in_its_own_order(
+    spark: SparkSession, tmp_path: Path, split_bytes: int
+) -> None:
+    """That in which they were written."""
+    lines = drawn(33, 300)
+    land(tmp_path, "jsonl", lines)
+    written = ["c+d", "a", "é", "B", "a.b", "a-b"]
+    source = landed_source("jsonl")
+    with configured(spark, {"spark.sql.files.maxPartitionBytes": str(split_bytes)}):
+        records = read_landed(spark, source, str(tmp_path), DAYS).withColumn(FILE, F.col("file"))
+        found = in_stream_order(
+            judged_records(records, source, [FILE, BLOCK, LINE]),
+            None,
+            standing_of([], DAYS[0], None),
+            by_line=True,
+            in_files=lambda names: sorted(names, key=written.index),
+        )
+        assert numbers(found.records) == in_one_pass(lines, written)
+        assert sum(found.rejected.values()) == sum(line[2]["k"] is None for line in lines)
+
+
+def test_no_sort_and_no_shuffle_of_records(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    land(tmp_path, "jsonl", drawn(34, 20))
+    ordered = in_line_order(judged(spark, tmp_path, landed_source("jsonl")))
+    ordered.records.explain(extended=False)
+    plan = capsys.readouterr().out
+    ordered.cached.unpersist()
+    assert "MapInArrow" in plan
+    assert "Sort " not in plan
+    assert "Exchange hashpartitioning" not in plan
+
+
+def test_records_in_another_order_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "jsonl", drawn(35, 50))
+    records = judged(spark, tmp_path, landed_source("jsonl")).coalesce(1)
+    turned = records.sortWithinPartitions(F.desc(LINE))
+    with pytest.raises(Exception, match="in the order of their lines"):
+        in_line_order(turned)
