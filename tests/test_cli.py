@@ -66,19 +66,21 @@ def test_landed_days_are_run_once_or_again(
     # A day past one that is missing waits, and no command hides that.
     waits = "1 day, 2013-01-03: held back, as nothing closes past 2013-01-02, which is missing"
     status, said = call(capfd, monkeypatch, "run", "flights")
-    assert (status, "flights: 1 day, 2013-01-03 " in said, waits in said) == (0, True, True), said
+    assert (status, "flights: 1 day, 2013-01-03 " in said, waits in said) == (1, True, True), said
     status, said = call(capfd, monkeypatch, "run", "flights")
-    assert (status, "no landed day is new" in said, waits in said) == (0, True, True), said
+    assert (status, "no landed day is new" in said, waits in said) == (1, True, True), said
     status, said = call(capfd, monkeypatch, "check", "flights")
-    assert (status, waits in said, "no_arrival_missing: FAILED" in said) == (1, True, True), said
+    assert (status, waits in said, "no_arrival_missing: warning" in said) == (1, True, True), said
     # It comes, and its run is stopped once its records are in.
     (made.folder / "to come").rename(second)
     (days,) = runs_to_do(spark, made.pipeline, made.settings)
-    assert days == ([day(2)], [day(2), day(3)])
+    assert days.ingest == [day(2)]
+    assert days.compute == {"hourly": [day(2), day(3)]}
     assert next(run_days(spark, made.pipeline, made.settings, days))[0] == "flights/raw_events"
     status, said = call(capfd, monkeypatch, "check", "flights")
     assert (status, "every_record_accounted_for: FAILED" in said) == (1, True), said
-    assert "flights: 2 days, 2013-01-02 to 2013-01-03: begun and not ended" in said
+    lacking = "flights hourly: 2 days, 2013-01-02 to 2013-01-03: ingested and not computed"
+    assert lacking in said
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "flights: 2 days, 2013-01-02 to 2013-01-03 " in said) == (0, True), said
     assert "raw_events: published" not in said

@@ -84,11 +84,11 @@ def test_it_names_every_check(settings: Settings) -> None:
     of_rows = {"kind": "count", "size": 5, "grace": "0 ms", "aggregates": {}}
     rows = CountKind.model_validate(of_rows)
     checks = [
-        *raw_events_checks(pipeline.source),
+        *raw_events_checks(pipeline),
         *window_checks(silent),
         *window_checks(plain),
         *window_checks(rows),
-        *accounting_checks(),
+        *accounting_checks(pipeline),
         *final_windows_checks(silent, ""),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(""),

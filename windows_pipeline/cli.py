@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
 from typing import Annotated
 
 import typer
@@ -27,17 +26,30 @@ from windows_pipeline.config import (
 from windows_pipeline.durations import duration_ms
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.chain import days_landed, rebuild, skipped, why_passed_over, window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
-from windows_pipeline.jobs.day_runs import DaysToRun, days_waiting, run_days, runs_to_do
+from windows_pipeline.jobs.day_runs import (
+    DaysToRun,
+    changed_files,
+    days_waiting,
+    of_all,
+    run_days,
+    runs_to_do,
+)
+from windows_pipeline.jobs.forget import forget_day
 from windows_pipeline.jobs.raw_events import FedByStreamError
+from windows_pipeline.jobs.raw_rows import RawRowsMissingError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.printed import (
+    PrintedBatches,
     console,
+    print_changed,
     print_checks,
     print_jobs,
+    print_records,
     print_rows,
+    print_skipped,
     print_waiting,
     tell,
 )
@@ -46,7 +58,7 @@ from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.session import SparkStartError, start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
-from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
+from windows_pipeline.streaming import StreamBehindError, run_stream
 from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
@@ -122,13 +134,13 @@ def check(pipeline: PipelineName) -> None:
         if published:
             # Days without any row, too: their records may be in no window.
             days = sorted({*published, *(row.unit for row in job.arrived(spark))})
-            found = check_published(job, spark, days)
+            found = check_published(job, spark, days, recount=True)
             results += [(job.tables[0].name, result) for result in found]
     print_checks(results)
-    waits = declared.source.by_days and print_waiting(
-        pipeline, days_waiting(spark, declared, settings)
-    )
-    if waits or any(not result.passed for _, result in results):
+    _print_records(spark, settings, declared, None)
+    waits = declared.source.by_days and _print_left(spark, settings, declared)
+    failed = any(not result.passed and not result.check.is_warning for _, result in results)
+    if waits or failed:
         raise typer.Exit(1)
 
 
@@ -149,17 +161,20 @@ def run_command(
     settings, declared = _declared(pipeline)
     if not declared.source.by_days:
         raise ValueError(f"{pipeline} follows its source: windows-pipeline stream {pipeline}")
-    between = _days_between(declared, asked[0], asked[-1]) if asked else None
+    between = _days_between(declared, asked[0], asked[-1]) if asked else []
     spark = _started(settings)
-    runs = [DaysToRun(between, between)] if between else runs_to_do(spark, declared, settings)
-    published: list[bool] = []
+    runs = runs_to_do(spark, declared, settings)
+    if between:
+        runs = [DaysToRun(between, of_all(declared, set(between)))]
+    went_well: list[bool] = []
     for days in runs:
-        console.print(f"{pipeline}: {days_text(days.compute)}")
-        published += print_jobs(run_days(spark, declared, settings, days))
+        console.print(f"{pipeline}: {days_text(days.days)}")
+        results = run_days(spark, declared, settings, days, console.print)
+        went_well += print_jobs(results)
     if not runs:
         console.print(f"{pipeline}: no landed day is new; nothing to do")
-    print_waiting(pipeline, days_waiting(spark, declared, settings))
-    if not all(published):
+    _print_records(spark, settings, declared, {day for days in runs for day in days.days})
+    if _print_left(spark, settings, declared) or not all(went_well):
         raise typer.Exit(1)
 
 
@@ -189,33 +204,26 @@ def stream_command(
         typer.Option(help="Look for more so often ('10 seconds'), until interrupted."),
     ] = None,
 ) -> None:
-    """Ingests what came since the last run, and computes what follows; once, or on and on."""
+    """Ingests what came since the last run, and computes what follows; once, or on and on.
+
+    Exit status 1 where more records of the run are rejected or late than the pipeline's limits.
+    """
     if every is not None:
         # Spark has words of its own for units.
         every = f"{duration_ms(every, '--every')} milliseconds"
     settings, declared, spark = _open(pipeline)
-    began = monotonic()
-    came: list[int] = []
-
-    def said(result: BatchResult) -> None:
-        came.append(result.batch)
-        days = ", ".join(map(str, result.units)) or "no day"
-        console.print(
-            f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
-            f"{result.rejected:,} rejected; after {monotonic() - began:.1f} s"
-        )
-        if result.passed_over:
-            console.print(
-                f"  passed over: {result.passed_over:,} files of days outside the pipeline's "
-                "partitions"
-            )
-
+    if declared.source.is_landed:
+        landing = RawEventsJob(declared, settings).landing
+        print_skipped(pipeline, skipped(declared, landing))
+    batches = PrintedBatches(declared)
     try:
-        run_stream(spark, declared, settings, every=every, on_batch=said)
-        if not came:
+        run_stream(spark, declared, settings, every=every, on_batch=batches.add)
+        if not batches.came:
             console.print(f"{pipeline}: nothing new has come")
     except KeyboardInterrupt:
         console.print("stopped; run it again to go on")
+    if batches.beyond_limits:
+        raise typer.Exit(1)
 
 
 @app.command("correct")
@@ -249,6 +257,26 @@ def correct_command(
         console.print(f"{pipeline} {name}: everything stands as it was published")
     else:
         console.print(f"{pipeline} {name}: correction {done.number} is published")
+
+
+@app.command()
+def forget(
+    pipeline: PipelineName,
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The arrival day: 2013-03-08.")],
+) -> None:
+    """Takes an ingested day away again, as long as no final window follows from it."""
+    settings, declared = _declared(pipeline)
+    which = _day("DAY", day)
+    if not declared.source.by_days:
+        raise ValueError(f"{pipeline} follows its source, and has no days that could be taken away")
+    spark = _started(settings)
+    forget_day(spark, declared, settings, which)
+    console.print(f"{pipeline}: {which} is in no table any more")
+    landing = RawEventsJob(declared, settings).landing
+    if which in days_landed(declared, landing):
+        console.print(
+            f"  its folder is still there, and the next run ingests it: {landing}/{which}"
+        )
 
 
 @app.command("maintain")
@@ -327,6 +355,7 @@ def main() -> None:
         DefinitionChangedError,
         FedByStreamError,
         KafkaSourceError,
+        RawRowsMissingError,
         SparkStartError,
         TableMissingError,
         StreamBehindError,
@@ -335,6 +364,36 @@ def main() -> None:
     ) as error:
         tell("[red]error:[/]", str(error))
         raise SystemExit(2) from None
+
+
+def _print_records(
+    spark: SparkSession, settings: Settings, declared: Pipeline, days: Collection[date] | None
+) -> None:
+    """Prints where the records of some days went, or of all."""
+    log = RawEventsJob(declared, settings).arrived_so_far(spark)
+    of_days = [row for row in log if days is None or row.unit in days]
+    if not of_days:
+        return
+    rejected = {(row.unit, row.batch): row.unit_rejected for row in of_days}
+    late = {}
+    for name in declared.windows:
+        table = window_tables(declared, name, settings.warehouse).late_records
+        if table.exists(spark):
+            rows = table.of_units(spark, sorted({row.unit for row in of_days}))
+            late[name] = rows.where("reason <> 'uncovered'").count()
+    print_records(declared.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
+
+
+def _print_left(spark: SparkSession, settings: Settings, declared: Pipeline) -> bool:
+    """Prints which days wait and which files changed or are skipped; returns whether any wait."""
+    waits = print_waiting(declared.name, days_waiting(spark, declared, settings))
+    landing = RawEventsJob(declared, settings).landing
+    try:
+        print_skipped(declared.name, skipped(declared, landing))
+        changed = print_changed(declared.name, changed_files(spark, declared, settings))
+    except FileNotFoundError:  # the landed files may be gone once they are ingested
+        return waits
+    return waits or changed
 
 
 def _settings() -> Settings:
@@ -384,6 +443,11 @@ def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:
         ValueError: They lie outside the pipeline's partitions, or there are none.
     """
     start, end = pipeline.partitions.start, pipeline.partitions.end or date.max
+    if start <= first <= last and why_passed_over(pipeline, last) == "after tomorrow":
+        raise ValueError(
+            f"--to {last}: a day must be at most tomorrow (UTC); a later one would keep all that "
+            "comes before it waiting. Rename its folder"
+        )
     if not start <= first <= last <= end:
         to = f" to {end}" if pipeline.partitions.end else " on"
         raise ValueError(

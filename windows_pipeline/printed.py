@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from time import monotonic
 
 from pyspark.sql import DataFrame
 from rich import box
@@ -12,30 +14,38 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from windows_pipeline.jobs.day_runs import Waiting
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.day_runs import ChangedFile, Waiting
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.quality.validation import CheckResult
+from windows_pipeline.streaming import BatchResult
 from windows_pipeline.tables.units import days_text
 
+_MOST_NAMES = 20
 # A pipe has no width; rows must not be cut for it.
 console = Console(width=None if sys.stdout.isatty() else 240)
 
 
 def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
-    """Prints what became of each job, as it ends; returns whether each was published."""
-    published = []
+    """Prints what became of each job, as it ends; returns of each whether it went well.
+
+    That is, whether it was published and no check failed but for warnings.
+    """
+    went_well = []
     for name, result in results:
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
         console.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
-        published.append(result.published)
-    return published
+        failed = any(not found.passed and not found.check.is_warning for found in result.checks)
+        went_well.append(result.published and not failed)
+    return went_well
 
 
 def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
     """Prints what checks found, those that failed with a few rows."""
     for name, result in results:
-        mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
+        wrong = "[yellow]warning[/]" if result.check.is_warning else "[red]FAILED[/]"
+        mark = "[green]passed[/]" if result.passed else wrong
         console.print(f"{name} {result.check.name}: {mark}")
         if not result.passed:
             console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
@@ -44,19 +54,107 @@ def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
 
 
 def print_waiting(pipeline: str, waiting: Waiting) -> bool:
-    """Prints which days are not computed so far, and the cure; returns whether there are any."""
-    begun = [day for day in waiting.begun if day not in waiting.held_back]
-    if begun:
+    """Prints which days lack results, and what computes them; returns whether there are any."""
+    for name, days in waiting.lacking.items():
         console.print(
-            f"{pipeline}: {days_text(begun)}: begun and not ended; where no run goes on with that: "
-            f"windows-pipeline run {pipeline}"
+            f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end. If no "
+            f"run is active: windows-pipeline run {pipeline}. Where that is refused, as final "
+            f"windows would change: windows-pipeline correct {pipeline} --windows {name} "
+            f"--from {days[0]} --cause TEXT"
         )
     if waiting.held_back:
         console.print(
             f"{pipeline}: {days_text(waiting.held_back)}: held back, as nothing closes past "
             f"{waiting.missing}, which is missing; land it, then: windows-pipeline run {pipeline}"
         )
-    return bool(begun or waiting.held_back)
+    return bool(waiting.lacking or waiting.held_back)
+
+
+def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
+    """Prints by name what lies in the source's folder and is not read."""
+    if not skipped:
+        return
+    console.print(f"{pipeline}: skipped {len(skipped):,}:")
+    for text in skipped[:_MOST_NAMES]:
+        console.print(f"  {text}")
+    if len(skipped) > _MOST_NAMES:
+        console.print(f"  and {len(skipped) - _MOST_NAMES:,} more")
+
+
+def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
+    """Prints which landed files are not as they were ingested; returns whether there are any."""
+    if changed:
+        console.print(f"{pipeline}: {len(changed):,} files changed since their days were ingested:")
+    for file in changed[:_MOST_NAMES]:
+        console.print(f"  {file.day}/{file.name} {file.what}")
+    if len(changed) > _MOST_NAMES:
+        console.print(f"  and {len(changed) - _MOST_NAMES:,} more")
+    for day in sorted({file.day for file in changed})[:_MOST_NAMES]:
+        console.print(
+            f"  to ingest it again: windows-pipeline run {pipeline} --from {day} --to {day}"
+        )
+    return bool(changed)
+
+
+def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
+    """Prints where records went: accepted, rejected, and late by definition."""
+    of_windows = "".join(f"; {name}: {many:,} late" for name, many in late.items())
+    console.print(f"{pipeline}: {accepted:,} records accepted, {rejected:,} rejected{of_windows}")
+
+
+class PrintedBatches:
+    """The micro-batches of a run, printed as they come, and what they brought in all."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        """Takes the pipeline, whose limits count."""
+        self._pipeline = pipeline
+        self._began = monotonic()
+        self._accepted = self._rejected = 0
+        self._late: Counter[str] = Counter()
+        self._named: set[str] = set()
+        self.came = False
+
+    def add(self, result: BatchResult) -> None:
+        """Prints one."""
+        self.came = True
+        self._accepted += result.accepted
+        self._rejected += result.rejected
+        self._late.update(result.late)
+        days = ", ".join(map(str, result.units)) or "no day"
+        late = "".join(f", {many:,} late for {name}" for name, many in result.late.items())
+        console.print(
+            f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
+            f"{result.rejected:,} rejected{late}; after {monotonic() - self._began:.1f} s"
+        )
+        if result.passed_over:
+            console.print(
+                f"  passed over: {result.passed_over:,} files that are links, or of days outside "
+                "the pipeline's partitions"
+            )
+        for name in result.without_value:
+            if name not in self._named:
+                console.print(
+                    f"  warning: no record of this run has a value in column {name!r} so far; it "
+                    "may have another name in the source"
+                )
+        self._named.update(result.without_value)
+        for text in self.beyond_limits:
+            console.print(f"  warning: so far {text}")
+
+    @property
+    def beyond_limits(self) -> list[str]:
+        """The shares of the run's records that are beyond the pipeline's limits, in words."""
+        limits, all_records = self._pipeline.limits, self._accepted + self._rejected
+        shares = [("rejected", self._rejected, all_records, limits.rejected)]
+        shares += [
+            (f"late for {name}", many, self._accepted, limits.late)
+            for name, many in self._late.items()
+        ]
+        return [
+            f"{many:,} of {of:,} records are {what}; the limit is {limit:.4g} %"
+            for what, many, of, limit in shares
+            if many and (many * 100 > limit * of or (what == "rejected" and many == of))
+        ]
 
 
 def print_rows(rows: DataFrame, limit: int) -> None:

@@ -129,6 +129,19 @@ def _argument_fault(text: str) -> str | None:
     return None
 
 
+def _percent(value: object) -> float:
+    text = value.strip() if isinstance(value, str) else ""
+    if not text.endswith("%"):
+        raise ValueError("has no percent sign; write a share as '50 %'")
+    try:
+        share = float(text.removesuffix("%"))
+    except ValueError:
+        raise ValueError("is no share; write one as '50 %'") from None
+    if not 0 <= share <= 100:
+        raise ValueError("is no share; write one from '0 %' to '100 %'")
+    return share
+
+
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("is empty; write one")
@@ -148,6 +161,7 @@ ColumnType = Annotated[str, BeforeValidator(_column_type)]
 """A column's type as Spark writes it."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 AggregateText = Annotated[str, BeforeValidator(_aggregate)]
+Percent = Annotated[float, BeforeValidator(_percent)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]
 Day = Annotated[date, BeforeValidator(_day)]

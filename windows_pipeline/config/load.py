@@ -35,6 +35,7 @@ _EXAMPLES_BELOW = {
     "windows": "name: ...",
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
+    "limits": "rejected: 50 %",
 }
 _MOST_SHOWN = 60
 """So much of a list or mapping is shown that stands where none can."""

@@ -27,6 +27,7 @@ from windows_pipeline.config.fields import (
     Day,
     DurationMs,
     Identifier,
+    Percent,
     PositiveDurationMs,
     Text,
 )
@@ -185,6 +186,18 @@ class Source(Strict):
         return {name: kind for name, kind in self.types.items() if name not in taken}
 
 
+class Limits(Strict):
+    """Shares of a day's records, in percent, beyond which a check fails.
+
+    Attributes:
+        rejected: Of all records, those that are rejected.
+        late: Of the accepted ones, those that are late.
+    """
+
+    rejected: Percent = 50.0
+    late: Percent = 50.0
+
+
 class Partitions(Strict):
     """The arrival units: days, in UTC, from `start` to `end`, both included.
 
@@ -221,6 +234,7 @@ class Pipeline(Strict):
     name: Identifier
     source: Source
     partitions: Partitions
+    limits: Limits = Limits()
     windows: dict[
         Annotated[Identifier, AfterValidator(_windows_name)],
         Annotated[AnyWindows, Field(discriminator="kind"), AfterValidator(_fits_source)],

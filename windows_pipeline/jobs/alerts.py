@@ -24,6 +24,7 @@ from windows_pipeline.quality.invariants import alerts_checks, alerts_history_ch
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.small_frame import small_frame
+from windows_pipeline.tables.catalog import computed_days
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 from windows_pipeline.tables.units import in_units
@@ -49,6 +50,12 @@ class AlertsJob(WindowsJob):
     def tables(self) -> list[Table]:
         """Alerts."""
         return [self.own.alerts]
+
+    @property
+    def notes(self) -> Table:
+        """Alerts are the last step of windows."""
+        warehouse = self.settings.warehouse
+        return computed_days(self.pipeline, self.windows_name, warehouse, fired=False)
 
     @property
     def place(self) -> tuple[str, ...]:

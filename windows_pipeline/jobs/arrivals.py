@@ -73,16 +73,26 @@ class Arrivals:
         """The first day that is not there: what later days wait for."""
         return self.first_day + timedelta(days=len(self.timeline.units))
 
-    def records(self, raw_events: DataFrame, days: Sequence[date]) -> DataFrame:
-        """The records that the windows of these days need; see `records_to_read`."""
+    def reads(self, raw_events: DataFrame, days: Sequence[date]) -> list[Read]:
+        """The units whose records the windows of these days need."""
         closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
         # What came later may only lead further back than needed.
         arrived = raw_events.where(F.col("unit") <= F.lit(max(days)))
         from_ms = reached_from_ms(arrived, self.spec, closes_ms.values())
+        return reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
+
+    def records(self, raw_events: DataFrame, days: Sequence[date]) -> DataFrame:
+        """The records that the windows of these days need; see `records_to_read`."""
+        return self.records_of(raw_events, days, self.reads(raw_events, days))
+
+    def records_of(
+        self, raw_events: DataFrame, days: Sequence[date], reads: Sequence[Read]
+    ) -> DataFrame:
+        """The same, where it is known which units are read."""
         if isinstance(self.spec, GracedRows):
-            earliest_ms = min((from_ms[at] for at in closes_ms.values()), default=NEVER_MS)
-            return self._records_once(raw_events, list(closes_ms), earliest_ms)
-        reads = reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
+            targets = [unit.day for unit in self.units(days)]
+            earliest_ms = min((read.from_ms for read in reads), default=NEVER_MS)
+            return self._records_once(raw_events, targets, earliest_ms)
         return records_to_read(raw_events, self.timeline, reads, self.spec.close_delay_ms)
 
     def _records_once(self, raw_events: DataFrame, days: Sequence[date], from_ms: int) -> DataFrame:

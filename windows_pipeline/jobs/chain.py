@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.computed_days import noted_days
 from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.log import read_log
+from windows_pipeline.jobs.log import is_mixed, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import landed_days
+from windows_pipeline.sources.landed_files import landed_days, skipped_names
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table
 
@@ -78,6 +79,9 @@ def rebuild(
     if arrival_log.exists(spark):
         jobs = [raw, *of_windows] if from_raw else of_windows
         _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+        for notes in (job.notes for job in jobs):
+            if notes is not None and notes.exists(spark):
+                notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
         days = days_landed(pipeline, raw.landing)
         yield from _anew(spark, raw, days, said)
@@ -123,6 +127,8 @@ def _announce(
     for table in full:
         table.mark_rebuilding(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    if is_mixed(log):  # no stream goes on from there
+        return
     try:
         alone = len(full) < len(there)
         require_finished_batch(spark, pipeline, settings.warehouse, log, alone=alone)
@@ -135,11 +141,35 @@ def _announce(
 def days_landed(pipeline: Pipeline, landing: str) -> list[date]:
     """The days that have a folder, within the pipeline's partitions.
 
+    A day after tomorrow (UTC) is none of them: it would keep all that comes before it waiting.
+
     Raises:
         FileNotFoundError: There is no folder of landed days.
     """
-    end = pipeline.partitions.end or date.max
-    return [day for day in landed_days(landing) if pipeline.partitions.start <= day <= end]
+    return [day for day in landed_days(landing) if why_passed_over(pipeline, day) is None]
+
+
+def skipped(pipeline: Pipeline, landing: str) -> list[str]:
+    """What lies where files land and is not ingested, by name, and why.
+
+    Raises:
+        FileNotFoundError: There is no folder of landed days.
+    """
+    landed = landed_days(landing)
+    reasons = ((day, why_passed_over(pipeline, day)) for day in landed)
+    passed_over = [f"{day}: {why}" for day, why in reasons if why is not None]
+    days = [day for day in landed if why_passed_over(pipeline, day) is None]
+    return [*passed_over, *skipped_names(landing, days)]
+
+
+def why_passed_over(pipeline: Pipeline, day: date) -> str | None:
+    """Why a day that landed is not ingested; None if it is."""
+    start, end = pipeline.partitions.start, pipeline.partitions.end
+    if day < start:
+        return f"before the pipeline's first day, {start}"
+    if end is not None and day > end:
+        return f"after the pipeline's last day, {end}"
+    return "after tomorrow" if day > datetime.now(UTC).date() + timedelta(days=1) else None
 
 
 def _follows_other_definition(job: Job, spark: SparkSession) -> bool:

@@ -1,26 +1,33 @@
-"""Runs of landed days without an orchestrator: what is new, and what an earlier run left open.
+"""Runs of landed days without an orchestrator: what is new, and what lacks results.
 
-Before a run writes anything its days are in the table `_waiting_days`, which they leave once all of
-them is computed. So days of a run that was killed, that failed a check, or that waited for a day
-that had not landed, are seen, and taken up by the next run.
+A day lacks results of a definition that is not noted as computed; see `computed_days`. So days of
+a run that was killed, that failed a check, that waited for a day that had not landed, or that came
+before the definition did, are taken up by the next run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date, timedelta
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.jobs.chain import days_landed, window_jobs
+from windows_pipeline.jobs.computed_days import noted_days, notes_of
 from windows_pipeline.jobs.job import JobResult, run_job
-from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.jobs.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.small_frame import small_frame
-from windows_pipeline.tables.catalog import source_tables, waiting_days
+from windows_pipeline.sources.landed_files import FileState, landed_files
+from windows_pipeline.tables.catalog import landed_files as landed_files_table
+from windows_pipeline.tables.catalog import source_tables
+from windows_pipeline.tables.units import days_text
+
+DaysByWindows = dict[str, list[date]]
+"""Days by the name of a definition; those without days are left out."""
 
 
 class DaysToRun(NamedTuple):
@@ -28,78 +35,149 @@ class DaysToRun(NamedTuple):
 
     Attributes:
         ingest: The days whose records are to be ingested.
-        compute: Those whose windows are to be computed, these among them.
+        compute: By definition, the days whose windows are to be computed, these among them.
     """
 
     ingest: list[date]
-    compute: list[date]
+    compute: DaysByWindows
+
+    @property
+    def days(self) -> list[date]:
+        """All of them."""
+        return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
 
 
 class Waiting(NamedTuple):
     """Days that were ingested and are not computed.
 
     Attributes:
-        begun: Those that a run has begun; it runs still, or was stopped.
+        lacking: By definition, those that could be computed.
         held_back: Those past a day that is missing, for which they wait.
         missing: That day.
     """
 
-    begun: list[date]
+    lacking: DaysByWindows
     held_back: list[date]
     missing: date
 
 
+class ChangedFile(NamedTuple):
+    """A landed file that is not as it was when its day was ingested.
+
+    Attributes:
+        day: The day.
+        name: Its name.
+        what: What is different.
+    """
+
+    day: date
+    name: str
+    what: str
+
+
 def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
-    """Of the days that landed and are new, with those that wait for them; then of the stopped ones.
+    """Of the days that landed and are new, with those that wait for them; then of those that lack.
 
     These have a run of their own, so that a day that is refused again bars no new one.
 
     Raises:
         FileNotFoundError: There is no folder of landed days.
     """
-    there = _ingested(spark, pipeline, settings)
+    log = _log(spark, pipeline, settings)
+    there = _ingested(log)
     new = set(days_landed(pipeline, RawEventsJob(pipeline, settings).landing)) - set(there)
+    if is_of_stream(log):  # which refuses days, and brings their records itself
+        return [DaysToRun(sorted(new), {})] if new else []
     waiting = _waiting(spark, pipeline, settings, there)
     freed = set(waiting.held_back) if waiting.missing in new else set()
-    stopped = {day for day in waiting.begun if day < waiting.missing}
-    runs = [DaysToRun(sorted(new), sorted(new | freed)), DaysToRun([], sorted(stopped))]
-    return [run for run in runs if run.compute]
+    first = DaysToRun(sorted(new), of_all(pipeline, new | freed))
+    runs = [first, DaysToRun([], waiting.lacking)]
+    return [run for run in runs if run.days]
+
+
+def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
+    """Days of every definition."""
+    return {name: sorted(days) for name in pipeline.windows} if days else {}
 
 
 def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Waiting:
-    """The days that wait, be it for another day or for a run that was stopped."""
-    return _waiting(spark, pipeline, settings, _ingested(spark, pipeline, settings))
+    """The days without results; none of what a stream ingested, which computes them itself."""
+    log = _log(spark, pipeline, settings)
+    there = [] if is_of_stream(log) else _ingested(log)
+    return _waiting(spark, pipeline, settings, there)
+
+
+def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[ChangedFile]:
+    """The landed files of ingested days that came, went or changed since, by day and name."""
+    table = landed_files_table(pipeline, settings.warehouse)
+    if not table.exists(spark):
+        return []
+    states = table.rows(spark, ["unit", "file", "size_bytes", "written"]).to_pylist()
+    known: dict[tuple[date, str], tuple[int, int | None]] = {
+        (row["unit"], row["file"]): (row["size_bytes"], _ms(row["written"])) for row in states
+    }
+    raw = RawEventsJob(pipeline, settings)
+    ingested = set(_ingested(_log(spark, pipeline, settings)))
+    days = [day for day in days_landed(pipeline, raw.landing) if day in ingested]
+    found = {(file.day, file.name): file for file in landed_files(raw.landing, days)}
+    places = sorted(place for place in found.keys() | known.keys() if place[0] in days)
+    return [
+        ChangedFile(*place, what)
+        for place in places
+        if (what := _difference(known.get(place), found.get(place)))
+    ]
+
+
+def _difference(known: tuple[int, int | None] | None, found: FileState | None) -> str | None:
+    if known is None:
+        return "came later"
+    if found is None:
+        return "is gone"
+    size_bytes, written_ms = known
+    if found.size_bytes != size_bytes:
+        return f"has {found.size_bytes:,} bytes, and had {size_bytes:,}"
+    return None if found.written_ms == written_ms else "was written again"
+
+
+def _ms(instant: datetime | None) -> int | None:
+    return None if instant is None else epoch_ms(instant)
 
 
 def _waiting(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, there: list[date]
 ) -> Waiting:
     """The same, of the days that were ingested, in order."""
-    begun = waiting_days(pipeline, settings.warehouse)
     missing = pipeline.partitions.start
     for day in there:
         missing += timedelta(days=day == missing)
-    marked = begun.rows(spark, ["unit"])["unit"].to_pylist() if begun.exists(spark) else []
-    return Waiting(
-        # Others are new, where they have landed.
-        sorted(set(marked) & set(there)),
-        [day for day in there if day > missing],
-        missing,
-    )
+    ready = {day for day in there if day < missing}
+    lacking: DaysByWindows = {}
+    for name in pipeline.windows:
+        notes = notes_of(pipeline, name, settings.warehouse)
+        computed = set.intersection(*(noted_days(spark, each) for each in notes))
+        if ready - computed:
+            lacking[name] = sorted(ready - computed)
+    return Waiting(lacking, [day for day in there if day > missing], missing)
 
 
 def run_days(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, days: DaysToRun
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    days: DaysToRun,
+    said: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
     """Ingests landed days and computes what follows, as one run of all steps.
 
-    A step that is not published ends its definition; the raw days' ends the run.
+    Days that hang on one that came out differently are computed again, too. A step that is not
+    published ends its definition; the raw days' ends the run.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
         settings: Where the tables and landed files lie.
         days: The days, there or not.
+        said: Is called with what is about to happen.
 
     Yields:
         The name of each job's first table and what became of it.
@@ -108,6 +186,7 @@ def run_days(
         DefinitionChangedError: A table holds rows of another definition; nothing was begun.
         FedByStreamError: A stream fills the tables; nothing was begun.
         FileNotFoundError: A day has no folder.
+        RawRowsMissingError: raw_events lacks rows that windows need.
     """
     raw = RawEventsJob(pipeline, settings)
     of_windows = {name: window_jobs(pipeline, name, settings) for name in pipeline.windows}
@@ -116,33 +195,35 @@ def run_days(
             if table.exists(spark):
                 table.require(spark)
     raw.refuse_stream(_log(spark, pipeline, settings))
-    begun = waiting_days(pipeline, settings.warehouse)
-    begun.create_if_missing(spark)
-    frame = small_frame(spark, [(day,) for day in days.compute], begun.schema)
-    begun.publish(frame, days.compute, len(days.compute))
+    compute = dict(days.compute)
     if days.ingest:
+        before = days_waiting(spark, pipeline, settings).lacking
         result = run_job(raw, spark, days.ingest)
         yield raw.tables[0].name, result
         if not result.published:
             return
-    ended = set(days.compute)
-    for jobs in of_windows.values():
-        for job in jobs:
-            result = run_job(job, spark, days.compute)
+        after = days_waiting(spark, pipeline, settings).lacking
+        for name, hanging in _since(before, after, set(days.ingest)).items():
+            said(f"{pipeline.name} {name}: {days_text(hanging)}: hang on what changed; again, too")
+            compute[name] = sorted({*compute.get(name, ()), *hanging})
+    for name, own in compute.items():
+        for job in of_windows[name]:
+            result = run_job(job, spark, own)
             yield job.tables[0].name, result
-            ended -= _held_back(result)
             if not result.published:
-                ended.clear()
                 break
-    begun.withdraw(spark, sorted(ended))
 
 
-def _held_back(result: JobResult) -> set[date]:
-    return {day for day, facts in result.facts.items() if "held_back_by" in facts}
+def _since(before: DaysByWindows, after: DaysByWindows, but: set[date]) -> DaysByWindows:
+    """The days, but for some, that lack results now and did not before."""
+    found = {
+        name: sorted(set(days) - set(before.get(name, ())) - but) for name, days in after.items()
+    }
+    return {name: days for name, days in found.items() if days}
 
 
-def _ingested(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[date]:
-    return sorted({row.unit for row in _log(spark, pipeline, settings)})
+def _ingested(log: ArrivalLog) -> list[date]:
+    return sorted({row.unit for row in log})
 
 
 def _log(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> ArrivalLog:

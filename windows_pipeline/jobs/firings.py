@@ -30,7 +30,7 @@ from windows_pipeline.quality.firing_evidence import (
 )
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.tables.catalog import FiringTables, firing_tables
+from windows_pipeline.tables.catalog import FiringTables, computed_days, firing_tables
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
 
@@ -74,6 +74,11 @@ class FiringsJob(WindowsJob):
         return self.fires.all
 
     @property
+    def notes(self) -> Table:
+        """Firings have notes of their own."""
+        return computed_days(self.pipeline, self.windows_name, self.settings.warehouse, fired=True)
+
+    @property
     def checks(self) -> list[Check]:
         """The checks of firings, and of early warnings."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
@@ -93,7 +98,7 @@ class FiringsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         arrivals = self.arrivals(log)
-        records = arrivals.records(self.source.raw_events.read(spark), days)
+        records = self.raw_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}unit") == F.col("target")
         reached = {target_of(unit.day): _reached(merge, unit.day) for unit in arrivals.units(days)}

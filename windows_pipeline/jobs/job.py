@@ -16,6 +16,7 @@ from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
+from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.delta import Table
 
 KEEP_PLANS = "windows_pipeline.keep_plans"
@@ -103,6 +104,11 @@ class Job(Protocol):
         ...
 
     @property
+    def notes(self) -> Table | None:
+        """The notes of days that are computed once this job is done; None of an earlier step."""
+        ...
+
+    @property
     def checks(self) -> list[Check]:
         """All checks of its tables."""
         ...
@@ -127,6 +133,16 @@ class Job(Protocol):
         log: ArrivalLog,
     ) -> list[Batch]:
         """The batches that its checks run on, for rows of its tables, in their order."""
+        ...
+
+    def recount(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
+    ) -> list[Batch]:
+        """What is looked at only when published rows are checked, as it takes as long as a run."""
         ...
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -198,20 +214,46 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}
+        if passed:
+            _note(job, spark, facts)
         return JobResult(passed, {name: counts[name] for name in own}, versions, checks, facts)
     finally:
         for frame in stage.cached:
             frame.unpersist()
 
 
-def check_published(job: Job, spark: SparkSession, days: Sequence[date]) -> list[CheckResult]:
-    """Runs a job's checks on the rows that its tables hold for some units."""
+def _note(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
+    """Notes that days are computed: those that wait for none."""
+    done = sorted(day for day, of_day in facts.items() if "held_back_by" not in of_day)
+    if job.notes is None or not done:
+        return
+    job.notes.create_if_missing(spark)
+    new = sorted(set(done) - job.notes.units(spark, done))
+    if new:
+        frame = small_frame(spark, [(day,) for day in new], job.notes.schema)
+        job.notes.publish(frame, new, len(new))
+
+
+def check_published(
+    job: Job, spark: SparkSession, days: Sequence[date], *, recount: bool = False
+) -> list[CheckResult]:
+    """Runs a job's checks on the rows that its tables hold for some units.
+
+    Args:
+        job: The job.
+        spark: The session.
+        days: The units.
+        recount: Whether all values are computed again, too.
+    """
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
     with configured(spark, job.settings.conf_for(job.records(days, log))):
         rows = [table.of_units(spark, days) for table in job.tables]
-        return _validate_all(job.evidence(spark, days, rows, log))
+        batches = job.evidence(spark, days, rows, log)
+        if recount:
+            batches += job.recount(spark, days, rows, log)
+        return _validate_all(batches)
 
 
 def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:

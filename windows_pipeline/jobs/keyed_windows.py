@@ -8,19 +8,23 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.late import late_records
 from windows_pipeline.engine.unit_windows import unit_windows
 from windows_pipeline.jobs.arrivals import units_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
-from windows_pipeline.jobs.log import ArrivalLog
+from windows_pipeline.jobs.log import ArrivalLog, is_of_stream
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.evidence import account_for_records, window_evidence
 from windows_pipeline.quality.invariants import accounting_checks
 from windows_pipeline.quality.row_evidence import row_evidence
+from windows_pipeline.quality.sides import units_that_differ
 from windows_pipeline.quality.validation import Batch, Check, breaking
 from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.tables.delta import Table
+from windows_pipeline.tables.differences import differences
 from windows_pipeline.tables.instants import with_instants, with_milliseconds
+from windows_pipeline.tables.units import in_units
 from windows_pipeline.windows import GracedRows, SessionWindows
 
 
@@ -40,7 +44,7 @@ class KeyedWindowsJob(WindowsJob):
     @property
     def checks(self) -> list[Check]:
         """The windows' checks and the accounting."""
-        return [*window_checks(self.windows), *accounting_checks()]
+        return [*window_checks(self.windows), *accounting_checks(self.pipeline)]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the days' windows from raw_events alone.
@@ -50,29 +54,34 @@ class KeyedWindowsJob(WindowsJob):
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        spec = self.windows.spec
-        arrivals = self.arrivals(log)
-        raw = self.source.raw_events.read(spark)
-        records = arrivals.records(raw, days)
-        closings = arrivals.closings(days)
-        only_closed = not self.windows.partial_results
-        computed = kept(
-            unit_windows(
-                records, spec, self.windows.aggregate_list, closings, only_closed=only_closed
-            )
-        )
-        windows = computed.where(F.col("window_end_ms").isNotNull())
-        if only_closed:
-            windows = windows.where("closed")
+        records = self.raw_records(spark, days, log)
+        closings = self.arrivals(log).closings(days)
+        computed = kept(self._computed(records, closings))
         values = list(self.pipeline.source.values)
-        late = kept(late_records(records, computed, spec, values, list(closings)))
+        late = late_records(records, computed, self.windows.spec, values, list(closings))
+        late = kept(late)
         staged = [
-            StagedTable(
-                self.own.keyed_windows, with_instants(windows).withColumn("batch", F.lit(None))
-            ),
+            StagedTable(self.own.keyed_windows, self._windows_in(computed)),
             StagedTable(self.own.late_records, late),
         ]
         return Stage(staged, [computed, late])
+
+    def _computed(self, records: DataFrame, closings: dict[int, Closing]) -> DataFrame:
+        """The windows of some targets, with what of their records no window counts."""
+        return unit_windows(
+            records,
+            self.windows.spec,
+            self.windows.aggregate_list,
+            closings,
+            only_closed=not self.windows.partial_results,
+        )
+
+    def _windows_in(self, computed: DataFrame) -> DataFrame:
+        """Computed windows as rows of keyed_windows."""
+        windows = computed.where(F.col("window_end_ms").isNotNull())
+        if not self.windows.partial_results:
+            windows = windows.where("closed")
+        return with_instants(windows).withColumn("batch", F.lit(None))
 
     def evidence(
         self,
@@ -83,7 +92,7 @@ class KeyedWindowsJob(WindowsJob):
     ) -> list[Batch]:
         """The windows beside what the raw records say of them, and where each record went."""
         keyed, late = rows
-        if any(row.batch is not None for row in log):
+        if is_of_stream(log):
             keyed = _latest(keyed)
             if isinstance(self.windows.spec, SessionWindows):
                 keyed = _not_outgrown(keyed)
@@ -102,8 +111,43 @@ class KeyedWindowsJob(WindowsJob):
         accounts = account_for_records(told, late, rejected, units)
         return [
             Batch("keyed_windows", told.where(F.col("is_window")), checks, shared=told),
-            Batch("accounting", accounts, accounting_checks()),
+            Batch("accounting", accounts, accounting_checks(self.pipeline)),
         ]
+
+    def recount(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
+    ) -> list[Batch]:
+        """The windows that come out otherwise when they are computed again from raw_events.
+
+        Of a stream the closed ones: an open one stands in the last day of its micro-batch.
+        """
+        records = self.raw_records(spark, days, log)
+        again = self._windows_in(self._computed(records, self.arrivals(log).closings(days)))
+        stored = rows[0]
+        if is_of_stream(log):
+            again, stored = again.where("closed"), _latest(stored).where("closed")
+        schema = self.own.keyed_windows.schema
+        columns = [
+            F.col(field.name).cast(field.dataType) for field in schema if field.name != "batch"
+        ]
+        sides = {"stored": stored.select(columns), "again": again.select(columns)}
+        in_doubt = units_that_differ(sides, ["stored", "again"])
+        doubtful = in_units(sorted(in_doubt)) if in_doubt else F.lit(False)
+        before, after = (side.where(doubtful) for side in sides.values())
+        found = differences(before, after, ("unit", *self.windows.named_by))
+        check = Check(
+            "values_are_those_of_records",
+            "Each window has the values that its records give when they are computed again from "
+            "raw_events; `old` is what the table has, `new` what it should have. Where raw records "
+            f"were changed: windows-pipeline run {self.pipeline.name}, or, where final windows "
+            f"change, {self.correct_command} --from DAY --cause TEXT",
+            "what IS NOT NULL",
+        )
+        return [Batch("values", found, [check])]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes late_records and keyed_windows."""

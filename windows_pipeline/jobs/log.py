@@ -7,7 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.engine.timeline import Arrival
 from windows_pipeline.tables.delta import Table
@@ -40,6 +40,16 @@ def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
     )
 
 
+def is_of_stream(log: Iterable[LogRow]) -> bool:
+    """Whether a stream brought any of it."""
+    return any(row.batch is not None for row in log)
+
+
+def is_mixed(log: Iterable[LogRow]) -> bool:
+    """Whether days were ingested whole and by a stream: no record of these may be trusted."""
+    return len({row.batch is None for row in log}) > 1
+
+
 def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
     """A row a unit and source partition, of those of its micro-batches, the newest one last."""
     merged: dict[tuple[date, str | None], LogRow] = {}
@@ -69,7 +79,15 @@ def largest(one: int | None, other: int | None) -> int | None:
 
 def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
     """Reads a pipeline's arrival log."""
-    rows = arrival_log.rows(spark, _COLUMNS)
+    return _log_rows(arrival_log.rows(spark, _COLUMNS))
+
+
+def rows_of(log: DataFrame) -> ArrivalLog:
+    """Rows of the arrival log that are not published yet."""
+    return _log_rows(log.select(_COLUMNS).toArrow())
+
+
+def _log_rows(rows: pa.Table) -> ArrivalLog:
     columns = (_in_ms(rows[name]).to_pylist() for name in _COLUMNS)
     return tuple(map(LogRow._make, zip(*columns, strict=True)))
 

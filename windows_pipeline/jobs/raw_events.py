@@ -17,19 +17,28 @@ from windows_pipeline.engine.arrival_lines import BLOCK, LINE, in_line_order
 from windows_pipeline.engine.arrival_ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
+from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
 from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
-from windows_pipeline.jobs.log import ArrivalLog, read_log, summed_up
+from windows_pipeline.jobs.log import ArrivalLog, is_of_stream, read_log, rows_of, summed_up
 from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima
 from windows_pipeline.quality.invariants import raw_events_checks
+from windows_pipeline.quality.sides import units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.sources.landed_files import landed_bytes, read_landed
+from windows_pipeline.sources.landed_files import (
+    FileState,
+    landed_bytes,
+    landed_files,
+    read_landed,
+)
 from windows_pipeline.sources.landed_sizes import RECORDS_A_TASK, ranges_for, records_in
-from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.sources.validation import judged_records, require_fit_to_order
+from windows_pipeline.tables.catalog import landed_files as landed_files_table
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.delta import Table
+from windows_pipeline.tables.units import in_units
 
 
 class FedByStreamError(Exception):
@@ -55,6 +64,16 @@ class RawEventsJob:
         return [tables.raw_events, tables.rejected_records, tables.arrival_log]
 
     @property
+    def notes(self) -> None:
+        """None: all other steps follow."""
+        return
+
+    @property
+    def files(self) -> Table:
+        """Which files were ingested."""
+        return landed_files_table(self.pipeline, self.settings.warehouse)
+
+    @property
     def counted(self) -> list[Table]:
         """None: what is to be said follows from the log."""
         return []
@@ -62,7 +81,7 @@ class RawEventsJob:
     @property
     def checks(self) -> list[Check]:
         """The checks of what was ingested."""
-        return raw_events_checks(self.pipeline.source)
+        return raw_events_checks(self.pipeline)
 
     @property
     def landing(self) -> str:
@@ -72,6 +91,10 @@ class RawEventsJob:
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The log as it stands; it tells whether days or a stream fill these tables."""
         return read_log(spark, self.tables[-1])
+
+    def arrived_so_far(self, spark: SparkSession) -> ArrivalLog:
+        """The same; nothing where there is no log yet."""
+        return self.arrived(spark) if self.tables[-1].exists(spark) else ()
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """A guess, from the size of what landed; of a stream, that they are many."""
@@ -88,9 +111,12 @@ class RawEventsJob:
         """
         self.refuse_stream(log)
         source = self.pipeline.source
+        # Before they are read: a file that changes meanwhile differs from this afterwards.
+        files = landed_files(self.landing, days)
         landed = read_landed(spark, source, self.landing, days)
         # Accepted and rejected ones together: a text is parsed once.
         ordered, cached = self._in_order(landed, days)
+        require_fit_to_order(ordered, source)
         accepted = ordered.where(F.col("reason").isNull())
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
@@ -99,16 +125,17 @@ class RawEventsJob:
         of_no_stream = dict.fromkeys(("in_force", "batch", "stream"), F.lit(None))
         largest = {"max_event_time": F.timestamp_millis("max_event_time")}
         units = kept(counted.withColumns({**largest, **of_no_stream}))
-        rows = (raw, rejected, units)
+        self.files.create_if_missing(spark)
+        rows = (raw, rejected, units, _with_counts(files, ordered))
         staged = [
             StagedTable(table, frame.select(table.schema.names))
-            for table, frame in zip(self.tables, rows, strict=True)
+            for table, frame in zip([*self.tables, self.files], rows, strict=True)
         ]
         return Stage(staged, [cached, units])
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
         """Whether a stream fills these tables; of landed files either may, and the log has it."""
-        return not self.pipeline.source.by_days or any(row.batch is not None for row in log)
+        return not self.pipeline.source.by_days or is_of_stream(log)
 
     def refuse_stream(self, log: ArrivalLog) -> None:
         """Lets no day be ingested whole beside a stream.
@@ -116,7 +143,7 @@ class RawEventsJob:
         Raises:
             FedByStreamError: The log has a micro-batch.
         """
-        if all(row.batch is None for row in log):
+        if not is_of_stream(log):
             return
         name = self.pipeline.name
         raise FedByStreamError(
@@ -150,7 +177,7 @@ class RawEventsJob:
         log: ArrivalLog,
     ) -> list[Batch]:
         """A row a unit and source partition: what was landed, logged, accepted and rejected."""
-        raw, rejected, logged = rows
+        raw, rejected, logged = rows[:3]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
         seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
@@ -160,17 +187,31 @@ class RawEventsJob:
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
             F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
-        of_reject = rejected.groupBy("unit").agg(F.count("*").alias("rejected"))
+        of_reject = rejected.groupBy("unit").agg(
+            F.count("*").alias("rejected"), F.mode("reason").alias("most_frequent_reason")
+        )
         total = F.sum("rows").over(Window.partitionBy("unit"))
         counted = ["rejected", "distinct_offsets", "wrong_running_max"]
         judged = (
             units.join(of_partition, ["unit", "source_partition"], "left")
             .join(self._landed(spark, days, log), "unit", "left")
             .join(of_reject, "unit", "left")
+            .join(_without_values(raw, list(self.pipeline.source.values)), "unit", "left")
             .withColumn("unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
         return [Batch("raw_events", judged, self.checks)]
+
+    def recount(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
+    ) -> list[Batch]:
+        """Nothing more than its checks look at."""
+        del spark, days, rows, log
+        return []
 
     def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
         """Whether a unit's source partition has more than one task should look at."""
@@ -191,15 +232,46 @@ class RawEventsJob:
 
         A unit that was there is withdrawn from the log before its records change, so that
         stopping half-way leaves it missing, which holds everything later back; and what was
-        decided after later ones, which may hang on it, is then no longer stored.
+        decided after later ones, which may hang on it, is then no longer stored. Neither it nor a
+        later day whose windows read it is noted as computed any more.
+
+        Raises:
+            FedByStreamError: A stream has begun to fill these tables.
         """
-        log = stage.tables[-1].table
+        raw, rejected, log, files = stage.tables
+        before = self.arrived(spark)
+        self.refuse_stream(before)
+        withdraw_notes(
+            spark,
+            self.pipeline,
+            self.settings,
+            {*days, *self._hanging(spark, days, stage, before)},
+        )
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
-        log.withdraw(spark, days)
-        store_decisions(spark, log, *decided_by)
-        versions = publish_in_order(days, stage.tables)
-        store_decisions(spark, log, *decided_by)
-        return versions | {log.name: log.version(spark)}
+        log.table.withdraw(spark, days)
+        store_decisions(spark, log.table, *decided_by)
+        versions = publish_in_order(days, [raw, rejected, files, log])
+        store_decisions(spark, log.table, *decided_by)
+        return versions | {log.table.name: log.table.version(spark)}
+
+    def _hanging(
+        self, spark: SparkSession, days: Sequence[date], stage: Stage, before: ArrivalLog
+    ) -> set[date]:
+        """The later days whose windows may come out otherwise, as days changed that were there."""
+        there = sorted({row.unit for row in before} & set(days))
+        if not there:
+            return set()
+        raw, _, log, _ = stage.tables
+        columns = [name for name in raw.table.schema.names if name != "batch"]
+        old = raw.table.of_units(spark, there).select(columns)
+        new = raw.rows.where(in_units(there)).select(columns)
+        changed = units_that_differ({"old": old, "new": new}, ["old", "new"])
+        if not changed:
+            return set()
+        after = *(row for row in before if row.unit not in days), *rows_of(log.rows)
+        both = raw.table.read(spark).select(columns).unionByName(raw.rows.select(columns))
+        of_pipeline = (spark, self.pipeline, self.settings)
+        return days_that_hang_on(*of_pipeline, changed, both, (before, after))
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
@@ -215,6 +287,30 @@ class RawEventsJob:
                 if closed is not None:
                     facts[day][f"{name}_closed_through_ms"] = closed
         return facts
+
+
+def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
+    """The landed files, with how many records each brought."""
+    spark = ordered.sparkSession
+    states = small_frame(
+        spark, files, "unit date, file string, size_bytes bigint, written_ms bigint"
+    )
+    is_accepted = F.col("reason").isNull()
+    counts = ordered.groupBy("unit", "file").agg(
+        F.count_if(is_accepted).alias("accepted"), F.count_if(~is_accepted).alias("rejected")
+    )
+    return (
+        states.join(counts, ["unit", "file"], "left")
+        .fillna(0, ["accepted", "rejected"])
+        .withColumn("written", F.timestamp_millis("written_ms"))
+    )
+
+
+def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
+    """By unit that has records, the value columns of which none has a value."""
+    empty = [F.when(F.count(f"`{name}`") == 0, F.lit(name)) for name in names]
+    listed = F.array_compact(F.array(*empty)) if names else F.array().cast("array<string>")
+    return raw.groupBy("unit").agg(listed.alias("without_value"))
 
 
 def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:

@@ -55,7 +55,7 @@ def require_finished_batch(
     for number in ([] if last is None else [last]) + ([] if alone else [coming]):
         # Spark notes a micro-batch's records before it, and the end of it after.
         begun, ended = (
-            _exists(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")
+            is_there(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")
         )
         if begun and not ended:
             raise BatchUnfinishedError(pipeline, number)
@@ -79,7 +79,7 @@ def _last_batch(log: ArrivalLog) -> int | None:
     return max((row.batch for row in log if row.batch is not None), default=None)
 
 
-def _exists(spark: SparkSession, path: str) -> bool:
+def is_there(spark: SparkSession, path: str) -> bool:
     """Whether there is a file, wherever Spark can read; nothing is read of it."""
     try:
         spark.read.text(path).schema  # noqa: B018  Spark Connect looks only when it is asked

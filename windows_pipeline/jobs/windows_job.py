@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
@@ -18,7 +18,9 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import Facts, RowCounts
 from windows_pipeline.jobs.log import ArrivalLog, read_log
+from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
+from windows_pipeline.quality.validation import Batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import SourceTables, WindowTables, source_tables, window_tables
 from windows_pipeline.tables.delta import Table
@@ -56,6 +58,11 @@ class WindowsJob:
     def tables(self) -> list[Table]:
         """The tables that it writes."""
         raise NotImplementedError
+
+    @property
+    def notes(self) -> Table | None:
+        """None: later steps follow."""
+        return None
 
     @property
     def counted(self) -> list[Table]:
@@ -101,6 +108,17 @@ class WindowsJob:
         """Whether no micro-batch goes on, as the tables are being rebuilt."""
         return any(table.is_emptied(spark) for table in self.tables)
 
+    def recount(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        rows: Sequence[DataFrame],
+        log: ArrivalLog,
+    ) -> list[Batch]:
+        """Nothing more than its checks look at."""
+        del spark, days, rows, log
+        return []
+
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""
         return read_log(spark, self.source.arrival_log)
@@ -112,6 +130,18 @@ class WindowsJob:
         # Each row has the count of the whole unit, or of its micro-batch's part.
         rejected = {(row.unit, row.batch): row.unit_rejected for row in of_days}
         return sum(row.rows for row in of_days) + sum(rejected.values())
+
+    def raw_records(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
+        """The records that the windows of some days need; see `records_to_read`.
+
+        Raises:
+            RawRowsMissingError: raw_events lacks some of them.
+        """
+        arrivals, raw = self.arrivals(log), self.source.raw_events
+        rows = raw.read(spark)
+        reads = arrivals.reads(rows, days)
+        require_raw_rows(spark, self.pipeline, raw, log, {read.unit for read in reads})
+        return arrivals.records_of(rows, days, reads)
 
     def arrivals(self, log: ArrivalLog) -> Arrivals:
         """What has arrived, as the definition's windows see it."""

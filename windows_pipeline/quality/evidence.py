@@ -155,8 +155,9 @@ def account_for_records(
             (bigint) and `held_back_by` (date: the missing unit; null where none is).
 
     Returns:
-        `unit`, `ingested`, `counted`, `late`, `rejected`, `held_back_by`, and `pending`: no
-        window that is there counts them, but one that is open may (rule B5).
+        `unit`, `ingested`, `counted`, `late`, `too_late` (those of them that a window would have
+        covered), `rejected`, `held_back_by`, and `pending`: no window that is there counts them,
+        but one that is open may (rule B5).
     """
     open_still = F.col("last_instant_ms") >= F.col("close_after_ms")
     counts = (
@@ -166,10 +167,16 @@ def account_for_records(
         .agg(F.sum("counted").alias("counted"), F.count_if(open_still).alias("pending"))
     )
     own_late = late.where(F.col("unit") == F.col("arrived_unit"))
+    of_late = own_late.groupBy("unit").agg(
+        F.count("*").alias("late"), F.count_if(F.col("reason") != "uncovered").alias("too_late")
+    )
     return (
         units.join(counts, "unit", "left")
-        .join(own_late.groupBy("unit").agg(F.count("*").alias("late")), "unit", "left")
+        .join(of_late, "unit", "left")
         .join(rejected.groupBy("unit").agg(F.count("*").alias("rejected")), "unit", "left")
-        .fillna(0, ["counted", "pending", "late", "rejected"])
-        .select("unit", "ingested", "counted", "pending", "late", "rejected", "held_back_by")
+        .fillna(0, ["counted", "pending", "late", "too_late", "rejected"])
+        .select(
+            *("unit", "ingested", "counted", "pending", "late", "too_late", "rejected"),
+            "held_back_by",
+        )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windows_pipeline.config import Source, Windows
+from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.quality.validation import Check
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
@@ -14,9 +14,10 @@ def closed_by_unit(windows: Windows) -> str:
     return "window_end_ms >= close_before_ms AND window_end_ms < close_after_ms"
 
 
-def raw_events_checks(source: Source) -> list[Check]:
+def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of what was ingested; a row a unit and source partition."""
-    own_offsets = source.format == "kafka"
+    limit = pipeline.limits.rejected
+    own_offsets = pipeline.source.format == "kafka"
     gap = "" if own_offsets else "first_offset <> 0 OR last_offset <> rows - 1 OR "
     return [
         Check(
@@ -37,11 +38,34 @@ def raw_events_checks(source: Source) -> list[Check]:
             # Of a stream, whose units are its own, none is known to have landed.
             "coalesce(landed <> unit_rows + rejected, FALSE) OR rejected <> unit_rejected",
         ),
+        Check(
+            "rejected_within_limit",
+            f"At most {limit:.4g} % of a day's records are rejected (limits.rejected), and never "
+            "all of them; rejected_records has each with its reason",
+            "rejected > 0 AND "
+            f"(unit_rows = 0 OR rejected * 100 > {limit} * (unit_rows + rejected))",
+            blocking=False,
+        ),
+        Check(
+            "columns_have_values",
+            "Each declared column has a value in some record of a day; one without any may have "
+            "another name in the source, or be gone from it",
+            "size(without_value) > 0",
+            blocking=False,
+            is_warning=True,
+        ),
     ]
 
 
-def accounting_checks() -> list[Check]:
+def accounting_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of where a unit's records went; a row a unit."""
+    limit = pipeline.limits.late
+    advice = (
+        ""
+        if pipeline.source.arrival
+        else ". No arrival is declared, so records come in the order of lines, or of commits; if "
+        "that is not how they arrived, name the column that is, or write arrival: event_time"
+    )
     return [
         Check(
             "every_record_accounted_for",
@@ -53,6 +77,13 @@ def accounting_checks() -> list[Check]:
             "no_arrival_missing",
             "Every earlier raw day is there; past a missing one nothing closes (rule A2)",
             "held_back_by IS NOT NULL",
+            blocking=False,
+            is_warning=True,
+        ),
+        Check(
+            "late_within_limit",
+            f"At most {limit:.4g} % of a day's accepted records are late (limits.late){advice}",
+            f"held_back_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
             blocking=False,
         ),
     ]

@@ -32,12 +32,14 @@ class Check:
         description: What must hold, for people.
         failing: SQL, a condition: true of the rows that break it.
         blocking: Whether rows that break it are kept from the table's readers.
+        is_warning: Whether what breaks it may be as it should be; else it is a failure.
     """
 
     name: str
     description: str
     failing: str
     blocking: bool = True
+    is_warning: bool = False
 
     @property
     def failing_rows(self) -> str:

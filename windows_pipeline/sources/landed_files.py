@@ -90,6 +90,17 @@ def skipped_names(path: str, days: Iterable[date]) -> list[str]:
     return sorted(skipped)
 
 
+def links_among(path: str, files: Iterable[tuple[date, str]]) -> set[tuple[date, str]]:
+    """Which of some landed files, each by its day and name, are links or lie in a linked folder."""
+    root = _root(path)
+    linked = {day for day in {day for day, _ in files} if _is_link(root, f"{root.path}/{day}")}
+    return {
+        (day, name)
+        for day, name in files
+        if day in linked or _is_link(root, f"{root.path}/{day}/{name}")
+    }
+
+
 def _entries_in(root: _Root, path: str) -> list[fs.FileInfo]:
     if root.filesystem.get_file_info(root.path).type != fs.FileType.Directory:
         raise FileNotFoundError(

@@ -91,6 +91,42 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     )
 
 
+def require_fit_to_order(judged: DataFrame, source: Source) -> None:
+    """Refuses an arrival column of texts that are numbers or times: text has another order.
+
+    Args:
+        judged: What `judged_records` gives.
+        source: The source.
+
+    Raises:
+        ValueError: All texts of the accepted records are such.
+    """
+    column = source.arrival_column
+    if column is None or source.types[column] != "string":
+        return
+    text = F.col(f"`{column}`")
+    found = (
+        judged.where(F.col("reason").isNull())
+        .agg(
+            F.count("*"),
+            F.min(text),
+            *[
+                F.count_if(_typed(text, kind).isNotNull())
+                for kind in ("bigint", "double", "timestamp")
+            ],
+        )
+        .collect()[0]
+    )
+    records, example, *readable = found
+    for kind, many in zip(("bigint", "double", "timestamp"), readable, strict=True):
+        if records and many == records:
+            raise ValueError(
+                f"source.arrival: column {column!r} is declared string, and each of its "
+                f"{records:,} texts is a {kind}, such as {example!r}; as text they have another "
+                f"order ('10' comes before '9'). Declare '{column}: {kind}'"
+            )
+
+
 def _accepted(source: Source) -> dict[str, Column]:
     typed = F.col("typed")
     partition = F.lit("0")

@@ -16,7 +16,8 @@ class Landed(NamedTuple):
 
     Attributes:
         records: As `read_landed` gives them, with the stream's own order if it has one.
-        passed_over: How many files lie in the folders of days that the pipeline does not have.
+        passed_over: How many files lie in the folders of days that the pipeline does not have, or
+            are links.
         in_files: Puts names of files, as the records have them, in the order of arrival.
         ranges: How many tasks should sort them; None for one a file, or a unit and source
             partition where an arrival column orders them.

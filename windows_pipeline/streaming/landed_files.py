@@ -18,7 +18,7 @@ from windows_pipeline.config.model import Partitions
 from windows_pipeline.literal_path import literal
 from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.formats import no_records
-from windows_pipeline.sources.landed_files import day_of, read_files
+from windows_pipeline.sources.landed_files import day_of, links_among, read_files
 from windows_pipeline.sources.landed_sizes import ranges_for
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
@@ -72,6 +72,8 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
         # Spark names a file twice where another one's name looks like a pattern.
         found = list({row.path: row for row in names.collect()}.values())
         files = _in_days_of(pipeline.partitions, found)
+        links = links_among(path, [(file.day, file.name) for file in files])
+        files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
         if not files:
             nothing = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))

@@ -8,7 +8,7 @@ ends in the same tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.small_frame import small_frame
-from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
@@ -48,9 +48,12 @@ class BatchResult(NamedTuple):
         units: The arrival days of its records.
         accepted: How many records were accepted.
         rejected: How many were rejected.
-        passed_over: How many files lie in the folders of days that the pipeline does not have.
+        passed_over: How many files lie in the folders of days that the pipeline does not have, or
+            are links.
         stream_time_ms: The stream time in force after it; less grace, all ends before it are
             closed.
+        late: How many records are late, by definition.
+        without_value: The columns that were asked for and have no value in any of its records.
     """
 
     batch: int
@@ -59,6 +62,8 @@ class BatchResult(NamedTuple):
     rejected: int
     passed_over: int
     stream_time_ms: int
+    late: Mapping[str, int]
+    without_value: list[str]
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class MicroBatch:
         number: The batch's number; each is one more than the last.
         stream: The stream's name in the log.
         topic: What it follows, if that is a topic.
+        unseen: The columns of which no record had a value so far.
     """
 
     pipeline: Pipeline
@@ -78,6 +84,7 @@ class MicroBatch:
     number: int
     stream: str
     topic: FollowedTopic | None
+    unseen: Sequence[str] = ()
 
     def run(
         self, spark: SparkSession, landed: Landed, standing: Standing
@@ -94,6 +101,7 @@ class MicroBatch:
 
         Raises:
             KafkaDataLostError: Records of the topic are lost.
+            ValueError: The arrival column's texts have another order than they should.
         """
         source = self.pipeline.source
         own_order = [name for name in (PARTITION, OFFSET, FILE) if name in landed.records.columns]
@@ -108,6 +116,7 @@ class MicroBatch:
             in_files=landed.in_files,
             ranges=self.settings.arrival_ranges or landed.ranges,
         )
+        require_fit_to_order(ordered, source)
         if self.topic is not None:
             self.topic.require_whole(spark, standing, parts)
         rows = log_rows(
@@ -122,7 +131,8 @@ class MicroBatch:
         accepted = sum(part.rows for part in parts)
         fresh = self._raw(ordered)
         after = standing.after(rows)
-        windows = self._windows(fresh, accepted, standing, after) if accepted else []
+        windows = self._windows(fresh, accepted, standing, after) if accepted else {}
+        late: dict[str, int] = {}
 
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())
@@ -131,10 +141,12 @@ class MicroBatch:
             return []
 
         def compute() -> list[Appends]:
-            return [of_definition.compute() for of_definition in windows]
+            computed = {name: of_definition.compute() for name, of_definition in windows.items()}
+            late.update({name: found.late for name, found in computed.items()})
+            return [found.appends for found in computed.values()]
 
         # What windows look back to is often more than what came.
-        earlier = max((of_definition.earlier_records for of_definition in windows), default=0)
+        earlier = max((each.earlier_records for each in windows.values()), default=0)
         conf = self.settings.conf_for(earlier + accepted + sum(rejected.values()))
         with configured(ordered.sparkSession, {**_UNSORTED, **conf}):
             # They follow from the batch and what was before; none is there before the log has it.
@@ -149,8 +161,17 @@ class MicroBatch:
             sum(rejected.values()),
             landed.passed_over,
             after.in_force_ms,
+            late,
+            self._without_value(fresh) if accepted else [],
         )
         return result, after
+
+    def _without_value(self, fresh: DataFrame) -> list[str]:
+        """Those of the columns unseen so far that have no value here, too."""
+        if not self.unseen:
+            return []
+        counts = fresh.agg(*[F.count(f"`{name}`") for name in self.unseen]).collect()[0]
+        return [name for name, values in zip(self.unseen, counts, strict=True) if not values]
 
     @property
     def _tables(self) -> SourceTables:
@@ -169,9 +190,14 @@ class MicroBatch:
 
     def _windows(
         self, fresh: DataFrame, many: int, before: Standing, after: Standing
-    ) -> list[BatchWindows]:
-        jobs = (AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows)
-        return [BatchWindows(job, self.number, fresh, many, before, after) for job in jobs]
+    ) -> dict[str, BatchWindows]:
+        jobs = {
+            name: AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows
+        }
+        return {
+            name: BatchWindows(job, self.number, fresh, many, before, after)
+            for name, job in jobs.items()
+        }
 
     def _log(self, spark: SparkSession, arrival_log: Table, rows: list[LogRow]) -> None:
         frame = small_frame(

@@ -11,8 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.log import ArrivalLog, read_log
-from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
+from windows_pipeline.jobs.log import ArrivalLog, is_mixed, read_log
+from windows_pipeline.jobs.raw_rows import require_raw_rows
+from windows_pipeline.jobs.unfinished_batch import (
+    BatchUnfinishedError,
+    is_there,
+    require_finished_batch,
+)
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
@@ -39,6 +44,10 @@ _CHANGED = (
     "rows of its source's table were changed or deleted, and a stream takes added rows only; have "
     "it follow a table that rows are only added to, or begin anew, from the rows that are there "
     "now, without the pipeline's folder of tables"
+)
+_PUT_BACK = (
+    "Put the checkpoint back as it was when the tables were written last, or begin anew without "
+    "the pipeline's folder of tables"
 )
 _ANOTHER = "another stream of it runs; one at a time brings the records"
 _KNOWN = {
@@ -79,11 +88,13 @@ def run_stream(
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
+        RawRowsMissingError: raw_events has fewer rows than the arrival log names.
         StreamBehindError: The checkpoint is not that of these tables; one of them was emptied by a
             rebuild that has not ended, or is new where others have rows; another stream runs; or
             the source's table has changed rows.
         Exception: What stopped a micro-batch, or what `on_batch` raised.
     """
+    _require_whole(spark, pipeline, settings)
     _make_tables(spark, pipeline, settings)
     _refuse_while_correcting(spark, pipeline, settings)
     topic = _followed_topic(spark, pipeline)
@@ -111,6 +122,38 @@ def run_stream(
         raise stopped from None
     finally:
         query.stop()
+
+
+def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Refuses to go on from less than what the arrival log names.
+
+    Raises:
+        RawRowsMissingError: raw_events lacks rows.
+        StreamBehindError: The checkpoint lacks the log's last micro-batch, or the log has days
+            that were ingested whole, too.
+    """
+    tables = source_tables(pipeline, settings.warehouse)
+    if not tables.arrival_log.exists(spark):
+        return
+    log = read_log(spark, tables.arrival_log)
+    require_raw_rows(spark, pipeline, tables.raw_events, log, {row.unit for row in log})
+    last = last_logged(log).batch
+    if last is None:
+        return
+    if is_mixed(log):
+        raise StreamBehindError(
+            f"{pipeline.name}: its tables hold days that were ingested whole beside what a stream "
+            "brought, so records may be there twice; begin anew by days, from the landed files: "
+            f"windows-pipeline rebuild {pipeline.name} --from raw_events"
+        )
+    checkpoint = stream_checkpoint(pipeline, settings.warehouse)
+    if is_there(spark, f"{checkpoint}/metadata") and not is_there(
+        spark, f"{checkpoint}/offsets/{last}"
+    ):
+        raise StreamBehindError(
+            f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint does "
+            f"not have: {checkpoint}/offsets/{last} is not there. {_PUT_BACK}"
+        )
 
 
 def _told_in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
@@ -222,6 +265,7 @@ class _Batches:
         self._begun = Event()
         self._stream = ""
         self._standing: Standing | None = None
+        self._unseen: list[str] = list(pipeline.source.values)
         self.error: Exception | None = None
 
     def begin(self, query_id: str) -> None:
@@ -240,8 +284,11 @@ class _Batches:
             start = self._pipeline.partitions.start
             last_unit = max(standing.last_unit or start, start)
             landed = self._landing(self._spark, rows, last_unit)
-            batch = MicroBatch(self._pipeline, self._settings, number, self._stream, self._topic)
+            of_pipeline = (self._pipeline, self._settings)
+            batch = MicroBatch(*of_pipeline, number, self._stream, self._topic, self._unseen)
             result, self._standing = batch.run(self._spark, landed, standing)
+            if result.accepted:
+                self._unseen = result.without_value
             self._on_batch(result)
         except Exception as error:
             self.error = error  # Spark tells of it in its own words only.

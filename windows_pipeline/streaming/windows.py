@@ -42,6 +42,26 @@ _BROKEN = "_broken"
 """How many rules a window breaks, for a while; a source's columns begin with a letter."""
 
 
+class Computed(NamedTuple):
+    """What a micro-batch brings of one definition.
+
+    Attributes:
+        appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
+            alerts, firings, early_warnings. They can run in any order.
+        late: How many records are late: every window that would have held one was closed, or is.
+    """
+
+    appends: list[Callable[[], None]]
+    late: int
+
+
+class _Late(NamedTuple):
+    """How many records no window can count as they come, and of these, covers."""
+
+    records: int
+    uncovered: int
+
+
 class _Found(NamedTuple):
     """How many windows there are, closed ones and their alerts, and records without a window."""
 
@@ -49,7 +69,7 @@ class _Found(NamedTuple):
     closed: int
     alerts: int
     uncounted: int
-    late: int
+    late: _Late
 
 
 @dataclass(frozen=True)
@@ -72,13 +92,8 @@ class BatchWindows:
     before: Standing
     after: Standing
 
-    def compute(self) -> list[Callable[[], None]]:
-        """Computes them, and tells what is to be appended where.
-
-        Returns:
-            A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, firings, early_warnings. They can run in any order.
-        """
+    def compute(self) -> Computed:
+        """Computes them, and says what is to be appended where."""
         windows = self.job.windows
         records = self._records()
         wanted = records
@@ -105,13 +120,14 @@ class BatchWindows:
             (own.keyed_windows, keyed.rows, in_keyed),
             (own.final_windows, closed.rows, found.closed),
         ]
-        if uncounted := found.late + found.uncounted:
+        if uncounted := found.late.records + found.uncounted:
             appends.append((own.late_records, self._late(records, kept, found), uncounted))
         if found.alerts:
             appends.append((own.alerts, self._alerts(kept.known(_BROKEN).frame), found.alerts))
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
-        return [append_of(*one, self.batch) for one in appends if one[-1]]
+        late_ones = uncounted - found.late.uncovered
+        return Computed([append_of(*one, self.batch) for one in appends if one[-1]], late_ones)
 
     @property
     def earlier_records(self) -> int:
@@ -216,17 +232,20 @@ class BatchWindows:
         """The batch's records that no window can count any more."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
-            return late_records(records, None, spec, [], [self._target])
-        return self._own_records.where(is_late(spec) | is_uncovered(spec))
+            late = late_records(records, None, spec, [], [self._target])
+            return late.select(F.lit(False).alias("is_uncovered"))
+        late = self._own_records.where(is_late(spec) | is_uncovered(spec))
+        return late.select(is_uncovered(spec).alias("is_uncovered"))
 
-    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, int]:
+    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, _Late]:
         """The windows, computed; and how many records are late."""
         own = self.job.own
         tables = (own.keyed_windows, own.final_windows)
         may_fetch = all(table.takes(placed.sparkSession, self._most_windows) for table in tables)
         with ThreadPoolExecutor(1) as beside:
-            many_late = beside.submit(late.count)
-            return kept_rows(placed, may_fetch=may_fetch), many_late.result()
+            counted = late.agg(F.count("*"), F.count_if("is_uncovered"))
+            many_late = beside.submit(counted.collect)
+            return kept_rows(placed, may_fetch=may_fetch), _Late(*many_late.result()[0])
 
     @property
     def _most_windows(self) -> int:
@@ -238,7 +257,7 @@ class BatchWindows:
         of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
         return of_record * self.many * len(self.job.pipeline.windows)
 
-    def _found(self, kept: KeptRows, late: int) -> _Found:
+    def _found(self, kept: KeptRows, late: _Late) -> _Found:
         """How many rows each table gets."""
         known = ["record_count", *(name for name in UNCOUNTED[:1] if name in kept.columns)]
         windows, *uncounted, closed, alerts = kept.totals(known, ["closed", _BROKEN])

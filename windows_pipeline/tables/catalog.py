@@ -196,12 +196,27 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(firings, early_warnings)
 
 
-def waiting_days(pipeline: Pipeline, warehouse: str) -> Table:
-    """Which days a run by hand has begun and not ended: no result, and of no definition."""
-    name = f"{pipeline.name}/_waiting_days"
-    described = "A day of which not all has been computed since its run began."
+def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
+    """Which days of a definition are computed to the end: no result, and of no definition.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The definition.
+        warehouse: Where tables lie.
+        fired: Whether its firings are meant; else its windows and alerts.
+    """
+    name = f"{pipeline.name}/{windows_name}/{'_fired_days' if fired else '_computed_days'}"
+    described = "A day whose results follow from what was ingested."
     place = f"{warehouse}/{name}"
-    return Table(name, described, place, schemas.waiting_days(), (), {}, partitioned=False)
+    return Table(name, described, place, schemas.computed_days(), (), {}, partitioned=False)
+
+
+def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
+    """Which files were ingested, and what they were like then: no result, and of no definition."""
+    name = f"{pipeline.name}/_landed_files"
+    described = "A landed file as it was when it was ingested."
+    place = f"{warehouse}/{name}"
+    return Table(name, described, place, schemas.landed_files(), ("file",), {}, partitioned=False)
 
 
 def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:

@@ -202,6 +202,21 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     return set(filled["partition.unit"].unique().to_pylist())
 
 
+def rows_by_unit(location: str) -> dict[date, int] | None:
+    """How many rows each unit has, as the log tells; None where the log does not."""
+    table = DeltaTable(location)
+    files = _files(table)
+    if files["num_records"].null_count or not _files_tell_rows(table):
+        return None
+    found: dict[date, int] = {}
+    if not files.num_rows:
+        return found
+    units, counts = files["partition.unit"].to_pylist(), files["num_records"].to_pylist()
+    for unit, count_of_file in zip(units, counts, strict=True):
+        found[unit] = found.get(unit, 0) + count_of_file
+    return found
+
+
 def rows(location: str, columns: Sequence[str]) -> pa.Table:
     """All rows of a table that is small as a whole."""
     return DeltaTable(location).to_pyarrow_table(columns=list(columns))

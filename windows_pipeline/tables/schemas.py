@@ -87,9 +87,23 @@ def arrival_log() -> T.StructType:
     )
 
 
-def waiting_days() -> T.StructType:
-    """Days that a run by hand began and has not ended."""
-    return _schema([_UNIT])
+def computed_days() -> T.StructType:
+    """Days of which a definition's results follow from what was ingested."""
+    return _schema([_Column("unit", "date", "arrival day")])
+
+
+def landed_files() -> T.StructType:
+    """A landed file as it was when it was ingested."""
+    return _schema(
+        [
+            _Column("unit", "date", "arrival day of its folder"),
+            _Column("file", "string", "its name"),
+            _Column("size_bytes", "bigint", "its size"),
+            _Column("written", "timestamp", "when it was last written"),
+            _Column("accepted", "bigint", "records accepted"),
+            _Column("rejected", "bigint", "records rejected"),
+        ]
+    )
 
 
 def rejected_records() -> T.StructType:

@@ -110,6 +110,16 @@ class StoredTable:
         many = from_driver.count(self.location) if self._is_found(spark) else None
         return self.read(spark).count() if many is None else many
 
+    def rows_by_unit(self, spark: SparkSession, days: Collection[date]) -> dict[date, int]:
+        """How many rows it has of each of some units; of a table that units divide."""
+        if not self.exists(spark):
+            return dict.fromkeys(days, 0)
+        found = from_driver.rows_by_unit(self.location) if self._is_found(spark) else None
+        if found is None:
+            counted = self.of_units(spark, sorted(days)).groupBy("unit").count().collect()
+            found = {row["unit"]: row["count"] for row in counted}
+        return {day: found.get(day, 0) for day in days}
+
     def rows_since(self, spark: SparkSession, since_ms: int) -> int:
         """At most how many rows `read` gives from a time on; 0 where only Spark could tell."""
         if not self._is_found(spark):

@@ -1,0 +1,74 @@
+"""Takes an arrival day away again that came by mistake: what it holds is in no final result."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.computed_days import withdraw_notes
+from windows_pipeline.jobs.decisions import store_decisions
+from windows_pipeline.jobs.raw_events import RawEventsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.tables.catalog import all_tables, window_tables
+
+
+def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
+    """Deletes the rows of a day from every table, as if it had not landed (rules A2, E1).
+
+    The arrival log comes first: without its row there the day counts nowhere. Killed anywhere and
+    run again, it ends in the same tables.
+
+    Args:
+        spark: The session.
+        pipeline: A pipeline of landed days.
+        settings: Where its tables lie.
+        day: The day.
+
+    Raises:
+        FedByStreamError: A stream fills the tables.
+        ValueError: Later days or final windows follow from it.
+    """
+    raw = RawEventsJob(pipeline, settings)
+    log = raw.arrived_so_far(spark)
+    raw.refuse_stream(log)
+    ingested = {row.unit for row in log}
+    prefix_end = pipeline.partitions.start
+    while prefix_end in ingested:
+        prefix_end += timedelta(days=1)
+    if day in ingested and day < prefix_end:
+        _require_inconsequential(spark, pipeline, settings, day, ingested)
+    decided_by = pipeline.partitions.start, pipeline.source.idle_after
+    arrival_log = raw.tables[-1]
+    arrival_log.withdraw(spark, [day])
+    store_decisions(spark, arrival_log, *decided_by)
+    withdraw_notes(spark, pipeline, settings, [day])
+    for table in [*all_tables(pipeline, settings.warehouse), raw.files]:
+        if table.exists(spark):
+            table.withdraw(spark, [day])
+
+
+def _require_inconsequential(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date, ingested: set[date]
+) -> None:
+    """Refuses a day that closed windows, or after which others came.
+
+    Raises:
+        ValueError: It is one.
+    """
+    later = day + timedelta(days=1) in ingested
+    closed = [
+        name
+        for name in pipeline.windows
+        if (final := window_tables(pipeline, name, settings.warehouse).final_windows).exists(spark)
+        and final.units(spark, [day])
+    ]
+    if not later and not closed:
+        return
+    why = "later days follow it" if later else f"it closed windows of {', '.join(closed)}"
+    raise ValueError(
+        f"{pipeline.name}: {day} can be taken away only while nothing follows from it, and {why}. "
+        "Land its folder without the files that are wrong, ingest it again: "
+        f"windows-pipeline run {pipeline.name} --from {day} --to {day}, then correct what is final"
+    )

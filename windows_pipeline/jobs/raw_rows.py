@@ -1,0 +1,55 @@
+"""Whether raw_events holds what the arrival log says of it (rule A2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.log import ArrivalLog
+from windows_pipeline.tables.delta import Table
+
+
+class RawRowsMissingError(Exception):
+    """raw_events lacks rows that the arrival log has; the message names the day and the fix."""
+
+
+def require_raw_rows(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    raw_events: Table,
+    log: ArrivalLog,
+    units: Collection[date],
+) -> None:
+    """Refuses to compute from less than what arrived.
+
+    Args:
+        spark: The session.
+        pipeline: The pipeline.
+        raw_events: Its table.
+        log: Its arrival log.
+        units: The units whose records are to be read.
+
+    Raises:
+        RawRowsMissingError: One of them has fewer rows than the log says; the first is named.
+    """
+    wanted = dict.fromkeys(sorted(units), 0)
+    for row in log:
+        if row.unit in wanted:
+            wanted[row.unit] += row.rows
+    found = raw_events.rows_by_unit(spark, wanted)
+    for unit, rows in wanted.items():
+        if found[unit] < rows:
+            again = (
+                f"from the landed files: windows-pipeline rebuild {pipeline.name} --from raw_events"
+                if pipeline.source.is_landed
+                else "without the pipeline's folder of tables: "
+                f"windows-pipeline stream {pipeline.name}"
+            )
+            raise RawRowsMissingError(
+                f"{raw_events.name} must hold the {rows:,} rows of {unit} that arrival_log names, "
+                f"and holds {found[unit]:,}; nothing was computed from it. Put the table back as "
+                f"it was, or begin anew {again}"
+            )
