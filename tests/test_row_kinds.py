@@ -29,7 +29,10 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
     "kind: slide_rows\n    preceding: 10 minutes\n    following: -1 minute": SlideRows(
         unit=RANGE, back=10 * MINUTE, ahead=-MINUTE
     ),
-    "kind: slide_rows\n    preceding: -2 rows": SlideRows(unit=ROWS, back=-2, ahead=2),
+    "kind: slide_rows\n    preceding: -2 rows\n    following: 2 rows": SlideRows(
+        unit=ROWS, back=-2, ahead=2
+    ),
+    "kind: slide_rows\n    preceding: -0 rows": SlideRows(unit=ROWS, back=0),
     "kind: slide_rows\n    preceding: unbounded": SlideRows(unit=RANGE, back=None),
     "kind: slide_rows\n    preceding: unbounded rows\n    following: 0 rows": SlideRows(
         unit=ROWS, back=None
@@ -58,6 +61,21 @@ BROKEN = [
         "kind: slide_rows\n    preceding: 1 row\n    following: -2 rows",
         "following",
         "'-2 rows' ends the frame before it starts (preceding: '1 row'), so it holds nothing",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -1 row",
+        "preceding",
+        "without 'following', so it holds nothing; write 'following: 1 row' or more too",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -10 minutes",
+        "preceding",
+        "'-10 minutes' starts the frame after the row",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -1 row\n    following: 0 rows",
+        "following",
+        "'0 rows' ends the frame before it starts (preceding: '-1 row'), so it holds nothing",
     ),
     (
         "kind: slide_rows\n    preceding: 99999999999 rows",
@@ -141,7 +159,7 @@ ALIKE = [
         "kind: slide_rows\n    preceding: 1 hour\n    following: 0 ms",
     ),
     (
-        "kind: slide_rows\n    preceding: -1 rows",
+        "kind: slide_rows\n    preceding: -1 rows\n    following: 1 row",
         "kind: slide_rows\n    preceding: -1 row\n    following: +1 row",
     ),
     ("kind: count\n    size: 5", "kind: count\n    size: 5\n    advance: 5"),

@@ -152,7 +152,7 @@ class SlideRowsKind(ARowEach):
 
     Attributes:
         preceding: How far before the row its frame starts: a duration, 'N rows', 'unbounded'
-            or 'unbounded rows'; a negative one starts after the row.
+            or 'unbounded rows'; a negative one starts after the row and needs `following`.
         following: How far after the row it ends, measured alike; None for the row itself.
     """
 
@@ -170,9 +170,8 @@ class SlideRowsKind(ARowEach):
         """The same text, whether it was written or left out."""
         if written is not None:
             return written
-        ahead = self._frames.ahead or 0
         by_rows = self._frames.unit is FrameUnit.ROWS
-        return _rows_text(ahead) if by_rows else duration_text(ahead)
+        return _rows_text(0) if by_rows else duration_text(0)
 
     @property
     def _frames(self) -> SlideRows:
@@ -186,6 +185,14 @@ class SlideRowsKind(ARowEach):
 
     def _misfits(self) -> Iterator[Problem]:
         if self.following is None:
+            start = _bound(self.preceding)
+            if start.distance is not None and start.distance < 0:
+                text = (
+                    "starts the frame after the row, where the frame ends without 'following', so "
+                    f"it holds nothing; write 'following: {self.preceding.removeprefix('-')}' or "
+                    "more too, or leave the sign out"
+                )
+                yield Problem(("preceding",), self.preceding, text)
             return
         if self._end.unit is not _bound(self.preceding).unit:
             text = (
