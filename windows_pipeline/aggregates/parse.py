@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.text_limits import require_short
 
 _CALL = re.compile(
     r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"
-    r"(,\s*(?P<percentage>(?:[^()]|\([^()]*\))*?)\s*)?\)\s*"
+    r"(,(?P<percentage>(?:[^()]|\([^()]*\))*))?\)\s*"
 )
 """The second argument may be anything, so that it can be named where it is no number."""
 
@@ -25,8 +26,10 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
             tables, nor what a rule compares.
 
     Raises:
-        ValueError: No call of a function, or an unknown one; names the value and the cure.
+        ValueError: No call of a function, an unknown one, or a text that is too long; names the
+            value and the cure.
     """
+    require_short(text, "aggregate")
     functions = [each for each in Function if takes_lists or each is not Function.COLLECT_LIST]
     known = ", ".join(functions)
     call = _CALL.fullmatch(text)
@@ -62,6 +65,7 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
 def _number(text: str | None) -> float | None:
     if text is None:
         return None
+    text = text.strip()
     try:
         return float(text)
     except ValueError:

@@ -10,6 +10,7 @@ from windows_pipeline.config.problems import Problem, nearest, without_value
 from windows_pipeline.config.rule_slips import slip
 from windows_pipeline.durations import duration_text
 from windows_pipeline.rules import RuleError
+from windows_pipeline.text_limits import MAX_TEXT, TOO_LONG
 
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Partitions, Source
@@ -295,4 +296,6 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
             compiled(columns)
         except RuleError as error:
             path = ("alerts", name, field)
-            yield Problem(path, text, slip(text) or without_value(str(error), "", text))
+            is_long = len(text) > MAX_TEXT
+            fault = TOO_LONG if is_long else slip(text) or without_value(str(error), "", text)
+            yield Problem(path, text, fault)

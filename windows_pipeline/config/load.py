@@ -14,6 +14,7 @@ from windows_pipeline.config.model import Partitions, Pipeline, Source, Topic
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.config.yaml_text import Document, read_yaml
+from windows_pipeline.text_limits import shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -36,7 +37,9 @@ _EXAMPLES_BELOW = {
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
 }
-_MOST_SHOWN = 60
+_MOST_SHOWN = 400
+"""So much of a value is shown."""
+_MOST_SHOWN_OF_LISTS = 60
 """So much of a list or mapping is shown that stands where none can."""
 
 
@@ -112,14 +115,14 @@ def _report(document: Document, details: ErrorDetails) -> None:
     elif details["type"] == "extra_forbidden":
         known = _model(path[:-1], kind).model_fields
         cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
-        document.report(path, f"{path[-1]!r} is no field here; {cure}")
+        document.report(path, f"{shown(path[-1])} is no field here; {cure}")
     elif details["type"] == "union_tag_not_found":
         document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
     elif details["type"] == "union_tag_invalid":
         given = details["input"]["kind"]
         _report_value(document, (*path, "kind"), given, unknown_kind(given))
     elif "[key]" in details["loc"]:
-        document.report(path, f"{path[-1]!r} {_text(details)}")
+        document.report(path, f"{shown(path[-1])} {_text(details)}")
     else:
         _report_value(document, path, details["input"], _text(details))
 
@@ -129,10 +132,9 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
         document.report(path, text)
         return
     # A value that the file writes otherwise is shown as the file has it.
-    shown = repr(value if isinstance(value, str) else document.texts.get(path, value))
-    if isinstance(value, (list, dict)) and len(shown) > _MOST_SHOWN:
-        shown = f"{shown[:_MOST_SHOWN]}..."
-    document.report(path, f"{shown} {text}")
+    written = value if isinstance(value, str) else document.texts.get(path, value)
+    most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
+    document.report(path, f"{shown(written, most)} {text}")
 
 
 def _text(details: ErrorDetails) -> str:

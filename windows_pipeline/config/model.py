@@ -20,6 +20,7 @@ from windows_pipeline.config.checks import (
 )
 from windows_pipeline.config.fields import (
     ColumnName,
+    ColumnReference,
     ColumnType,
     Day,
     DurationMs,
@@ -84,10 +85,10 @@ class Source(Strict):
     stream: bool = False
     max_per_batch: PositiveInt | None = None
     columns: dict[ColumnName, ColumnType]
-    key: str
-    event_time: str
-    arrival: str | None = None
-    source_partition: str | None = None
+    key: ColumnReference
+    event_time: ColumnReference
+    arrival: ColumnReference | None = None
+    source_partition: ColumnReference | None = None
     max_ahead: DurationMs = 86_400_000
     idle_after: PositiveDurationMs | None = None
 

@@ -13,6 +13,7 @@ from windows_pipeline.config.fields import PositiveDurationMs
 from windows_pipeline.config.problems import Problem, without_value
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.text_limits import require_short
 from windows_pipeline.windows import (
     ROW_NAME,
     UNBOUNDED_RANGE,
@@ -29,7 +30,7 @@ from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Source
 
-_ROWS = re.compile(r"([+-]?\d{1,15}) rows?")
+_ROWS = re.compile(r"([+-]?[0-9]+) *rows?")
 _MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
@@ -39,6 +40,7 @@ def _distance(value: object) -> str:
     """One text for each distance, however it is written."""
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
+    require_short(value)
     text = value.strip()
     counted = _ROWS.fullmatch(text)
     if counted:
@@ -76,6 +78,7 @@ def _size(value: object) -> str:
 
 
 def _gap(value: object) -> object:
+    require_short(value)
     if isinstance(value, str) and _ROWS.fullmatch(value.strip()):
         raise ValueError(
             "counts rows, but a session ends after a time of silence; write a duration"

@@ -11,8 +11,12 @@ import yaml
 
 from windows_pipeline.config.problems import ConfigError, FieldPath
 from windows_pipeline.config.yaml_mistakes import yaml_mistake
+from windows_pipeline.text_limits import shown
 
 _MAPPING, _SEQUENCE, _TEXT = (f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str"))
+
+_LONGEST_NAME = 200
+_LONGEST_PROBLEM = 4_000
 
 
 @dataclass(slots=True)
@@ -42,8 +46,13 @@ class Document:
 
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
         """Adds a problem at a field."""
-        name = ".".join(path) or "the file"
+        name = ".".join(_shortened(part, _LONGEST_NAME) for part in path) or "the file"
+        text = _shortened(text, _LONGEST_PROBLEM)
         self.problems.append(f"{self.file}:{line or self.line(path)}: {name}: {text}")
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class _Loader(yaml.SafeLoader):
@@ -121,14 +130,14 @@ def _mapping(
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
-            shown = repr(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
-            text = f"{shown} is no text for a name; put it in quotes, or take another name"
+            name = shown(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+            text = f"{name} is no text for a name; put it in quotes, or take another name"
             document.report(path, text, line)
             continue
         field_path = (*path, key.value)
         if key.value in data:
             text = (
-                f"{key.value!r} is there twice, on line {document.lines[field_path]} and on "
+                f"{shown(key.value)} is there twice, on line {document.lines[field_path]} and on "
                 f"line {line}; rename or remove one"
             )
             document.report(field_path, text, line)
