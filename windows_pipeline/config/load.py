@@ -37,6 +37,8 @@ _EXAMPLES_BELOW = {
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
 }
+_SECRETS = ("source", "kafka", "options")
+"""Passwords are among these; no error shows what stands below."""
 _MOST_SHOWN = 400
 """So much of a value is shown."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -50,7 +52,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
         ConfigError: All that is wrong in the file, each problem on a line of its own with
             the file, the line, the field, the value and the cure.
     """
-    document = read_yaml(Path(path))
+    document = read_yaml(Path(path), hidden=[_SECRETS])
     try:
         pipeline = Pipeline.model_validate(document.data)
     except ValidationError as error:
@@ -105,6 +107,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
     # Below windows pydantic names the kind, too.
     kind = place.pop(2) if place[0] == "windows" and len(place) > 3 and place[2] in KINDS else ""
     path = tuple(place)
+    if path in document.faulty:
+        return
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
@@ -131,10 +135,19 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
     if value is None and path not in document.texts:
         document.report(path, text)
         return
+    if document.hides(path, value):
+        document.report(path, _without_secrets(document, path, text))
+        return
     # A value that the file writes otherwise is shown as the file has it.
     written = value if isinstance(value, str) else document.texts.get(path, value)
     most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
     document.report(path, f"{shown(written, most)} {text}")
+
+
+def _without_secrets(document: Document, path: FieldPath, text: str) -> str:
+    """What is wrong where the value may be, or hold, a secret."""
+    wanted = "must be text in quotes" if document.is_below_hidden(path[:-1]) else text
+    return f"{wanted}; the value is not shown"
 
 
 def _text(details: ErrorDetails) -> str:
