@@ -36,13 +36,13 @@ def main() -> int:
 def _run(console: Console) -> int:
     started = time.monotonic()
     # Imported here: they take a second or more, and log.
-    from windows_pipeline.config import ConfigError, load_pipelines
+    from windows_pipeline.config import ConfigError, load_pipeline
     from windows_pipeline.session import start_session
     from windows_pipeline.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(_ROOT)
-        load_pipelines(settings.pipelines)
+        load_pipeline(settings.pipelines / "flights.yaml")
     except (ConfigError, SettingsError) as error:
         console.print(f"[red]{escape(str(error))}[/]", soft_wrap=True)
         return 2

@@ -334,10 +334,11 @@ def test_a_folder_gives_the_problems_of_all_files(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text("")
     with pytest.raises(ConfigError) as refused:
         load_pipelines(tmp_path)
-    twice, empty = refused.value.problems
+    *twice, empty = refused.value.problems
     line = line_of(FLIGHTS, "name: flights")
-    assert twice.startswith(f"{tmp_path / 'b.yaml'}:{line}: name: 'flights' ")
-    assert str(tmp_path / "a.yaml") in twice
+    for problem, file, other in zip(twice, "ab", "ba", strict=True):
+        assert problem.startswith(f"{tmp_path / file}.yaml:{line}: name: 'flights' is the name of ")
+        assert f"in {tmp_path / other}.yaml too; rename one" in problem
     assert empty.startswith(f"{tmp_path / 'c.yml'}:1: is empty")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,42 +64,85 @@ def load_pipeline(path: Path | str) -> Pipeline:
     return pipeline
 
 
-def load_pipelines(folder: Path | str) -> list[Pipeline]:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of some pipeline files: each is in one of the two.
+
+    Attributes:
+        pipelines: The pipelines, by the files that declare them.
+        problems: What is wrong in the other files, by file, as `ConfigError` has it.
+    """
+
+    pipelines: dict[Path, Pipeline]
+    problems: dict[Path, tuple[str, ...]]
+
+    @property
+    def all_problems(self) -> list[str]:
+        """The problems of all files."""
+        return [problem for problems in self.problems.values() for problem in problems]
+
+
+def load_files(files: Iterable[Path]) -> Loaded:
+    """Reads pipelines from files; a file with a mistake leaves the others' pipelines as they are.
+
+    Of several files that name one pipeline none counts.
+    """
+    loaded = Loaded({}, {})
+    each = list(dict.fromkeys(files))
+    for file in each:
+        try:
+            loaded.pipelines[file] = load_pipeline(file)
+        except ConfigError as error:
+            loaded.problems[file] = error.problems
+    by_name: dict[str, list[Path]] = {}
+    for file, pipeline in loaded.pipelines.items():
+        by_name.setdefault(pipeline.name, []).append(file)
+    for name, alike in by_name.items():
+        if len(alike) > 1:
+            for file in alike:
+                del loaded.pipelines[file]
+                others = ", ".join(str(other) for other in alike if other != file)
+                text = f"name: {name!r} is the name of the pipeline in {others} too; rename one"
+                line = read_yaml(file, hidden=[_SECRETS]).line(("name",))
+                loaded.problems[file] = (f"{file}:{line}: {text}",)
+    problems = {file: loaded.problems[file] for file in each if file in loaded.problems}
+    return Loaded(loaded.pipelines, problems)
+
+
+def load_folder(folder: Path | str) -> Loaded:
     """Reads all pipelines of a folder (``*.yaml``, ``*.yml``), in the order of file names.
 
     Raises:
-        ConfigError: The folder is not there, two files name one pipeline, or the problems
-            of all files as `load_pipeline` gives them.
+        ConfigError: The folder is not there.
     """
-    pipelines: dict[str, tuple[Pipeline, Path]] = {}
-    problems: list[str] = []
-    for path in pipeline_files(folder):
-        try:
-            pipeline = load_pipeline(path)
-        except ConfigError as error:
-            problems.extend(error.problems)
-            continue
-        if pipeline.name in pipelines:
-            line = read_yaml(path).line(("name",))
-            other = pipelines[pipeline.name][1]
-            text = f"is the name of the pipeline in {other} too; rename one"
-            problems.append(f"{path}:{line}: name: {pipeline.name!r} {text}")
-        pipelines.setdefault(pipeline.name, (pipeline, path))
-    if problems:
-        raise ConfigError(problems)
-    return [pipeline for pipeline, _ in pipelines.values()]
+    return load_files(pipeline_files(folder))
+
+
+def load_pipelines(folder: Path | str) -> list[Pipeline]:
+    """Reads all pipelines of a folder, and refuses all where one file is wrong.
+
+    Raises:
+        ConfigError: The folder is not there, or the problems of all files.
+    """
+    loaded = load_folder(folder)
+    if loaded.problems:
+        raise ConfigError(loaded.all_problems)
+    return list(loaded.pipelines.values())
 
 
 def pipeline_files(folder: Path | str) -> list[Path]:
     """The pipeline files of a folder, in the order of their names.
 
     Raises:
-        ConfigError: The folder is not there.
+        ConfigError: The folder is not there, or cannot be read.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
-    return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
+    try:
+        if not folder.is_dir():
+            raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
+        return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
+    except OSError as error:
+        raise ConfigError([f"{folder}: can't be read ({error.strerror}); check it"]) from None
 
 
 def _report(document: Document, details: ErrorDetails) -> None:
