@@ -146,12 +146,17 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
         raise
     except (ValueError, ArithmeticError, LookupError, AttributeError):
         # Such as 2013-02-30: the text stays, and the field's own check refuses it.
-        if not is_scalar or loader.resolve(yaml.ScalarNode, node.value, (True, False)) != node.tag:
+        if not is_scalar or _implied_tag(loader, node.value) != node.tag:
             tag = node.tag.removeprefix(_OWN_TAGS)
             text = f"does not hold what its tag says, !!{tag}; leave the tag out, or correct it"
             document.report(path, text, node.start_mark.line + 1)
             document.faulty.add(path)
         return node.value
+
+
+def _implied_tag(loader: _Loader, text: str) -> object:
+    """The tag that a text has where the file writes none."""
+    return loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
 
 
 def _mapping(
