@@ -94,7 +94,7 @@ def validate(
     if refused:
         raise ConfigError(refused)
     for each in found:
-        tell("[yellow]warning:[/]", each.text)
+        tell("warning", each.text)
     for pipeline in pipelines.values():
         console.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
@@ -331,7 +331,7 @@ def main() -> None:
         FileNotFoundError,
         ValueError,
     ) as error:
-        tell("[red]error:[/]", str(error))
+        tell("error", str(error))
         raise SystemExit(2) from None
 
 
@@ -367,7 +367,7 @@ def _declared(name: str) -> tuple[Settings, Pipeline]:
         raise ValueError(missing)
     for file in loaded.problems:
         tell(
-            "[yellow]warning:[/]",
+            "warning",
             f"{file}: is left out, as it has mistakes; to see them: windows-pipeline validate",
         )
     return settings, declared[name]

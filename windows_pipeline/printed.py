@@ -5,20 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Literal
 
 from pyspark.sql import DataFrame
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as Grid
+from rich.text import Text
 
 from windows_pipeline.jobs.day_runs import Waiting
 from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.plain_console import PlainConsole, coloured, printable
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.tables.units import days_text
 
 # A pipe has no width; rows must not be cut for it.
-console = Console(width=None if sys.stdout.isatty() else 240)
+console = PlainConsole(width=None if sys.stdout.isatty() else 240)
 
 
 def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
@@ -35,12 +36,12 @@ def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
 def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
     """Prints what checks found, those that failed with a few rows."""
     for name, result in results:
-        mark = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
-        console.print(f"{name} {result.check.name}: {mark}")
+        mark = ("passed", "green") if result.passed else ("FAILED", "red")
+        console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
         if not result.passed:
             console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
             for row in result.sample[:3]:
-                console.print(f"  {row}", highlight=False)
+                console.print(f"  {row}")
 
 
 def print_waiting(pipeline: str, waiting: Waiting) -> bool:
@@ -78,8 +79,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def tell(what: str, text: str) -> None:
+def tell(what: Literal["error", "warning"], text: str) -> None:
     """Prints a line to standard error."""
-    # Brackets in a file's values are no markup.
-    line = f"{what} {escape(text)}"
-    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+    line = coloured(f"{what}:", {"error": "red", "warning": "yellow"}[what], f" {text}")
+    PlainConsole(stderr=True).print(line, soft_wrap=True)
