@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windows_pipeline.config.model import Source
 
 _ROWS = re.compile(r"([+-]?[0-9]+) *rows?")
+_ROW_COUNT = re.compile(r"([+-]?[0-9]+)( *rows?)?")
 _MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
@@ -71,7 +72,8 @@ def _following(value: object) -> str:
 
 
 def _size(value: object) -> str:
-    text = _distance(value)
+    number = _row_count(value)
+    text = _distance(value if number is None else _rows_text(number))
     if _bound(text).distance in (None, 0) or text.startswith("-"):
         raise ValueError("must be above zero; write at least '1 ms' or '1 row'")
     return text
@@ -86,10 +88,22 @@ def _gap(value: object) -> object:
     return value
 
 
-def _records(value: object) -> int:
-    if type(value) is int and 0 < value <= _MOST_ROWS:
+def _row_count(value: object) -> int | None:
+    """How many rows '3', '3 rows' or the number 3 says; None where it says something else."""
+    if type(value) is int:
         return value
-    raise ValueError(f"is no number of records; write a whole one, from 1 to {_MOST_ROWS}")
+    require_short(value)
+    found = _ROW_COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if found is None else int(found[1])
+
+
+def _records(value: object) -> int:
+    number = _row_count(value)
+    if number is not None and 0 < number <= _MOST_ROWS:
+        return number
+    raise ValueError(
+        f"is no number of records; write a whole one from 1 to {_MOST_ROWS}, as 5 or '5 rows'"
+    )
 
 
 def _bound(text: str) -> RowBound:
@@ -218,7 +232,7 @@ class TumbleRowsKind(ARowEach):
     """Of each row's tumbling window, or block of so many rows, what came up to it (rule F2).
 
     Attributes:
-        size: A duration or 'N rows'.
+        size: A duration, 'N rows' or N.
     """
 
     kind: Literal["tumble_rows"]
@@ -252,7 +266,7 @@ class CountKind(ARowEach):
     """So many records of a key, in the order in which they came (rule F1).
 
     Attributes:
-        size: How many records a window holds.
+        size: How many records a window holds: N or 'N rows', as `advance`.
         advance: From one window's first record to the next one's; the size if left out.
         short_first: Whether windows end with each `advance`-th record, the first ones with fewer
             than `size`; otherwise all are full.
