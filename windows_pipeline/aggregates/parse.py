@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
 from windows_pipeline.text_limits import require_short
@@ -13,6 +14,19 @@ _CALL = re.compile(
 )
 """The second argument may be anything, so that it can be named where it is no number."""
 
+_MEANT = {
+    **dict.fromkeys(("mean", "average"), Function.AVG),
+    **dict.fromkeys(("std", "stdev", "stddev_sampled"), Function.STDDEV),
+    **dict.fromkeys(("var", "var_sample"), Function.VARIANCE),
+    **dict.fromkeys(("minimum", "least"), Function.MIN),
+    **dict.fromkeys(("maximum", "greatest"), Function.MAX),
+    **dict.fromkeys(("nunique", "distinct", "approx_count_distinct"), Function.COUNT_DISTINCT),
+    **dict.fromkeys(("quantile", "percentile_cont", "approx_percentile"), Function.PERCENTILE),
+    **dict.fromkeys(("total", "add"), Function.SUM),
+    **dict.fromkeys(("first_value", "earliest"), Function.FIRST),
+    **dict.fromkeys(("last_value", "latest"), Function.LAST),
+}
+"""What other tools call these functions: a name to suggest, not to take."""
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
@@ -45,7 +59,9 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
             "DataFrames: aggregate, windows_sql)"
         )
     if function not in functions:
-        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
+        meant = _MEANT.get(called) or next(iter(get_close_matches(called, functions, 1, 0.8)), "")
+        cure = f"did you mean {str(meant)!r}? Else use" if meant else "use"
+        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {cure} one of {known}")
     if call["column"] == "*":
         raise ValueError(
             f"{text!r}: how many records a window holds is there without asking, as record_count; "
