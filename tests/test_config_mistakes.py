@@ -80,7 +80,7 @@ BROKEN = [
         "avg_dep_delay: mean(dep_delay)",
         "windows.hourly.aggregates.avg_dep_delay",
         "mean(dep_delay)",
-        "use one of count, count_distinct, sum, min, max, avg",
+        "did you mean 'avg'? Else use one of count, count_distinct, sum, min, max, avg",
     ),
     (
         "avg_dep_delay: avg(dep_delay)",
@@ -133,10 +133,31 @@ BROKEN = [
     ),
     (
         "severity: avg_dep_delay  ",
-        "severity: 1  ",
+        "severity: true  ",
         "windows.hourly.alerts.disruption.severity",
-        "1",
-        "put it in quotes",
+        "true",
+        "is no number; write one, or SQL that gives one, as in 'record_count'",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: .nan  ",
+        "windows.hourly.alerts.disruption.severity",
+        "nan",
+        "there is no column 'nan'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: yes",
+        "windows.hourly.alerts.disruption.when",
+        "yes",
+        "is no condition; write one over the results, as in 'record_count >= 10'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: 5",
+        "windows.hourly.alerts.disruption.when",
+        "5",
+        "is no condition; write one over the results",
     ),
 ]
 

@@ -151,6 +151,18 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _condition(value: object) -> object:
+    if isinstance(value, (bool, int, float)):
+        raise ValueError("is no condition; write one over the results, as in 'record_count >= 10'")
+    return value
+
+
+def _number_rule(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("is no number; write one, or SQL that gives one, as in 'record_count'")
+    return str(value) if isinstance(value, (int, float)) else value
+
+
 def epoch_ms(instant: datetime) -> int:
     """An instant with a zone as milliseconds since 1970 in UTC, rounded down."""
     return (instant - _EPOCH) // timedelta(milliseconds=1)
@@ -165,6 +177,9 @@ ColumnName = Annotated[str, AfterValidator(_column_name)]
 ColumnType = Annotated[str, BeforeValidator(_column_type)]
 """A column's type as Spark writes it."""
 Text = Annotated[str, AfterValidator(_not_blank)]
+Condition = Annotated[Text, BeforeValidator(_condition)]
+NumberRule = Annotated[Text, BeforeValidator(_number_rule)]
+"""SQL of a number, or a number as YAML writes it."""
 AggregateText = Annotated[str, BeforeValidator(_aggregate)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]
