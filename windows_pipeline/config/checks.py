@@ -93,12 +93,13 @@ _FIRING_COLUMNS = frozenset(
         "state",
     }
 )
-_ROLE_TYPES = {
+ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
     "arrival": ("timestamp", "bigint", "date", "double", "string"),
     "source_partition": ("string", "bigint", "date", "timestamp"),
 }
+"""The types that the column of a role may have."""
 
 
 def fixed_result_columns(source: Source) -> dict[str, str]:
@@ -156,10 +157,10 @@ def _role_problems(source: Source) -> Iterator[Problem]:
             text = f"is the {taken[column]} already; name another column"
             yield Problem((role,), column, text)
         taken.setdefault(column, role)
-        if source.columns[column] not in _ROLE_TYPES[role]:
+        if source.columns[column] not in ROLE_TYPES[role]:
             text = (
                 f"is of type {source.columns[column]}; "
-                f"the {role} must be {' or '.join(_ROLE_TYPES[role])}"
+                f"the {role} must be {' or '.join(ROLE_TYPES[role])}"
             )
             yield Problem((role,), column, text)
 
