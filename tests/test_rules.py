@@ -149,6 +149,7 @@ def test_what_is_not_on_the_list_is_refused_by_name(text: str, named: str) -> No
         "key = 'open",
         "(" * 900 + "record_count > 3" + ")" * 900,
         "record_count > 3 and " * 200 + "true",
+        "record_count" + "::int" * 300 + " > 3",
     ],
 )
 def test_anything_but_one_expression_is_refused(text: str) -> None:

@@ -69,7 +69,7 @@ def _compiled(
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)
         raise RuleError(f"{value}: {error}") from None
-    except RecursionError:
+    except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
         raise RuleError(f"{text!r}: is nested too deep; make it simpler") from None
 
 
