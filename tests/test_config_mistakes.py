@@ -242,6 +242,15 @@ def test_a_cure_fits_the_field(tmp_path: Path, old: str, new: str, cure: str) ->
     assert cure in problem
 
 
+def test_of_many_columns_an_error_names_the_first(tmp_path: Path) -> None:
+    columns = "".join(f"    c{number}: double\n" for number in range(1_000))
+    text = FLIGHTS.replace("    dest: string\n", f"    dest: string\n{columns}")
+    text = text.replace("key: origin", "key: 5a").replace("avg(dep_delay)", "avg(zzz)")
+    for problem in problems_of(tmp_path, text):
+        assert re.search(r"(take|use) one of \w+(, \w+){29} and 9\d\d more$", problem)
+        assert len(problem) < 500
+
+
 def test_an_aggregate_that_fits_no_value_column_is_told(tmp_path: Path) -> None:
     text = FLIGHTS.replace(": bigint", ": string").replace(": double", ": string")
     text = text.replace("avg(dep_delay)", "avg(origin)").replace("sum(distance)", "count(origin)")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.config.problems import Problem, nearest, without_value
+from windows_pipeline.config.problems import Problem, listed, nearest, without_value
 from windows_pipeline.config.rule_slips import slip
 from windows_pipeline.durations import duration_text
 from windows_pipeline.rules import RuleError
@@ -149,7 +149,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
     taken: dict[str, str] = {}
     for role, column in source.roles.items():
         if column not in source.columns:
-            cure = nearest(column, source.columns, f"use one of {', '.join(source.columns)}")
+            cure = nearest(column, source.columns, f"use one of {listed(source.columns)}")
             text = f"is no column of the source; declare it under columns, or {cure}"
             yield Problem((role,), column, text)
             continue
@@ -270,7 +270,7 @@ def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
     """The cure for a column that an aggregate can't take: those that it can."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
-        known = f"take one of {', '.join(fitting)}"
+        known = f"take one of {listed(fitting)}"
         near = nearest(name, fitting, known)
         return known if near == known else f"take a value column: {near}"
     return (
