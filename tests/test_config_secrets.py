@@ -68,6 +68,9 @@ def test_a_secret_of_a_pipeline_is_not_shown(tmp_path: Path, value: str) -> None
     "options",
     [
         "options: hunter2x",
+        "options: {sasl.password=hunter2x}",
+        "options: {sasl.password hunter2x: }",
+        "options: {sasl.password=hunter2x: a, sasl.password=hunter2x: b}",
         "options: [sasl.password, hunter2x]",
         "options: [[hunter2x]]",
         "options:\n      - sasl.password: hunter2x",

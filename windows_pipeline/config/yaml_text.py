@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ _OWN_TAGS = "tag:yaml.org,2002:"
 _PIPELINE = "a pipeline, beginning with its name"
 _MAPPING, _SEQUENCE, _TEXT = (f"{_OWN_TAGS}{kind}" for kind in ("map", "seq", "str"))
 
+_NAME = re.compile(r"[\w.#/-]+")
 _LONGEST_NAME = 200
 _LONGEST_PROBLEM = 4_000
 
@@ -66,10 +68,15 @@ class Document:
         """Adds a problem at a field; below a secret's name the field is not named."""
         for root in self.hidden:
             if path[: len(root)] == root:
-                path = path[: len(root) + 1]
+                path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
         name = ".".join(_shortened(part, _LONGEST_NAME) for part in path) or "the file"
         text = _shortened(text, _LONGEST_PROBLEM)
         self.problems.append(f"{self.file}:{line or self.line(path)}: {name}: {text}")
+
+
+def _is_name(text: str) -> bool:
+    """Whether a name is one alone: 'password=x', say, has its value in it."""
+    return _NAME.fullmatch(text) is not None
 
 
 def _shortened(text: str, most: int) -> str:
@@ -173,7 +180,10 @@ def _mapping(
             continue
         field_path = (*path, key.value)
         if key.value in data:
-            name = "a name" if document.is_below_hidden(path[:-1]) else shown(key.value)
+            is_shown = not document.is_below_hidden(path) or (
+                not document.is_below_hidden(path[:-1]) and _is_name(key.value)
+            )
+            name = shown(key.value) if is_shown else "a name"
             text = (
                 f"{name} is there twice, on line {document.lines[field_path]} and on "
                 f"line {line}; rename or remove one"
