@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import dagster as dg
@@ -16,13 +17,18 @@ from assets.raw_events import raw_events
 from assets.schedules import all_assets_job, newest_day_schedule
 from assets.stream import every_ten_minutes, stream_assets
 from resources.spark import spark_resource
-from windows_pipeline.config import Pipeline, load_pipelines
+from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.settings import Settings, load_settings
+
+_LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """The definitions of every pipeline in the settings' folder."""
-    pipelines = load_pipelines(settings.pipelines)
+    """The definitions of every pipeline in the settings' folder, but of files with mistakes."""
+    loaded = load_folder(settings.pipelines)
+    for problem in loaded.all_problems:
+        _LOGGER.warning("its pipeline is left out: %s", problem)
+    pipelines = list(loaded.pipelines.values())
     jobs = {pipeline.name: all_assets_job(pipeline) for pipeline in pipelines}
     upkeep = {pipeline.name: maintenance_job(pipeline, settings) for pipeline in pipelines}
     mending = [correction_job(pipeline, settings) for pipeline in pipelines]

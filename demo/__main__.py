@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
 from demo.prepare_flights import prepare
 from demo.status import Status
+from windows_pipeline.plain_console import PlainConsole, coloured
 
 _ROOT = Path(__file__).parent.parent
 _LOG = _ROOT / ".cache" / "demo.log"
@@ -21,12 +21,12 @@ _FLIGHTS = _ROOT / "data" / "flights"
 
 def main() -> int:
     """Prepares, materializes and sums up; returns the exit status."""
-    console = Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
+    console = PlainConsole(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
     _log_to_file()
     try:
         return _run(console)
     except FileExistsError as error:
-        console.print(f"[red]{escape(str(error))}[/]")
+        console.print(coloured(str(error), "red"), soft_wrap=True)
         return 1
     except Exception:  # noqa: BLE001  the file has what would be printed
         console.print_exception()
@@ -36,24 +36,28 @@ def main() -> int:
 def _run(console: Console) -> int:
     started = time.monotonic()
     # Imported here: they take a second or more, and log.
-    from windows_pipeline.config import ConfigError, load_pipelines
+    from windows_pipeline.config import ConfigError, load_pipeline
     from windows_pipeline.session import start_session
     from windows_pipeline.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(_ROOT)
-        load_pipelines(settings.pipelines)
+        load_pipeline(settings.pipelines / "flights.yaml")
     except (ConfigError, SettingsError) as error:
-        console.print(f"[red]{escape(str(error))}[/]", soft_wrap=True)
+        console.print(coloured(str(error), "red"), soft_wrap=True)
         return 2
     # Spark starts meanwhile; the run takes this session.
     threading.Thread(target=start_session, args=[settings], daemon=True).start()
     with Status(console, "landing the flights of 2013 ..."):
         summary = prepare(_FLIGHTS)
     console.print(
-        f"[green]landed[/] {summary.records:,} flights in {summary.days} arrival days under "
-        f"{_FLIGHTS.relative_to(_ROOT)}/\n"
-        f"  {summary.diverted:,} of them diverted, without arrival time"
+        coloured(
+            "landed",
+            "green",
+            f" {summary.records:,} flights in {summary.days} arrival days under ",
+            f"{_FLIGHTS.relative_to(_ROOT)}/\n",
+            f"  {summary.diverted:,} of them diverted, without arrival time",
+        )
     )
     # Dagster and the definitions take seconds.
     from pyspark.sql import SparkSession
@@ -62,7 +66,7 @@ def _run(console: Console) -> int:
     from demo.summary import print_summary
 
     if not materialize_year(console):
-        console.print(f"[red]the run failed[/]; its log: {_LOG.relative_to(_ROOT)}")
+        console.print(coloured("the run failed", "red", f"; its log: {_LOG.relative_to(_ROOT)}"))
         return 1
     print_summary(console, SparkSession.getActiveSession())
     console.print(f"done in {time.monotonic() - started:.0f} s")

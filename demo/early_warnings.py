@@ -25,6 +25,7 @@ from windows_pipeline.engine.alerts import standing
 from windows_pipeline.engine.early_warnings import as_they_stand
 from windows_pipeline.jobs import RawEventsJob, run_job
 from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.plain_console import PlainConsole
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.sources.landed_files import landed_days
@@ -41,7 +42,7 @@ _COLORS = {"confirmed": "tab:red", "withdrawn": "tab:blue"}
 
 def main(image: Path) -> int:
     """Computes, tells and draws; returns the exit status."""
-    console = Console()
+    console = PlainConsole()
     settings = load_settings(_ROOT)
     pipeline = load_pipeline(settings.pipelines / "flights.yaml")
     prepare(_ROOT / "data" / "flights")

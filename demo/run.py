@@ -12,10 +12,11 @@ from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_START_TAG,
 )
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from definitions import defs
 from demo.status import Status
+from windows_pipeline.plain_console import coloured
 
 _JOB = "flights_all"
 _WINDOWS = "hourly"
@@ -118,7 +119,7 @@ class _Progress:
             name = (event.step_key or "").replace("__", "/")
             self._status.update(f"{name} ... (a run of 366 arrival days)")
         elif event.is_step_failure:
-            self._console.print(f"  [red]FAILED[/]: {escape(_cause(event))}", soft_wrap=True)
+            self._console.print(coloured("  FAILED", "red", f": {_cause(event)}"), soft_wrap=True)
         elif event.is_step_success:
             self._console.print(f"  {time.monotonic() - self._since:.0f} s")
         elif event.is_step_materialization:
@@ -127,8 +128,8 @@ class _Progress:
                 return
             rows = materialization.metadata["rows_of_run"].value
             name = materialization.asset_key.to_user_string()
-            self._console.print(f"[green]materialized[/] {name}: {rows:,} rows")
+            self._console.print(coloured("materialized", "green", f" {name}: {rows:,} rows"))
         elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
             evaluation = event.asset_check_evaluation_data
-            mark = "[green]passed[/]" if evaluation.passed else "[red]FAILED[/]"
-            self._console.print(f"  check {evaluation.check_name}: {mark}")
+            mark = ("passed", "green") if evaluation.passed else ("FAILED", "red")
+            self._console.print(Text.assemble(f"  check {evaluation.check_name}: ", mark))

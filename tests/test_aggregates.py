@@ -247,7 +247,10 @@ def test_a_query_may_have_a_list() -> None:
     ("text", "message"),
     [
         ("a", "is no aggregate; write one as 'avg.column.', with one of count, count_distinct"),
-        ("mean(a)", "unknown aggregate 'mean'; use one of count, count_distinct, sum, min"),
+        ("mean(a)", "unknown aggregate 'mean'; did you mean 'avg'. Else use one of count, count_d"),
+        ("Average(a)", "unknown aggregate 'Average'; did you mean 'avg'"),
+        ("medain(a)", "unknown aggregate 'medain'; did you mean 'median'"),
+        ("mode(a)", "unknown aggregate 'mode'; use one of count, count_distinct"),
         (
             "collect_list(a)",
             "'collect_list.a.' is a list, which no rule could compare; take one of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import yaml
 
 from pipeline_texts import FLIGHTS, line_of
 from windows_pipeline import cli
-from windows_pipeline.config import Misplaced, load_pipeline, misplaced
+from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
 
 LINE = line_of(FLIGHTS, "  path:")
 
@@ -137,6 +138,113 @@ def test_validate_refuses_a_file(
     status, out, err = validated(capfd, monkeypatch)
     assert (status, out) == (2, "")
     assert err.startswith(f"error: {file}:{LINE}: source.path: 'data/all.jsonl' leads to ")
+
+
+def called(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
+) -> tuple[int, str]:
+    """The exit status, and what was said on standard error, of a command that starts no Spark."""
+
+    class Started(Exception):
+        pass
+
+    def start(_settings: object) -> None:
+        raise Started
+
+    monkeypatch.setattr("windows_pipeline.cli.start_session", start)
+    monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
+    status = 0
+    try:
+        cli.main()
+    except Started:
+        pass
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    return status, capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "check", "episodes", "maintain", "rebuild"])
+def test_one_wrong_file_stops_only_its_own_pipeline(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    lies_at(project, "data/flights")
+    bad = project / "pipelines" / "bad.yaml"
+    bad.write_text("name: bad\nsource: [red]\n")
+    pipe = project / "pipelines" / "pipe.yml"
+    os.mkfifo(pipe)
+    status, err = called(capfd, monkeypatch, command, "flights")
+    assert (status, err) == (
+        0,
+        "".join(
+            f"warning: {file}: is left out, as it has mistakes; to see them: "
+            "windows-pipeline validate\n"
+            for file in (bad, pipe)
+        ),
+    )
+
+
+def test_a_pipeline_that_is_not_among_the_good_ones_may_be_in_a_wrong_file(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies_at(project, "data/flights")
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert (status, err) == (
+        2,
+        f"error: PIPELINE: 'bad' is not in {project / 'pipelines'}; use one of flights\n",
+    )
+    bad = project / "pipelines" / "bad.yaml"
+    bad.write_text(
+        FLIGHTS.replace("name: flights", "name: bad").replace("grace: 6 h", "grace: 6 x")
+    )
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert status == 2
+    assert f"'bad' is not in {project / 'pipelines'}; use one of flights, or correct these" in err
+    assert f"{bad}:{line_of(FLIGHTS, '    grace:')}: windows.hourly.grace: " in err
+    (project / "pipelines" / "flights.yaml").unlink()
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert (status, "declare one there, or correct these files:" in err) == (2, True)
+
+
+def test_of_files_that_name_one_pipeline_none_counts_and_others_work(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lies_at(project, "data/flights")
+    second = project / "pipelines" / "copy.yaml"
+    second.write_text(first.read_text())
+    other = project / "pipelines" / "other.yaml"
+    other.write_text(FLIGHTS.replace("name: flights", "name: other"))
+    loaded = load_folder(project / "pipelines")
+    assert [pipeline.name for pipeline in loaded.pipelines.values()] == ["other"]
+    assert list(loaded.problems) == [second, first]
+    assert called(capfd, monkeypatch, "run", "other")[0] == 0
+    status, err = called(capfd, monkeypatch, "run", "flights")
+    assert status == 2
+    assert f"{first}:{line_of(FLIGHTS, 'name: flights')}: name: 'flights' is the name of " in err
+    assert f"the pipeline in {first} too; rename one" in err
+
+
+def test_validate_gives_the_problems_of_all_files(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies_at(project, "data/flights")
+    wrong = [project / "pipelines" / name for name in ("a.yaml", "b.yml", "c.yaml")]
+    wrong[0].write_text("")
+    wrong[1].mkdir()
+    wrong[2].write_text("name: c\n")
+    for named in ([], [str(file) for file in wrong]):
+        status, out, err = validated(capfd, monkeypatch, *named)
+        assert (status, out) == (2, "")
+        assert all(f"{file}:" in err for file in wrong)
+
+
+def test_a_folder_that_cannot_be_read_is_one_error(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = yaml.safe_load((project / "settings.yaml").read_text())
+    for folder, told in (("x" * 300, "can't be read (File name too long)"), ("no", "is no folder")):
+        (project / "settings.yaml").write_text(yaml.safe_dump(settings | {"pipelines": folder}))
+        status, err = called(capfd, monkeypatch, "run", "flights")
+        assert (status, told in err) == (2, True), err
 
 
 def test_validate_shows_brackets_as_they_are(

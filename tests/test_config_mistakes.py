@@ -80,7 +80,7 @@ BROKEN = [
         "avg_dep_delay: mean(dep_delay)",
         "windows.hourly.aggregates.avg_dep_delay",
         "mean(dep_delay)",
-        "use one of count, count_distinct, sum, min, max, avg",
+        "did you mean 'avg'? Else use one of count, count_distinct, sum, min, max, avg",
     ),
     (
         "avg_dep_delay: avg(dep_delay)",
@@ -133,10 +133,31 @@ BROKEN = [
     ),
     (
         "severity: avg_dep_delay  ",
-        "severity: 1  ",
+        "severity: true  ",
         "windows.hourly.alerts.disruption.severity",
-        "1",
-        "put it in quotes",
+        "true",
+        "is no number; write one, or SQL that gives one, as in 'record_count'",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: .nan  ",
+        "windows.hourly.alerts.disruption.severity",
+        "nan",
+        "there is no column 'nan'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: yes",
+        "windows.hourly.alerts.disruption.when",
+        "yes",
+        "is no condition; write one over the results, as in 'record_count >= 10'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: 5",
+        "windows.hourly.alerts.disruption.when",
+        "5",
+        "is no condition; write one over the results",
     ),
 ]
 
@@ -219,6 +240,15 @@ def test_a_missing_field_is_told_where_it_lacks(
 def test_a_cure_fits_the_field(tmp_path: Path, old: str, new: str, cure: str) -> None:
     (problem,) = problems_of(tmp_path, changed(old, new))
     assert cure in problem
+
+
+def test_of_many_columns_an_error_names_the_first(tmp_path: Path) -> None:
+    columns = "".join(f"    c{number}: double\n" for number in range(1_000))
+    text = FLIGHTS.replace("    dest: string\n", f"    dest: string\n{columns}")
+    text = text.replace("key: origin", "key: 5a").replace("avg(dep_delay)", "avg(zzz)")
+    for problem in problems_of(tmp_path, text):
+        assert re.search(r"(take|use) one of \w+(, \w+){29} and 9\d\d more$", problem)
+        assert len(problem) < 500
 
 
 def test_an_aggregate_that_fits_no_value_column_is_told(tmp_path: Path) -> None:
@@ -334,10 +364,11 @@ def test_a_folder_gives_the_problems_of_all_files(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text("")
     with pytest.raises(ConfigError) as refused:
         load_pipelines(tmp_path)
-    twice, empty = refused.value.problems
+    *twice, empty = refused.value.problems
     line = line_of(FLIGHTS, "name: flights")
-    assert twice.startswith(f"{tmp_path / 'b.yaml'}:{line}: name: 'flights' ")
-    assert str(tmp_path / "a.yaml") in twice
+    for problem, file, other in zip(twice, "ab", "ba", strict=True):
+        assert problem.startswith(f"{tmp_path / file}.yaml:{line}: name: 'flights' is the name of ")
+        assert f"in {tmp_path / other}.yaml too; rename one" in problem
     assert empty.startswith(f"{tmp_path / 'c.yml'}:1: is empty")
 
 

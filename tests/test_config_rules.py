@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline_texts import changed, load_text, problems_of
+from windows_pipeline.config import table_definition
 
 # A rule that is refused, and words of the cure.
 SLIPS = [
@@ -37,6 +39,18 @@ def test_a_slip_in_a_rule_is_told(tmp_path: Path, rule: str, cure: str) -> None:
     (problem,) = problems_of(tmp_path, text)
     assert f": windows.hourly.alerts.disruption.when: {rule!r} " in problem
     assert cure in problem
+
+
+@pytest.mark.parametrize("number", ["1", "1.5", "-3", "0", "1e3", "1_000", "0x10"])
+def test_a_severity_may_be_a_number_without_quotes(tmp_path: Path, number: str) -> None:
+    plain = load_text(tmp_path, changed("severity: avg_dep_delay  ", f"severity: {number}  "))
+    alike = str(yaml.safe_load(number))
+    quoted = load_text(tmp_path, changed("severity: avg_dep_delay  ", f"severity: '{alike}'  "))
+    assert table_definition(plain, "hourly", "alerts") == table_definition(
+        quoted, "hourly", "alerts"
+    )
+    rule = plain.windows["hourly"].alerts["disruption"]
+    assert rule.severity_sql({}).lstrip("-") == alike.lstrip("-")
 
 
 @pytest.mark.parametrize("operator", ["==", "!=", "<>", "<=>"])

@@ -22,7 +22,7 @@ WHEN = "when: record_count >= 10 and avg_dep_delay > 60"
         ("name: x\n\tsource: y\n", 2, "has a tab where YAML takes spaces only; write spaces"),
         ("name: x\n---\nname: y\n", 2, "leave '---' out: each pipeline has a file of its own"),
         ("name: &a x\nsource: *a\n", 2, "write the value out"),
-        ("name: !!python/object/apply:os.system ['true']\n", 1, "could not determine"),
+        ("name: !!python/object/apply:os.system ['true']\n", 1, "a tag in front (!name)"),
         ("name: ]\n", 1, "check the indentation (spaces, no tabs), colons and quotes there"),
         ("name: \x00\n", 1, "remove that character"),
     ],

@@ -86,7 +86,7 @@ def test_refuses_anything_else_with_the_argument_and_the_value(value: str | time
         ("5 months", "an unknown unit 'months'", "use ms, s, min, h, d, w"),
         ("9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
         ("-9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
-        ("9" * 5_000 + " s", "is too long", "at most 9007199254740992 ms, 285,000 years"),
+        ("9" * 1_900 + " s", "is too long", "at most 9007199254740992 ms, 285,000 years"),
         (None, "is no duration", "such as '10 minutes'"),
         (True, "is no duration", "such as '10 minutes'"),
     ],

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from golden_cases import KINDS, Case, read_cases
+from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.config import load_pipeline
+from windows_pipeline.config.checks import ROLE_TYPES
 from windows_pipeline.config.row_kinds import CountKind
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.quality.invariants import (
@@ -43,6 +45,31 @@ def test_its_examples_print_what_it_says(
     for code, printed in examples:
         exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
         assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_it_has_the_types_of_the_columns_that_have_a_role() -> None:
+    rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|\n", README.read_text()))
+    for role, types in ROLE_TYPES.items():
+        assert re.findall(r"`(\w+)`", rows[role]) == list(types)
+
+
+def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> None:
+    types = ["string", "bigint", "double", "decimal(12,2)", "boolean", "date", "timestamp"]
+    table = README.read_text().partition("| aggregate | of a column of type |")[2]
+    table = table.partition("\n\n")[0]
+    found = {}
+    for names, taken in re.findall(r"\| (`.*) \| (.*) \|", table):
+        for name in re.findall(r"`(\w+)", names):
+            found[name] = types if taken == "any" else re.findall(r"`(\w+)`", taken)
+    assert set(found) == set(Function) - {Function.COLLECT_LIST}
+    for name, taken in found.items():
+        made = parse_aggregate("x", f"{name}(a{', 0.5' if name == 'percentile' else ''})")
+        for kind in types:
+            if kind in taken or kind.partition("(")[0] in taken:
+                made.result_type(kind)
+            else:
+                with pytest.raises(ValueError, match="takes numbers"):
+                    made.result_type(kind)
 
 
 def test_its_scores_are_of_all_golden_cases() -> None:

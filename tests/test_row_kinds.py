@@ -29,7 +29,10 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
     "kind: slide_rows\n    preceding: 10 minutes\n    following: -1 minute": SlideRows(
         unit=RANGE, back=10 * MINUTE, ahead=-MINUTE
     ),
-    "kind: slide_rows\n    preceding: -2 rows": SlideRows(unit=ROWS, back=-2, ahead=2),
+    "kind: slide_rows\n    preceding: -2 rows\n    following: 2 rows": SlideRows(
+        unit=ROWS, back=-2, ahead=2
+    ),
+    "kind: slide_rows\n    preceding: -0 rows": SlideRows(unit=ROWS, back=0),
     "kind: slide_rows\n    preceding: unbounded": SlideRows(unit=RANGE, back=None),
     "kind: slide_rows\n    preceding: unbounded rows\n    following: 0 rows": SlideRows(
         unit=ROWS, back=None
@@ -38,6 +41,8 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
     "kind: tumble_rows\n    size: 5 rows": TumbleRows(unit=ROWS, size=5),
     "kind: session_rows\n    gap: 30 minutes": SessionRows(gap_ms=30 * MINUTE),
     "kind: count\n    size: 100": CountWindows(100, 100),
+    "kind: count\n    size: 7 rows\n    advance: 1 row": CountWindows(7, 1),
+    "kind: tumble_rows\n    size: 7": TumbleRows(unit=ROWS, size=7),
     "kind: count\n    size: 4\n    advance: 2\n    short_first: true": CountWindows(4, 2, True),
 }
 BROKEN = [
@@ -60,6 +65,21 @@ BROKEN = [
         "'-2 rows' ends the frame before it starts (preceding: '1 row'), so it holds nothing",
     ),
     (
+        "kind: slide_rows\n    preceding: -1 row",
+        "preceding",
+        "without 'following', so it holds nothing; write 'following: 1 row' or more too",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -10 minutes",
+        "preceding",
+        "'-10 minutes' starts the frame after the row",
+    ),
+    (
+        "kind: slide_rows\n    preceding: -1 row\n    following: 0 rows",
+        "following",
+        "'0 rows' ends the frame before it starts (preceding: '-1 row'), so it holds nothing",
+    ),
+    (
         "kind: slide_rows\n    preceding: 99999999999 rows",
         "preceding",
         "'99999999999 rows' is too many; take at most 1000000000 rows",
@@ -70,7 +90,21 @@ BROKEN = [
     ("kind: session_rows\n    gap: 5 rows", "gap", "'5 rows' counts rows, but a session ends"),
     ("kind: session_rows\n    gap: 0 ms", "gap", "'0 ms' must be above zero"),
     ("kind: count\n    size: 0", "size", "'0' is no number of records; write a whole one"),
-    ("kind: count\n    size: 5 rows", "size", "'5 rows' is no number of records"),
+    ("kind: count\n    size: 5 minutes", "size", "'5 minutes' is no number of records"),
+    ("kind: count\n    size: 1.5", "size", "'1.5' is no number of records; write a whole one"),
+    ("kind: count\n    size: true", "size", "'true' is no number of records"),
+    ("kind: count\n    size: -5 rows", "size", "'-5 rows' is no number of records"),
+    ("kind: count\n    size: 5\n    advance: 0 rows", "advance", "'0 rows' is no number of"),
+    ("kind: count\n    size: 9223372036854775807 rows", "size", "is no number of records"),
+    ("kind: tumble_rows\n    size: 0", "size", "'0' must be above zero; write at least"),
+    ("kind: tumble_rows\n    size: 1.5", "size", "'1.5' has no unit; write a duration such as"),
+    ("kind: tumble_rows\n    size: true", "size", "'true' has no unit; write a duration such as"),
+    ("kind: tumble_rows\n    size: 9223372036854775807", "size", "is too many; take at most"),
+    (
+        "kind: slide_rows\n    preceding: 9223372036854775807 rows",
+        "preceding",
+        "'9223372036854775807 rows' is too many; take at most 1000000000 rows",
+    ),
     (
         "kind: count\n    size: 2\n    advance: 3",
         "advance",
@@ -88,7 +122,7 @@ BROKEN = [
         "'count' windows are rows, each of which has one result, its final one; leave trigger out",
     ),
 ]
-BY_ARRIVAL = [kind for kind in WRITTEN if "size: 5 rows" in kind or "kind: count" in kind]
+BY_ARRIVAL = [kind for kind in WRITTEN if re.search("size: (5 rows|7)|: count", kind)]
 
 
 def of_kind(fields: str) -> str:
@@ -141,10 +175,14 @@ ALIKE = [
         "kind: slide_rows\n    preceding: 1 hour\n    following: 0 ms",
     ),
     (
-        "kind: slide_rows\n    preceding: -1 rows",
+        "kind: slide_rows\n    preceding: -1 rows\n    following: 1 row",
         "kind: slide_rows\n    preceding: -1 row\n    following: +1 row",
     ),
     ("kind: count\n    size: 5", "kind: count\n    size: 5\n    advance: 5"),
+    ("kind: count\n    size: 5", "kind: count\n    size: 5 rows\n    advance: '5'"),
+    ("kind: count\n    size: 5", "kind: count\n    size: '5 rows'\n    advance: 5 rows"),
+    ("kind: tumble_rows\n    size: 5 rows", "kind: tumble_rows\n    size: 5"),
+    ("kind: tumble_rows\n    size: 5 rows", "kind: tumble_rows\n    size: '5'"),
 ]
 
 

@@ -12,6 +12,7 @@ from windows_pipeline.windows import (
     CURRENT_ROW,
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
+    GracedRows,
     RowWindow,
     SessionRows,
     SlideRows,
@@ -73,6 +74,18 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
         lambda: SlideRows.preceding(rows(-3)).following(rows(2)),
         r"following: the frame starts rows\(3\) after the row and ends rows\(2\)",
     ),
+    "starts after the row, ends at it": (
+        lambda: SlideRows.preceding(rows(-3)).following(CURRENT_ROW),
+        r"following: the frame starts rows\(3\) after the row and ends rows\(0\)",
+    ),
+    "starts after the row, no end, graced": (
+        lambda: GracedRows(SlideRows.preceding(rows(-3)), 0),
+        r"preceding: rows\(-3\) starts the frame after the row.*\.following\(rows\(3\)\)",
+    ),
+    "starts after the row, no end, by time": (
+        lambda: GracedRows(SlideRows.preceding("-3 ms"), 0),
+        "preceding: '-3 milliseconds' starts the frame after the row",
+    ),
     "no bound": (lambda: SlideRows.preceding("soon"), "preceding: 'soon' is no duration"),
     "a bare number": (
         lambda: SlideRows.preceding(5),  # type: ignore[arg-type]
@@ -132,6 +145,10 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
         "TumbleRows: it goes by time",
     ),
     "a session without a time": (lambda: fit(SessionRows.with_gap("5 ms")), "SessionRows: it goes"),
+    "a start after the row without an end": (
+        lambda: fit(SlideRows.preceding(rows(-1)).alias("w")),
+        r"SlideRows 'w': preceding: rows\(-1\) starts the frame after the row",
+    ),
     "a time that is not there": (
         lambda: fit(RANGE.on("rowtime")),
         "SlideRows: the time column 'rowtime' is not there; there are user, ts, at, amount",

@@ -128,7 +128,7 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
         (SLIDING.replace("'ts'", "'tss'"), "sliding_windows: there is no column 'tss'"),
         (SLIDING.replace("BY user", "BY usr"), "sliding_windows: there is no column 'usr'"),
         (SLIDING.replace("(amount)", "(money)"), "sliding_windows: there is no column 'money'"),
-        (SLIDING.replace("sum(", "total("), "unknown aggregate 'total'; use one of"),
+        (SLIDING.replace("sum(", "total("), "unknown aggregate 'total'; did you mean 'sum'?"),
         (
             SLIDING.replace("sum(amount)", "sum(amount), percentile(amount, array())"),
             "sliding_windows: aggregates: 'percentile(amount, array())': percentage: 'array()' is",

@@ -18,10 +18,9 @@ from windows_pipeline.config import (
     ConfigError,
     Misplaced,
     Pipeline,
-    load_pipeline,
-    load_pipelines,
+    load_files,
+    load_folder,
     misplaced,
-    pipeline_files,
 )
 from windows_pipeline.durations import duration_ms
 from windows_pipeline.engine.alerts import episodes, standing
@@ -98,17 +97,16 @@ def validate(
 
     A source's folder that is not there yet is a warning; a file in its place is refused.
     """
-    if files:
-        pipelines = {file: load_pipeline(file) for file in files}
-    else:
-        folder = _settings().pipelines
-        pipelines = dict(zip(pipeline_files(folder), load_pipelines(folder), strict=True))
+    loaded = load_files(files) if files else load_folder(_settings().pipelines)
+    if loaded.problems:
+        raise ConfigError(loaded.all_problems)
+    pipelines = loaded.pipelines
     found = _misplaced(pipelines)
     refused = [each.text for each in found if each.refused]
     if refused:
         raise ConfigError(refused)
     for each in found:
-        tell("[yellow]warning:[/]", each.text)
+        tell("warning", each.text)
     for pipeline in pipelines.values():
         console.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
@@ -362,7 +360,7 @@ def main() -> None:
         FileNotFoundError,
         ValueError,
     ) as error:
-        tell("[red]error:[/]", str(error))
+        tell("error", str(error))
         raise SystemExit(2) from None
 
 
@@ -418,10 +416,18 @@ def _open(name: str) -> tuple[Settings, Pipeline, SparkSession]:
 
 def _declared(name: str) -> tuple[Settings, Pipeline]:
     settings = _settings()
-    declared = {pipeline.name: pipeline for pipeline in load_pipelines(settings.pipelines)}
+    loaded = load_folder(settings.pipelines)
+    declared = {pipeline.name: pipeline for pipeline in loaded.pipelines.values()}
     if name not in declared:
-        raise ValueError(
-            f"PIPELINE: {name!r} is not in {settings.pipelines}; use one of {', '.join(declared)}"
+        use = f"use one of {', '.join(declared)}" if declared else "declare one there"
+        missing = f"PIPELINE: {name!r} is not in {settings.pipelines}; {use}"
+        if loaded.problems:
+            raise ConfigError([f"{missing}, or correct these files:", *loaded.all_problems])
+        raise ValueError(missing)
+    for file in loaded.problems:
+        tell(
+            "warning",
+            f"{file}: is left out, as it has mistakes; to see them: windows-pipeline validate",
         )
     return settings, declared[name]
 

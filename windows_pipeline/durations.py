@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from windows_pipeline.text_limits import require_short
+
 _UNITS_MS = {
     "ms msec millisecond milliseconds": 1,
     "s sec secs second seconds": 1_000,
@@ -16,8 +18,8 @@ _UNITS_MS = {
 _MS_PER_UNIT = {name: ms for names, ms in _UNITS_MS.items() for name in names.split()}
 _UNITS = "ms, s, min, h, d, w, or milliseconds, seconds, minutes, hours, days, weeks"
 _FINER = re.compile(r"us|[µμ]s|usec|microseconds?|ns|nsec|nanoseconds?")
-_NUMBER = re.compile(r"[0-9]*[.,]?[0-9]+")
-_FRACTION = re.compile(r"[0-9]*[.,][0-9]")
+_NUMBER = re.compile(r"[0-9]+([.,][0-9]+)?|[.,][0-9]+")
+_FRACTION = re.compile(r"[.,][0-9]")
 _PART = re.compile(r"([0-9]+)\s*([a-zµμ]+)\s*", re.IGNORECASE | re.ASCII)
 _MOST_DIGITS = 18
 MAX_DURATION_MS = 2**53
@@ -37,9 +39,9 @@ def duration_ms(value: Duration, name: str) -> int:
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: The text is no duration or has a unit twice (a slip, more often than a sum),
-            it is above 2**53 ms, or it has a part smaller than a millisecond (rule B1); the
-            message names the argument, the value and the cure.
+        ValueError: The text is no duration, is longer than 2,000 characters or has a unit twice
+            (a slip, more often than a sum), it is above 2**53 ms, or it has a part smaller than
+            a millisecond (rule B1); the message names the argument, the value and the cure.
     """
     ms = _timedelta_ms(value, name) if isinstance(value, timedelta) else _text_ms(value, name)
     if abs(ms) > MAX_DURATION_MS:
@@ -55,12 +57,13 @@ def _timedelta_ms(value: timedelta, name: str) -> int:
 
 
 def _text_ms(value: object, name: str) -> int:
+    require_short(value, name)
     text = value.strip() if isinstance(value, str) else ""
     sign = -1 if text.startswith("-") else 1
     text = text.removeprefix("-" if sign < 0 else "+").lstrip()
-    if not text or _PART.sub("", text):
+    parts = _parts(text)
+    if not parts:
         raise ValueError(f"{name}: {value!r} is no duration{_fault(value)}")
-    parts = _PART.findall(text)
     ms = sign * sum(_part_ms(number, unit, value, name) for number, unit in parts)
     seen: set[int] = set()
     for _, unit in parts:
@@ -69,6 +72,18 @@ def _text_ms(value: object, name: str) -> int:
             raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {cure}")
         seen.add(_MS_PER_UNIT[unit.lower()])
     return ms
+
+
+def _parts(text: str) -> list[tuple[str, str]]:
+    """Each number with its unit; none where anything else is in the text."""
+    parts, place = [], 0
+    while place < len(text):
+        found = _PART.match(text, place)
+        if found is None:
+            return []
+        parts.append((found[1], found[2]))
+        place = found.end()
+    return parts
 
 
 def _fault(value: object) -> str:

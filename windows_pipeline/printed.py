@@ -7,23 +7,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic
+from typing import Literal
 
 from pyspark.sql import DataFrame
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as Grid
+from rich.text import Text
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.day_runs import ChangedFile, Waiting
 from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.plain_console import PlainConsole, coloured, printable
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.streaming import BatchResult
 from windows_pipeline.tables.units import days_text
 
 _MOST_NAMES = 20
 # A pipe has no width; rows must not be cut for it.
-console = Console(width=None if sys.stdout.isatty() else 240)
+console = PlainConsole(width=None if sys.stdout.isatty() else 240)
 
 
 def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
@@ -44,13 +45,13 @@ def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
 def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
     """Prints what checks found, those that failed with a few rows."""
     for name, result in results:
-        wrong = "[yellow]warning[/]" if result.check.is_warning else "[red]FAILED[/]"
-        mark = "[green]passed[/]" if result.passed else wrong
-        console.print(f"{name} {result.check.name}: {mark}")
+        wrong = ("warning", "yellow") if result.check.is_warning else ("FAILED", "red")
+        mark = ("passed", "green") if result.passed else wrong
+        console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
         if not result.passed:
             console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
             for row in result.sample[:3]:
-                console.print(f"  {row}", highlight=False)
+                console.print(f"  {row}")
 
 
 def print_waiting(pipeline: str, waiting: Waiting) -> bool:
@@ -176,8 +177,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def tell(what: str, text: str) -> None:
+def tell(what: Literal["error", "warning"], text: str) -> None:
     """Prints a line to standard error."""
-    # Brackets in a file's values are no markup.
-    line = f"{what} {escape(text)}"
-    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+    line = coloured(f"{what}:", {"error": "red", "warning": "yellow"}[what], f" {text}")
+    PlainConsole(stderr=True).print(line, soft_wrap=True)

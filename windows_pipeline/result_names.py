@@ -13,7 +13,16 @@ _OF_THE_ENGINE = re.compile(
     re.IGNORECASE,
 )
 """What the engine calls columns while it computes."""
+_NAME = re.compile(r"\w+")
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
+
+
+def split_name(text: str) -> tuple[str, str | None]:
+    """What stands before a final ' as name', in any case, and that name; None where none does."""
+    parts = text.rsplit(None, 2)
+    if len(parts) == 3 and parts[1].lower() == "as" and _NAME.fullmatch(parts[2]):
+        return parts[0].strip(), parts[2]
+    return text.strip(), None
 
 
 def unquoted(name: str) -> str:

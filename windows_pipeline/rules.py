@@ -15,11 +15,11 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from windows_pipeline.rule_forms import COMPARISONS, Check, RuleError
+from windows_pipeline.text_limits import MAX_TEXT, TOO_LONG, shown
 
 __all__ = ["RuleError", "compile_expression"]
 
 _SPARK = Dialect.get_or_raise("spark")
-_MAX_LENGTH = 2_000
 _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.And, exp.Or, exp.Not, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Add, exp.Sub),
     *(exp.Between, exp.In, exp.Is),
@@ -67,14 +67,15 @@ def _compiled(
             raise RuleError(f"gives a {found}, not a {want}; {cure[want]}")
         return _rewritten(tree).sql(dialect="spark", identify=True, comments=False)
     except RuleError as error:
-        raise RuleError(f"{text!r}: {error}") from None
-    except RecursionError:
+        value = repr(text) if len(text) <= MAX_TEXT else shown(text)
+        raise RuleError(f"{value}: {error}") from None
+    except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
         raise RuleError(f"{text!r}: is nested too deep; make it simpler") from None
 
 
 def _parse(text: str) -> exp.Expr:
-    if len(text) > _MAX_LENGTH:
-        raise RuleError(f"is longer than {_MAX_LENGTH} characters; make it shorter")
+    if len(text) > MAX_TEXT:
+        raise RuleError(TOO_LONG)
     try:
         tokens = _SPARK.tokenize(text)
         trees = _SPARK.parse_into(exp.Condition, text)

@@ -5,8 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+
+from windows_pipeline.config.problems import ConfigError
+from windows_pipeline.config.yaml_text import read_yaml
+from windows_pipeline.locations import resolve
+from windows_pipeline.settings_problems import report
+
+__all__ = [
+    "DELTA_PACKAGE",
+    "KAFKA_PACKAGE",
+    "SETTINGS_VARIABLE",
+    "Settings",
+    "SettingsError",
+    "load_settings",
+    "resolve",
+]
 
 SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -19,6 +33,8 @@ _EXCLUDES = (
     "org.apache.hadoop:*,org.apache.parquet:*,org.apache.spark:spark-tags_*,"
     "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
 )
+_SECRETS = (("spark",), ("small_batches",))
+"""Passwords and tokens are among their values; no error shows what stands below."""
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
@@ -89,19 +105,13 @@ def load_settings(root: Path) -> Settings:
         SettingsError: The file is missing, or has an unknown or wrong field.
     """
     path = Path(os.environ.get(SETTINGS_VARIABLE, root / "settings.yaml")).resolve()
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        settings = Settings.model_validate(raw)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         cure = f"write one, or name it in {SETTINGS_VARIABLE}"
-        raise SettingsError(f"{path}: there is no settings file; {cure}") from None
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path}: no readable YAML: {error}") from None
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise SettingsError(f"{path}: {problems}") from None
+        raise SettingsError(f"{path}: there is no settings file; {cure}")
+    try:
+        settings = _read_settings(path)
+    except ConfigError as error:
+        raise SettingsError(str(error)) from None
     return settings.model_copy(
         update={
             "warehouse": resolve(settings.warehouse, path.parent),
@@ -111,8 +121,17 @@ def load_settings(root: Path) -> Settings:
     )
 
 
-def resolve(location: str, base: str | Path) -> str:
-    """A location under a base; a URI or an absolute path stays as it is."""
-    if "://" in location or Path(location).is_absolute():
-        return location
-    return f"{str(base).rstrip('/')}/{location}".removesuffix("/.")
+def _read_settings(path: Path) -> Settings:
+    """The settings as the file has them.
+
+    Raises:
+        ConfigError: All that is wrong in the file, without its values.
+    """
+    document = read_yaml(path, "the settings, such as 'warehouse: warehouse'", _SECRETS)
+    try:
+        settings = Settings.model_validate(document.data)
+    except ValidationError as error:
+        report(document, error.errors(), Settings.model_fields)
+    if document.problems:
+        raise ConfigError(document.problems)
+    return settings

@@ -14,6 +14,8 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
+from windows_pipeline.text_limits import shown
+
 _SPARK = Dialect.get_or_raise("spark")
 _NAME = re.compile(r"\w+")
 _OPENS, _CLOSES = TokenType.L_PAREN, TokenType.R_PAREN
@@ -54,7 +56,8 @@ def tokens_of(text: str) -> list[Token]:
     try:
         return list(_SPARK.tokenize(text))
     except SqlglotError:
-        raise ValueError(f"{text!r} is no SQL; look for a quote that is not closed") from None
+        cure = "look for a quote that is not closed"
+        raise ValueError(f"{shown(text, 200)} is no SQL; {cure}") from None
 
 
 def window_calls(text: str, functions: Collection[str]) -> Iterator[WindowCall]:
@@ -122,7 +125,7 @@ class _Reader:
         if self._kind() is not TokenType.PARTITION_BY:
             if self._kind() not in (TokenType.COMMA, _CLOSES, None):
                 raise self._refusal(
-                    f"{self._tokens[self.place].text!r} follows TABLE(...); only PARTITION BY "
+                    f"{shown(self._tokens[self.place].text)} follows TABLE(...); only PARTITION BY "
                     "may, as the windows order records themselves"
                 )
             return ()

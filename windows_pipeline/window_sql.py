@@ -16,7 +16,8 @@ from sqlglot import TokenType
 from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
 from windows_pipeline.dataframe import aggregate
 from windows_pipeline.engine.inputs import Arrival
-from windows_pipeline.result_names import quoted
+from windows_pipeline.result_names import quoted, split_name
+from windows_pipeline.text_limits import require_short
 from windows_pipeline.window_calls import Value, WindowCall, tokens_of, window_calls
 from windows_pipeline.windowed_frame import group_windows
 from windows_pipeline.windows import (
@@ -31,7 +32,6 @@ from windows_pipeline.windows import (
 
 _QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES)
 _COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
-_NAMED = re.compile(r"(?P<call>.*?)(\s+as\s+(?P<name>\w+)\s*)?", re.IGNORECASE | re.DOTALL)
 _COUNT_WINDOWS = "count_windows"
 
 Arguments = dict[str, Value]
@@ -235,19 +235,18 @@ def _aggregates(text: str) -> list[Aggregation]:
 
 def _calls_in(text: str) -> list[str]:
     """What stands between commas that are in no parentheses."""
-    calls, depth = [""], 0
-    for character in text:
+    calls, depth, start = [], 0, 0
+    for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if character == "," and depth == 0:
-            calls.append("")
-        else:
-            calls[-1] += character
-    return [call.strip() for call in calls]
+            calls.append(text[start:place].strip())
+            start = place + 1
+    return [*calls, text[start:].strip()]
 
 
 def _aggregate(text: str) -> Aggregation:
-    found = _NAMED.fullmatch(text)
-    call, name = (found["call"], found["name"]) if found else (text, None)
+    require_short(text, "call")
+    call, name = split_name(text)
     if _COUNT_ALL.fullmatch(call):
         return count().alias(name or "count")
     parsed = parse_aggregate(name or "", call, takes_lists=True)

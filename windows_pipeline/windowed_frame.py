@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,10 +17,9 @@ from windows_pipeline.dataframe import Stream, cogroup
 from windows_pipeline.engine.count_evaluation import evaluate_counts
 from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
 from windows_pipeline.engine.inputs import Arrival, Input
-from windows_pipeline.result_names import quoted, require_once
+from windows_pipeline.result_names import quoted, require_once, split_name
+from windows_pipeline.text_limits import require_short
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
-
-_NAMED = re.compile(r"\s*(?P<item>.*?\S)(\s+as\s+(?P<name>\w+))?\s*", re.IGNORECASE)
 
 
 def group_windows(events: DataFrame, window: GroupWindow) -> WindowedFrame:
@@ -150,10 +148,11 @@ class WindowGroups:
 
     def _column(self, item: str) -> tuple[str, Column]:
         """A result's name, and where its text finds it among the windows' columns."""
-        found = _NAMED.fullmatch(item) if isinstance(item, str) else None
-        if found is None:
+        if not isinstance(item, str) or not item.strip():
             raise ValueError(f"select: {item!r} is neither text nor an aggregate")
-        text, start, end = found["item"], *self._bounds
+        require_short(item, "select")
+        text, alias = split_name(item)
+        start, end = self._bounds
         own = {
             **{key: (key, F.col(quoted(key))) for key in self.keys},
             f"{self.of.name}.start": ("start", start),
@@ -165,7 +164,7 @@ class WindowGroups:
                 f"select: {text!r} is none of {', '.join(own)}; group by it, or aggregate it"
             )
         name, column = own[text]
-        return found["name"] or name, column
+        return alias or name, column
 
     @property
     def _by(self) -> list[str]:

@@ -6,6 +6,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from windows_pipeline.text_limits import shown
+
 MAX_DECIMAL_DIGITS = 38
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -60,10 +62,10 @@ def parse_type(text: str) -> ColumnType:
         kind = _read_type(tokens)
         if tokens:
             raise ValueError
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, RecursionError):
         raise ValueError(
-            f"{text!r} is no column type that aggregates know; they know {', '.join(_PLAIN)}, "
-            "decimal(p,s), array<type> and struct<name:type,...>"
+            f"{shown(text, 200)} is no column type that aggregates know; they know "
+            f"{', '.join(_PLAIN)}, decimal(p,s), array<type> and struct<name:type,...>"
         ) from None
     return kind
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.text_limits import require_short
 
 _CALL = re.compile(
     r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"
-    r"(,\s*(?P<percentage>(?:[^()]|\([^()]*\))*?)\s*)?\)\s*"
+    r"(,(?P<percentage>(?:[^()]|\([^()]*\))*))?\)\s*"
 )
 """The second argument may be anything, so that it can be named where it is no number."""
 
+_MEANT = {
+    **dict.fromkeys(("mean", "average"), Function.AVG),
+    **dict.fromkeys(("std", "stdev", "stddev_sampled"), Function.STDDEV),
+    **dict.fromkeys(("var", "var_sample"), Function.VARIANCE),
+    **dict.fromkeys(("minimum", "least"), Function.MIN),
+    **dict.fromkeys(("maximum", "greatest"), Function.MAX),
+    **dict.fromkeys(("nunique", "distinct", "approx_count_distinct"), Function.COUNT_DISTINCT),
+    **dict.fromkeys(("quantile", "percentile_cont", "approx_percentile"), Function.PERCENTILE),
+    **dict.fromkeys(("total", "add"), Function.SUM),
+    **dict.fromkeys(("first_value", "earliest"), Function.FIRST),
+    **dict.fromkeys(("last_value", "latest"), Function.LAST),
+}
+"""What other tools call these functions: a name to suggest, not to take."""
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
@@ -25,8 +40,10 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
             tables, nor what a rule compares.
 
     Raises:
-        ValueError: No call of a function, or an unknown one; names the value and the cure.
+        ValueError: No call of a function, an unknown one, or a text that is too long; names the
+            value and the cure.
     """
+    require_short(text, "aggregate")
     functions = [each for each in Function if takes_lists or each is not Function.COLLECT_LIST]
     known = ", ".join(functions)
     call = _CALL.fullmatch(text)
@@ -42,7 +59,9 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
             "DataFrames: aggregate, windows_sql)"
         )
     if function not in functions:
-        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; use one of {known}")
+        meant = _MEANT.get(called) or next(iter(get_close_matches(called, functions, 1, 0.8)), "")
+        cure = f"did you mean {str(meant)!r}? Else use" if meant else "use"
+        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {cure} one of {known}")
     if call["column"] == "*":
         raise ValueError(
             f"{text!r}: how many records a window holds is there without asking, as record_count; "
@@ -62,6 +81,7 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
 def _number(text: str | None) -> float | None:
     if text is None:
         return None
+    text = text.strip()
     try:
         return float(text)
     except ValueError:

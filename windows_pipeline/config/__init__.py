@@ -5,7 +5,14 @@ from windows_pipeline.config.definition import (
     definition_digest,
     table_definition,
 )
-from windows_pipeline.config.load import load_pipeline, load_pipelines, pipeline_files
+from windows_pipeline.config.load import (
+    Loaded,
+    load_files,
+    load_folder,
+    load_pipeline,
+    load_pipelines,
+    pipeline_files,
+)
 from windows_pipeline.config.model import (
     SHARED_TABLES,
     Partitions,
@@ -19,6 +26,7 @@ from windows_pipeline.config.window_kinds import Rule, Windows
 __all__ = [
     "SHARED_TABLES",
     "ConfigError",
+    "Loaded",
     "Misplaced",
     "Partitions",
     "Pipeline",
@@ -27,6 +35,8 @@ __all__ = [
     "Windows",
     "definition_changes",
     "definition_digest",
+    "load_files",
+    "load_folder",
     "load_pipeline",
     "load_pipelines",
     "misplaced",

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.config.problems import Problem, nearest, without_value
+from windows_pipeline.config.problems import Problem, listed, nearest, without_value
 from windows_pipeline.config.rule_slips import slip
 from windows_pipeline.durations import duration_text
 from windows_pipeline.rules import RuleError
+from windows_pipeline.text_limits import MAX_TEXT, TOO_LONG
 
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Partitions, Source
@@ -92,12 +93,13 @@ _FIRING_COLUMNS = frozenset(
         "state",
     }
 )
-_ROLE_TYPES = {
+ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
     "arrival": ("timestamp", "bigint", "date", "double", "string"),
     "source_partition": ("string", "bigint", "date", "timestamp"),
 }
+"""The types that the column of a role may have."""
 
 
 def fixed_result_columns(source: Source) -> dict[str, str]:
@@ -153,7 +155,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
     taken: dict[str, str] = {}
     for role, column in source.roles.items():
         if column not in source.columns:
-            cure = nearest(column, source.columns, f"use one of {', '.join(source.columns)}")
+            cure = nearest(column, source.columns, f"use one of {listed(source.columns)}")
             text = f"is no column of the source; declare it under columns, or {cure}"
             yield Problem((role,), column, text)
             continue
@@ -161,10 +163,10 @@ def _role_problems(source: Source) -> Iterator[Problem]:
             text = f"is the {taken[column]} already; name another column"
             yield Problem((role,), column, text)
         taken.setdefault(column, role)
-        if source.types[column] not in _ROLE_TYPES[role]:
+        if source.types[column] not in ROLE_TYPES[role]:
             text = (
                 f"is of type {source.columns[column]}; "
-                f"the {role} must be {' or '.join(_ROLE_TYPES[role])}"
+                f"the {role} must be {' or '.join(ROLE_TYPES[role])}"
             )
             yield Problem((role,), column, text)
 
@@ -274,7 +276,7 @@ def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
     """The cure for a column that an aggregate can't take: those that it can."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
-        known = f"take one of {', '.join(fitting)}"
+        known = f"take one of {listed(fitting)}"
         near = nearest(name, fitting, known)
         return known if near == known else f"take a value column: {near}"
     return (
@@ -301,4 +303,6 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
             compiled(columns)
         except RuleError as error:
             path = ("alerts", name, field)
-            yield Problem(path, text, slip(text) or without_value(str(error), "", text))
+            is_long = len(text) > MAX_TEXT
+            fault = TOO_LONG if is_long else slip(text) or without_value(str(error), "", text)
+            yield Problem(path, text, fault)

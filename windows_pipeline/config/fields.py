@@ -12,6 +12,7 @@ from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.problems import without_value
 from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.text_limits import require_short
 
 EPOCH_TYPES = ("timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns")
 """Numbers of seconds to nanoseconds since 1970; in tables they are timestamps."""
@@ -19,17 +20,26 @@ _PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *E
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
+_LONGEST_NAME = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _identifier(value: str) -> str:
-    # Names become folders of the warehouse and columns of tables, so they stay plain.
+    # Names become folders of the warehouse and columns of tables, so they stay plain and short.
+    if len(value) > _LONGEST_NAME:
+        raise ValueError(f"is longer than {_LONGEST_NAME} characters; take a shorter name")
     if not _IDENTIFIER.fullmatch(value):
         raise ValueError("is no name; use a-z, 0-9 and _, beginning with a letter")
     return value
 
 
+def _short(value: str) -> str:
+    require_short(value)
+    return value
+
+
 def _column_name(value: str) -> str:
+    require_short(value)
     if not _COLUMN_NAME.fullmatch(value):
         raise ValueError("is no column name; use letters, digits and _, beginning with a letter")
     return value
@@ -38,6 +48,7 @@ def _column_name(value: str) -> str:
 def _column_type(value: object) -> str:
     if value in _PLAIN_TYPES:
         return str(value)
+    require_short(value)
     if not isinstance(value, str) or not re.match(r"\s*decimal\b", value):
         plain = ", ".join(repr(kind) for kind in _PLAIN_TYPES)
         raise ValueError(f"is not known; use {plain} or 'decimal(digits, digits after the point)'")
@@ -59,6 +70,7 @@ def _duration(value: object, info: ValidationInfo) -> int:
         raise ValueError(f"has no unit; write a unit, as in '{value} minutes' or '{value} hours'")
     if not isinstance(value, (str, timedelta)):
         raise ValueError("is no duration; write a number and a unit, such as '10 minutes'")
+    require_short(value)
     try:
         return duration_ms(value, field)
     except ValueError as error:
@@ -78,6 +90,7 @@ def _above_zero(ms: int) -> int:
 
 
 def _day(value: object) -> date:
+    require_short(value)
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
         try:
             return date.fromisoformat(value)
@@ -90,6 +103,7 @@ def _day(value: object) -> date:
 
 def _instant(value: object) -> datetime:
     cure = "write a time with its zone, as in 2013-01-01T00:00:00Z"
+    require_short(value)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -101,13 +115,17 @@ def _instant(value: object) -> datetime:
         raise ValueError(f"has no zone; {cure}")
     if value.microsecond % 1_000:
         raise ValueError("has a part smaller than a millisecond; use whole ones")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999 in UTC; write another time") from None
 
 
 def _aggregate(value: object) -> object:
     if value is None or isinstance(value, (list, dict)):
         return value  # which is no text, and is told so
     text = str(value)
+    require_short(text)
     try:
         parse_aggregate("result", text)
     except ValueError as error:
@@ -148,6 +166,18 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _condition(value: object) -> object:
+    if isinstance(value, (bool, int, float)):
+        raise ValueError("is no condition; write one over the results, as in 'record_count >= 10'")
+    return value
+
+
+def _number_rule(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("is no number; write one, or SQL that gives one, as in 'record_count'")
+    return str(value) if isinstance(value, (int, float)) else value
+
+
 def epoch_ms(instant: datetime) -> int:
     """An instant with a zone as milliseconds since 1970 in UTC, rounded down."""
     return (instant - _EPOCH) // timedelta(milliseconds=1)
@@ -156,10 +186,15 @@ def epoch_ms(instant: datetime) -> int:
 _DurationMs = Annotated[int, BeforeValidator(_duration), PlainSerializer(duration_text)]
 
 Identifier = Annotated[str, AfterValidator(_identifier)]
+ColumnReference = Annotated[str, AfterValidator(_short)]
+"""The name of a column that the source declares."""
 ColumnName = Annotated[str, AfterValidator(_column_name)]
 ColumnType = Annotated[str, BeforeValidator(_column_type)]
 """A column's type as Spark writes it."""
 Text = Annotated[str, AfterValidator(_not_blank)]
+Condition = Annotated[Text, BeforeValidator(_condition)]
+NumberRule = Annotated[Text, BeforeValidator(_number_rule)]
+"""SQL of a number, or a number as YAML writes it."""
 AggregateText = Annotated[str, BeforeValidator(_aggregate)]
 Percent = Annotated[float, BeforeValidator(_percent)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]

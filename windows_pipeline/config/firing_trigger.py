@@ -12,9 +12,10 @@ from windows_pipeline.config.fields import DurationMs
 from windows_pipeline.config.problems import without_value
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.text_limits import require_short
 from windows_pipeline.windows.triggers import Trigger
 
-_RECORDS = re.compile(r"(\d+) records?")
+_RECORDS = re.compile(r"([0-9]+) records?")
 _MOST_RECORDS = 2**53
 _UPDATE = "update"
 EMPTY = "empty"
@@ -28,6 +29,7 @@ def _early_every(value: object) -> str:
         raise PydanticCustomError(EMPTY, f"is empty; {_FORMS}; or leave it out")
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
+    require_short(value)
     text = " ".join(value.lower().split())
     records = _RECORDS.fullmatch(text)
     if records:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from windows_pipeline.config.model import Partitions, Pipeline, Source, Topic
 from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.config.yaml_text import Document, read_yaml
+from windows_pipeline.text_limits import shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -37,7 +39,11 @@ _EXAMPLES_BELOW = {
     "trigger": "early_every: 15 minutes",
     "limits": "rejected: 50 %",
 }
-_MOST_SHOWN = 60
+_SECRETS = ("source", "kafka", "options")
+"""Passwords are among these; no error shows what stands below."""
+_MOST_SHOWN = 400
+"""So much of a value is shown."""
+_MOST_SHOWN_OF_LISTS = 60
 """So much of a list or mapping is shown that stands where none can."""
 
 
@@ -48,7 +54,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
         ConfigError: All that is wrong in the file, each problem on a line of its own with
             the file, the line, the field, the value and the cure.
     """
-    document = read_yaml(Path(path))
+    document = read_yaml(Path(path), hidden=[_SECRETS])
     try:
         pipeline = Pipeline.model_validate(document.data)
     except ValidationError as error:
@@ -59,42 +65,85 @@ def load_pipeline(path: Path | str) -> Pipeline:
     return pipeline
 
 
-def load_pipelines(folder: Path | str) -> list[Pipeline]:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of some pipeline files: each is in one of the two.
+
+    Attributes:
+        pipelines: The pipelines, by the files that declare them.
+        problems: What is wrong in the other files, by file, as `ConfigError` has it.
+    """
+
+    pipelines: dict[Path, Pipeline]
+    problems: dict[Path, tuple[str, ...]]
+
+    @property
+    def all_problems(self) -> list[str]:
+        """The problems of all files."""
+        return [problem for problems in self.problems.values() for problem in problems]
+
+
+def load_files(files: Iterable[Path]) -> Loaded:
+    """Reads pipelines from files; a file with a mistake leaves the others' pipelines as they are.
+
+    Of several files that name one pipeline none counts.
+    """
+    loaded = Loaded({}, {})
+    each = list(dict.fromkeys(files))
+    for file in each:
+        try:
+            loaded.pipelines[file] = load_pipeline(file)
+        except ConfigError as error:
+            loaded.problems[file] = error.problems
+    by_name: dict[str, list[Path]] = {}
+    for file, pipeline in loaded.pipelines.items():
+        by_name.setdefault(pipeline.name, []).append(file)
+    for name, alike in by_name.items():
+        if len(alike) > 1:
+            for file in alike:
+                del loaded.pipelines[file]
+                others = ", ".join(str(other) for other in alike if other != file)
+                text = f"name: {name!r} is the name of the pipeline in {others} too; rename one"
+                line = read_yaml(file, hidden=[_SECRETS]).line(("name",))
+                loaded.problems[file] = (f"{file}:{line}: {text}",)
+    problems = {file: loaded.problems[file] for file in each if file in loaded.problems}
+    return Loaded(loaded.pipelines, problems)
+
+
+def load_folder(folder: Path | str) -> Loaded:
     """Reads all pipelines of a folder (``*.yaml``, ``*.yml``), in the order of file names.
 
     Raises:
-        ConfigError: The folder is not there, two files name one pipeline, or the problems
-            of all files as `load_pipeline` gives them.
+        ConfigError: The folder is not there.
     """
-    pipelines: dict[str, tuple[Pipeline, Path]] = {}
-    problems: list[str] = []
-    for path in pipeline_files(folder):
-        try:
-            pipeline = load_pipeline(path)
-        except ConfigError as error:
-            problems.extend(error.problems)
-            continue
-        if pipeline.name in pipelines:
-            line = read_yaml(path).line(("name",))
-            other = pipelines[pipeline.name][1]
-            text = f"is the name of the pipeline in {other} too; rename one"
-            problems.append(f"{path}:{line}: name: {pipeline.name!r} {text}")
-        pipelines.setdefault(pipeline.name, (pipeline, path))
-    if problems:
-        raise ConfigError(problems)
-    return [pipeline for pipeline, _ in pipelines.values()]
+    return load_files(pipeline_files(folder))
+
+
+def load_pipelines(folder: Path | str) -> list[Pipeline]:
+    """Reads all pipelines of a folder, and refuses all where one file is wrong.
+
+    Raises:
+        ConfigError: The folder is not there, or the problems of all files.
+    """
+    loaded = load_folder(folder)
+    if loaded.problems:
+        raise ConfigError(loaded.all_problems)
+    return list(loaded.pipelines.values())
 
 
 def pipeline_files(folder: Path | str) -> list[Path]:
     """The pipeline files of a folder, in the order of their names.
 
     Raises:
-        ConfigError: The folder is not there.
+        ConfigError: The folder is not there, or cannot be read.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
-    return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
+    try:
+        if not folder.is_dir():
+            raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
+        return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
+    except OSError as error:
+        raise ConfigError([f"{folder}: can't be read ({error.strerror}); check it"]) from None
 
 
 def _report(document: Document, details: ErrorDetails) -> None:
@@ -103,6 +152,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
     # Below windows pydantic names the kind, too.
     kind = place.pop(2) if place[0] == "windows" and len(place) > 3 and place[2] in KINDS else ""
     path = tuple(place)
+    if path in document.faulty:
+        return
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
@@ -113,14 +164,14 @@ def _report(document: Document, details: ErrorDetails) -> None:
     elif details["type"] == "extra_forbidden":
         known = _model(path[:-1], kind).model_fields
         cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
-        document.report(path, f"{path[-1]!r} is no field here; {cure}")
+        document.report(path, f"{shown(path[-1])} is no field here; {cure}")
     elif details["type"] == "union_tag_not_found":
         document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
     elif details["type"] == "union_tag_invalid":
         given = details["input"]["kind"]
         _report_value(document, (*path, "kind"), given, unknown_kind(given))
     elif "[key]" in details["loc"]:
-        document.report(path, f"{path[-1]!r} {_text(details)}")
+        document.report(path, f"{shown(path[-1])} {_text(details)}")
     else:
         _report_value(document, path, details["input"], _text(details))
 
@@ -129,11 +180,19 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
     if value is None and path not in document.texts:
         document.report(path, text)
         return
+    if document.hides(path, value):
+        document.report(path, _without_secrets(document, path, text))
+        return
     # A value that the file writes otherwise is shown as the file has it.
-    shown = repr(value if isinstance(value, str) else document.texts.get(path, value))
-    if isinstance(value, (list, dict)) and len(shown) > _MOST_SHOWN:
-        shown = f"{shown[:_MOST_SHOWN]}..."
-    document.report(path, f"{shown} {text}")
+    written = value if isinstance(value, str) else document.texts.get(path, value)
+    most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
+    document.report(path, f"{shown(written, most)} {text}")
+
+
+def _without_secrets(document: Document, path: FieldPath, text: str) -> str:
+    """What is wrong where the value may be, or hold, a secret."""
+    wanted = "must be text in quotes" if document.is_below_hidden(path[:-1]) else text
+    return f"{wanted}; the value is not shown"
 
 
 def _text(details: ErrorDetails) -> str:

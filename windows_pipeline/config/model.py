@@ -23,6 +23,7 @@ from windows_pipeline.config.checks import (
 from windows_pipeline.config.fields import (
     EPOCH_TYPES,
     ColumnName,
+    ColumnReference,
     ColumnType,
     Day,
     DurationMs,
@@ -93,10 +94,10 @@ class Source(Strict):
     stream: bool = False
     max_per_batch: PositiveInt | None = None
     columns: dict[ColumnName, ColumnType]
-    key: str
-    event_time: str
-    arrival: str | None = None
-    source_partition: str | None = None
+    key: ColumnReference
+    event_time: ColumnReference
+    arrival: ColumnReference | None = None
+    source_partition: ColumnReference | None = None
     max_ahead: DurationMs = 86_400_000
     idle_after: PositiveDurationMs | None = None
     keep_rejected_text: StrictBool = True

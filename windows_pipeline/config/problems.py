@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 FieldPath = tuple[str, ...]
+_MOST_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,13 @@ def nearest(name: str, known: Iterable[str], else_say: str) -> str:
     """The cure for an unknown name: the nearest known one, or else the words given."""
     near = get_close_matches(name, list(known), 1)
     return f"did you mean {near[0]!r}?" if near else else_say
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas between; of many the first."""
+    each = list(names)
+    more = len(each) - _MOST_LISTED
+    return ", ".join(each) if more <= 0 else f"{', '.join(each[:_MOST_LISTED])} and {more:,} more"
 
 
 def without_value(message: str, field: str, value: object) -> str:

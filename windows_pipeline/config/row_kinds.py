@@ -13,6 +13,7 @@ from windows_pipeline.config.fields import PositiveDurationMs
 from windows_pipeline.config.problems import Problem, without_value
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.text_limits import require_short
 from windows_pipeline.windows import (
     ROW_NAME,
     UNBOUNDED_RANGE,
@@ -29,7 +30,8 @@ from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Source
 
-_ROWS = re.compile(r"([+-]?\d{1,15}) rows?")
+_ROWS = re.compile(r"([+-]?[0-9]+) *rows?")
+_ROW_COUNT = re.compile(r"([+-]?[0-9]+)( *rows?)?")
 _MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
@@ -39,6 +41,7 @@ def _distance(value: object) -> str:
     """One text for each distance, however it is written."""
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
+    require_short(value)
     text = value.strip()
     counted = _ROWS.fullmatch(text)
     if counted:
@@ -69,13 +72,15 @@ def _following(value: object) -> str:
 
 
 def _size(value: object) -> str:
-    text = _distance(value)
+    number = _row_count(value)
+    text = _distance(value if number is None else _rows_text(number))
     if _bound(text).distance in (None, 0) or text.startswith("-"):
         raise ValueError("must be above zero; write at least '1 ms' or '1 row'")
     return text
 
 
 def _gap(value: object) -> object:
+    require_short(value)
     if isinstance(value, str) and _ROWS.fullmatch(value.strip()):
         raise ValueError(
             "counts rows, but a session ends after a time of silence; write a duration"
@@ -83,10 +88,22 @@ def _gap(value: object) -> object:
     return value
 
 
-def _records(value: object) -> int:
-    if type(value) is int and 0 < value <= _MOST_ROWS:
+def _row_count(value: object) -> int | None:
+    """How many rows '3', '3 rows' or the number 3 says; None where it says something else."""
+    if type(value) is int:
         return value
-    raise ValueError(f"is no number of records; write a whole one, from 1 to {_MOST_ROWS}")
+    require_short(value)
+    found = _ROW_COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if found is None else int(found[1])
+
+
+def _records(value: object) -> int:
+    number = _row_count(value)
+    if number is not None and 0 < number <= _MOST_ROWS:
+        return number
+    raise ValueError(
+        f"is no number of records; write a whole one from 1 to {_MOST_ROWS}, as 5 or '5 rows'"
+    )
 
 
 def _bound(text: str) -> RowBound:
@@ -152,7 +169,7 @@ class SlideRowsKind(ARowEach):
 
     Attributes:
         preceding: How far before the row its frame starts: a duration, 'N rows', 'unbounded'
-            or 'unbounded rows'; a negative one starts after the row.
+            or 'unbounded rows'; a negative one starts after the row and needs `following`.
         following: How far after the row it ends, measured alike; None for the row itself.
     """
 
@@ -170,9 +187,8 @@ class SlideRowsKind(ARowEach):
         """The same text, whether it was written or left out."""
         if written is not None:
             return written
-        ahead = self._frames.ahead or 0
         by_rows = self._frames.unit is FrameUnit.ROWS
-        return _rows_text(ahead) if by_rows else duration_text(ahead)
+        return _rows_text(0) if by_rows else duration_text(0)
 
     @property
     def _frames(self) -> SlideRows:
@@ -186,6 +202,14 @@ class SlideRowsKind(ARowEach):
 
     def _misfits(self) -> Iterator[Problem]:
         if self.following is None:
+            start = _bound(self.preceding)
+            if start.distance is not None and start.distance < 0:
+                text = (
+                    "starts the frame after the row, where the frame ends without 'following', so "
+                    f"it holds nothing; write 'following: {self.preceding.removeprefix('-')}' or "
+                    "more too, or leave the sign out"
+                )
+                yield Problem(("preceding",), self.preceding, text)
             return
         if self._end.unit is not _bound(self.preceding).unit:
             text = (
@@ -208,7 +232,7 @@ class TumbleRowsKind(ARowEach):
     """Of each row's tumbling window, or block of so many rows, what came up to it (rule F2).
 
     Attributes:
-        size: A duration or 'N rows'.
+        size: A duration, 'N rows' or N.
     """
 
     kind: Literal["tumble_rows"]
@@ -242,7 +266,7 @@ class CountKind(ARowEach):
     """So many records of a key, in the order in which they came (rule F1).
 
     Attributes:
-        size: How many records a window holds.
+        size: How many records a window holds: N or 'N rows', as `advance`.
         advance: From one window's first record to the next one's; the size if left out.
         short_first: Whether windows end with each `advance`-th record, the first ones with fewer
             than `size`; otherwise all are full.

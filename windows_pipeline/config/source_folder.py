@@ -8,7 +8,7 @@ from pathlib import Path
 
 from windows_pipeline.config.model import Source
 from windows_pipeline.config.yaml_text import read_yaml
-from windows_pipeline.settings import resolve
+from windows_pipeline.locations import resolve
 
 
 @dataclass(frozen=True, slots=True)

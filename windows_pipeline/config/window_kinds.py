@@ -12,11 +12,12 @@ from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.config.checks import fixed_result_columns
 from windows_pipeline.config.fields import (
     AggregateText,
+    Condition,
     DurationMs,
     Identifier,
     Instant,
+    NumberRule,
     PositiveDurationMs,
-    Text,
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
@@ -39,11 +40,11 @@ class Rule(Strict):
 
     Attributes:
         when: SQL that is true for a window that breaks the rule.
-        severity: SQL of a number, largest for the worst window of an episode.
+        severity: A number or SQL of one, largest for the worst window of an episode.
     """
 
-    when: Text
-    severity: Text
+    when: Condition
+    severity: NumberRule
 
     def when_sql(self, columns: Mapping[str, str]) -> str:
         """The condition as SQL for Spark, over `Windows.result_columns`.

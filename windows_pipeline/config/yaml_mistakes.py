@@ -9,6 +9,7 @@ import yaml
 
 _GENERAL_CURE = "check the indentation (spaces, no tabs), colons and quotes there"
 _NAME = re.compile(r"( *)[\w'\"-]+:(?=\s|$)")
+_QUOTED = re.compile(r"'.*'", re.DOTALL)
 _QUOTES = "put the value in quotes"
 _SIGN = f"has a value with a sign of YAML's own in front; {_QUOTES}"
 _NO_NAME = (
@@ -20,6 +21,8 @@ _LIST = "begins a list with '- ', and line {line} goes on as 'name: value'; leav
 _ITEM = "begins with '- ', as a list's item does, among 'name: value' lines; leave '- ' out"
 _MINUS = f"has a value that begins with '- ', as a list's item does; {_QUOTES}"
 _SECOND = "begins a second document; leave '---' out: each pipeline has a file of its own"
+_TAG = f"has a value with a tag in front (!name), or a single '='; {_QUOTES}"
+_ESCAPE = "has a backslash in double quotes that begins no escape; take single quotes instead"
 # Words of the parser; whether the mistake is where it began, not where it stopped; what to say
 # instead, where '{line}' is where it stopped.
 _TOLD = (
@@ -36,6 +39,9 @@ _TOLD = (
     ("expected chomping or indentation indicators", True, _SIGN),
     ("expected alphabetic or numeric character", True, _SIGN),
     ("found another document", False, _SECOND),
+    ("could not determine a constructor", False, _TAG),
+    ("unknown escape character", False, _ESCAPE),
+    ("escape sequence of", False, _ESCAPE),
 )
 
 
@@ -51,8 +57,8 @@ def yaml_mistake(error: yaml.MarkedYAMLError, text: str) -> str:
     """
     stopped, began = error.problem_mark, error.context_mark
     if stopped is None:
-        return f"1: no YAML: {error.problem}; {_GENERAL_CURE}"
-    mark, told = stopped, f"{error.problem}; {_GENERAL_CURE}"
+        return f"1: no YAML: {_without_values(error.problem)}; {_GENERAL_CURE}"
+    mark, told = stopped, f"{_without_values(error.problem)}; {_GENERAL_CURE}"
     problem = error.problem or ""
     if "<scalar>" in problem:
         mark, told = _after_a_quote(stopped, text)
@@ -65,6 +71,11 @@ def yaml_mistake(error: yaml.MarkedYAMLError, text: str) -> str:
                 told = instead.format(line=stopped.line + 1)
                 break
     return f"{mark.line + 1}: column {mark.column + 1}: no YAML: {told}"
+
+
+def _without_values(problem: str | None) -> str:
+    """What the parser said without what it quotes: that may be a secret of the file's."""
+    return _QUOTED.sub("'...'", problem or "is not readable")
 
 
 def _after_a_quote(stopped: yaml.Mark, text: str) -> tuple[yaml.Mark, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,17 @@ from typing import Any
 import yaml
 
 from windows_pipeline.config.problems import ConfigError, FieldPath
+from windows_pipeline.config.text_file import read_text
 from windows_pipeline.config.yaml_mistakes import yaml_mistake
+from windows_pipeline.text_limits import MAX_TEXT, shown
 
-_MAPPING, _SEQUENCE, _TEXT = (f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str"))
+_OWN_TAGS = "tag:yaml.org,2002:"
+_PIPELINE = "a pipeline, beginning with its name"
+_MAPPING, _SEQUENCE, _TEXT = (f"{_OWN_TAGS}{kind}" for kind in ("map", "seq", "str"))
+
+_NAME = re.compile(r"[\w.#/-]+")
+_LONGEST_NAME = 200
+_LONGEST_PROBLEM = 4_000
 
 
 @dataclass(slots=True)
@@ -24,6 +33,8 @@ class Document:
         data: The data: mappings, lists and scalars.
         lines: The line of each field, by its path; of a repeated one, the first.
         texts: Each scalar as the file writes it, by its path.
+        hidden: The fields whose values may be secrets; no problem shows what stands below them.
+        faulty: The fields whose values are none of their tag; they have a problem already.
         problems: What YAML allows and a pipeline does not, such as a key that is there
             twice; lines as `ConfigError` has them.
     """
@@ -32,6 +43,8 @@ class Document:
     data: object = None
     lines: dict[FieldPath, int] = field(default_factory=dict)
     texts: dict[FieldPath, str] = field(default_factory=dict)
+    hidden: tuple[FieldPath, ...] = ()
+    faulty: set[FieldPath] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
     def line(self, path: FieldPath) -> int:
@@ -40,10 +53,34 @@ class Document:
             path = path[:-1]
         return self.lines.get(path, 1)
 
+    def hides(self, path: FieldPath, value: object) -> bool:
+        """Whether a field's value may be a secret, or hold one."""
+        holds = isinstance(value, (list, dict)) and any(
+            root[: len(path)] == path for root in self.hidden
+        )
+        return holds or self.is_below_hidden(path)
+
+    def is_below_hidden(self, path: FieldPath) -> bool:
+        """Whether a field is one of those with secrets, or stands below one."""
+        return any(path[: len(root)] == root for root in self.hidden)
+
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
-        """Adds a problem at a field."""
-        name = ".".join(path) or "the file"
+        """Adds a problem at a field; below a secret's name the field is not named."""
+        for root in self.hidden:
+            if path[: len(root)] == root:
+                path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
+        name = ".".join(_shortened(part, _LONGEST_NAME) for part in path) or "the file"
+        text = _shortened(text, _LONGEST_PROBLEM)
         self.problems.append(f"{self.file}:{line or self.line(path)}: {name}: {text}")
+
+
+def _is_name(text: str) -> bool:
+    """Whether a name is one alone: 'password=x', say, has its value in it."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class _Loader(yaml.SafeLoader):
@@ -57,21 +94,20 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path, holds: str = _PIPELINE, hidden: Sequence[FieldPath] = ()) -> Document:
     """Reads one YAML document.
+
+    Args:
+        path: The file.
+        holds: What the file should hold, for the error where it is empty.
+        hidden: The fields whose values no problem may show.
 
     Raises:
         ConfigError: The file can't be read, is no YAML, or is no mapping.
     """
+    text = read_text(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError([f"{path}: can't be read ({error.strerror}); check the path"]) from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError([f"{path}:{line}: is not UTF-8; save it as UTF-8"]) from None
-    try:
-        return _document(path, text)
+        return _document(path, text, holds, hidden)
     except yaml.MarkedYAMLError as error:
         raise ConfigError([f"{path}:{yaml_mistake(error, text)}"]) from None
     except yaml.YAMLError as error:
@@ -81,13 +117,13 @@ def read_yaml(path: Path) -> Document:
         raise ConfigError([f"{path}:1: is nested too deep; make it simpler"]) from None
 
 
-def _document(path: Path, text: str) -> Document:
-    document = Document(path)
+def _document(path: Path, text: str, holds: str, hidden: Sequence[FieldPath]) -> Document:
+    document = Document(path, hidden=tuple(hidden))
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
         if root is None:
-            raise ConfigError([f"{path}:1: is empty; write a pipeline, beginning with its name"])
+            raise ConfigError([f"{path}:1: is empty; write {holds}"])
         if not isinstance(root, yaml.MappingNode):
             line = root.start_mark.line + 1
             raise ConfigError([f"{path}:{line}: is no mapping; write 'name: value' lines"])
@@ -106,12 +142,28 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
             _plain(loader, item, (*path, str(number)), document)
             for number, item in enumerate(node.value)
         ]
-    document.texts[path] = node.value if isinstance(node, yaml.ScalarNode) else node.tag
+    is_scalar = isinstance(node, yaml.ScalarNode)
+    document.texts[path] = node.value if is_scalar else node.tag
+    if is_scalar and len(node.value) > MAX_TEXT:
+        # No number or time is that long, and to read one as such may take for ever.
+        return node.value
     try:
         return loader.construct_object(node, deep=True)
-    except ValueError:
+    except yaml.YAMLError:
+        raise
+    except (ValueError, ArithmeticError, LookupError, AttributeError):
         # Such as 2013-02-30: the text stays, and the field's own check refuses it.
+        if not is_scalar or _implied_tag(loader, node.value) != node.tag:
+            tag = node.tag.removeprefix(_OWN_TAGS)
+            text = f"does not hold what its tag says, !!{tag}; leave the tag out, or correct it"
+            document.report(path, text, node.start_mark.line + 1)
+            document.faulty.add(path)
         return node.value
+
+
+def _implied_tag(loader: _Loader, text: str) -> object:
+    """The tag that a text has where the file writes none."""
+    return loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
 
 
 def _mapping(
@@ -121,14 +173,19 @@ def _mapping(
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
-            shown = repr(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
-            text = f"{shown} is no text for a name; put it in quotes, or take another name"
+            is_shown = isinstance(key, yaml.ScalarNode) and not document.is_below_hidden(path)
+            name = shown(key.value) if is_shown else "a number, list or mapping"
+            text = f"{name} is no text for a name; put it in quotes, or take another name"
             document.report(path, text, line)
             continue
         field_path = (*path, key.value)
         if key.value in data:
+            is_shown = not document.is_below_hidden(path) or (
+                not document.is_below_hidden(path[:-1]) and _is_name(key.value)
+            )
+            name = shown(key.value) if is_shown else "a name"
             text = (
-                f"{key.value!r} is there twice, on line {document.lines[field_path]} and on "
+                f"{name} is there twice, on line {document.lines[field_path]} and on "
                 f"line {line}; rename or remove one"
             )
             document.report(field_path, text, line)

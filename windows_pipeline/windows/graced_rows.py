@@ -31,6 +31,11 @@ class GracedRows(Graced):
     window: RowWindow | CountWindows
     grace_ms: int
 
+    def __post_init__(self) -> None:
+        """Checks that a frame can hold rows."""
+        if isinstance(self.window, SlideRows):
+            self.window.require_rows()
+
     @property
     def frame(self) -> RowWindow:
         """The rows that a result holds, as the engine takes them."""

@@ -46,8 +46,10 @@ def require_fitting(
         results: The names of the aggregates' results.
 
     Raises:
-        ValueError: A missing column, or a name that is there already.
+        ValueError: A missing column, a name that is there already, or a frame without rows.
     """
+    if isinstance(window, SlideRows):
+        _require_rows(window)
     # Spark does not tell names apart by case.
     known = [name.lower() for name in columns]
     twice = {name for name in known if known.count(name) > 1}
@@ -69,6 +71,13 @@ def require_fitting(
                 "rename it with alias"
             )
         known.append(name.lower())
+
+
+def _require_rows(window: SlideRows) -> None:
+    try:
+        window.require_rows()
+    except ValueError as error:
+        raise ValueError(f"{window.label}: {error}") from None
 
 
 def _require_time(window: RowWindow, known: Sequence[str], columns: Sequence[str]) -> None:

@@ -55,7 +55,8 @@ class SlideRows(_OnTime):
 
     `SlideRows.preceding("10 minutes").on("ts")` ends with the row and its peers;
     `.following(...)` sets another end. Both bounds belong to the frame. A negative bound lies
-    on the other side of the row, so that the frame leaves the row out and may be empty.
+    on the other side of the row, so that the frame leaves the row out and may be empty. A frame
+    that starts after the row therefore needs `.following(...)` before it is used.
 
     Attributes:
         unit: What the bounds are measured in.
@@ -72,12 +73,9 @@ class SlideRows(_OnTime):
         """Checks the bounds, and that the frame starts no later than it ends."""
         for distance in (self.back, self.ahead):
             RowBound(self.unit, distance)
-        if self.back is not None and self.ahead is not None and -self.back > self.ahead:
-            raise ValueError(
-                f"following: the frame starts {self._text(-self.back)} after the row and ends "
-                f"{self._text(self.ahead)} after it, so it holds nothing; let it start before "
-                "its end"
-            )
+        # An end at the row may still be moved by `following`; `require_rows` checks it on use.
+        if self.ahead != 0:
+            self._require_start_before_end()
 
     @classmethod
     def preceding(cls, bound: Bound) -> SlideRows:
@@ -85,14 +83,14 @@ class SlideRows(_OnTime):
 
         Args:
             bound: A duration, `rows(5)`, `UNBOUNDED_ROW`, `UNBOUNDED_RANGE`, `CURRENT_ROW` or
-                `CURRENT_RANGE`. A negative one starts after the row, and ends there until
-                `following` sets the end.
+                `CURRENT_RANGE`. A negative one starts after the row: set an end after that
+                with `following`.
 
         Raises:
             ValueError: No bound.
         """
         start = row_bound(bound, "preceding")
-        return cls(unit=start.unit, back=start.distance, ahead=max(0, -(start.distance or 0)))
+        return cls(unit=start.unit, back=start.distance)
 
     def following(self, bound: Bound) -> SlideRows:
         """The same frames with another end: so far after each row.
@@ -107,12 +105,35 @@ class SlideRows(_OnTime):
                 f"following: {_bound_text(end)} does not go with preceding: "
                 f"{_bound_text(start)}; give both as times or both as rows"
             )
-        return replace(self, ahead=end.distance)
+        frame = replace(self, ahead=end.distance)
+        frame._require_start_before_end()  # noqa: SLF001  of the same class
+        return frame
+
+    def require_rows(self) -> None:
+        """Refuses a frame that starts after the row and ends with the row, for want of an end.
+
+        Raises:
+            ValueError: The frame can hold no row.
+        """
+        if self.back is not None and self.back < 0 and self.ahead == 0:
+            raise ValueError(
+                f"preceding: {self._text(self.back)} starts the frame after the row, where the "
+                "frame ends unless 'following' says otherwise, so it holds nothing; set an end "
+                f"after the start, such as .following({self._text(-self.back)})"
+            )
 
     @property
     def by_arrival(self) -> bool:
         """Whether rows stand in the order of arrival alone."""
         return self.time_column is None
+
+    def _require_start_before_end(self) -> None:
+        if self.back is not None and self.ahead is not None and -self.back > self.ahead:
+            raise ValueError(
+                f"following: the frame starts {self._text(-self.back)} after the row and ends "
+                f"{self._text(self.ahead)} after it, so it holds nothing; let it start before "
+                "its end"
+            )
 
     def _text(self, distance: int) -> str:
         return _bound_text(RowBound(self.unit, distance))
