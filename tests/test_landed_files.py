@@ -108,6 +108,24 @@ def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_pat
     assert (nested.malformed, nested.none) == (False, None)
 
 
+def test_numbers_of_json_keep_every_digit_whatever_their_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A key of texts, too: two numbers that one double is nearest to are two."""
+    lines = ['{"id": 9007199254740993.0, "at": 9007199254740993.0, "n": 1e400}']
+    lines += ['{"id": 1.10, "at": "1.50", "n": 1e-400}', '{"id": "1E5", "at": -1, "n": -0.0}']
+    lines += ['{"id": Infinity, "at": null, "n": -Infinity}']
+    land(tmp_path, DAY, "a.jsonl", "\n".join(lines))
+    source = source_of("jsonl", {"id": "string", "at": "bigint", "n": "double"})
+    rows = {row.original: values(row) for row in read(spark, source, tmp_path)}
+    assert [rows[line] for line in lines] == [
+        ("9007199254740993.0", "9007199254740993.0", "1e400"),
+        ("1.10", "1.50", "1e-400"),
+        ("1E5", "-1", "-0.0"),
+        ("Infinity", None, "-Infinity"),
+    ]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -251,3 +251,94 @@ def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
     other.conf.set("spark.sql.session.timeZone", "America/New_York")
     with pytest.raises(ValueError, match=r"timeZone: 'America/New_York' must be 'UTC'"):
         judged_records(landed(other, source_of(), GOOD), source_of())
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("9007199254740993.0", 9007199254740993),
+        ("9007199254740993", 9007199254740993),
+        ("9.007199254740993e15", 9007199254740993),
+        ("-9223372036854775808.000", -(2**63)),
+        ("1.0E7", 10_000_000),
+        ("+5", 5),
+        ("0.0e-9", 0),
+        ("4503599627370497.3", None),
+        ("1700000000000.0001", None),
+        ("9223372036854775808.0", None),
+        ("1e400", None),
+        ("1e-1", None),
+        ("7d", None),
+        ("7f", None),
+        ("7L", None),
+        ("0x10", None),
+        ("NaN", None),
+        ("1_000", None),
+    ],
+)
+def test_a_whole_number_is_taken_by_every_digit(
+    spark: SparkSession, text: str, whole: int | None
+) -> None:
+    record = GOOD | {"whole": text}
+    if whole is None:
+        assert reasons(spark, source_of(), record) == ["wrong_type: whole"]
+        return
+    (row,) = accepted_of(spark, source_of(), record)
+    assert row.whole == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "real"),
+    [
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("-1e308", -1e308),
+        ("5e-324", 5e-324),
+        ("0e999", 0.0),
+        ("Infinity", float("inf")),
+        ("-inf", float("-inf")),
+        ("1d", None),
+        ("1f", None),
+        ("0x1p3", None),
+        ("1e400", None),
+        ("-1e400", None),
+        ("1" + "0" * 400, None),
+        ("1e-400", None),
+        ("0." + "0" * 400 + "1", None),
+    ],
+)
+def test_a_double_is_infinite_or_zero_only_where_its_text_says_so(
+    spark: SparkSession, text: str, real: float | None
+) -> None:
+    record = GOOD | {"real": text}
+    if real is None:
+        assert reasons(spark, source_of(), record) == ["wrong_type: real"]
+        return
+    (row,) = accepted_of(spark, source_of(), record)
+    assert row.real == real
+
+
+def test_an_event_time_is_held_against_the_end_of_the_day_too(spark: SparkSession) -> None:
+    """Rule A7: a record's own arrival time may be as wrong as its event time."""
+    far = {"at": "2013-01-02T01:00:00.001Z", "came": "2013-01-02T01:00:00Z"}
+    near = {"at": "2013-01-02T01:00:00Z", "came": "2013-01-02T01:00:00Z"}
+    assert reasons(spark, source_of(), GOOD | far, GOOD | near) == ["too_far_ahead", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("1357034400", "seconds: declare timestamp_s"),
+        ("1357034400.25", "seconds: declare timestamp_s"),
+        ("1357034400000", "milliseconds: declare timestamp_ms"),
+        ("1357034400000000", "microseconds: declare timestamp_us"),
+        ("1357034400000000000", "nanoseconds: declare timestamp_ns"),
+    ],
+)
+def test_a_number_in_place_of_a_timestamp_is_named(
+    spark: SparkSession, text: str, kind: str
+) -> None:
+    looks = f"looks like epoch {kind}"
+    assert reasons(spark, source_of(), GOOD | {"at": text}) == [f"unreadable_event_time: {looks}"]
+    assert reasons(spark, source_of(), GOOD | {"came": text}) == [f"unreadable_arrival: {looks}"]

@@ -32,6 +32,7 @@ from windows_pipeline.jobs.day_runs import (
     DaysToRun,
     changed_files,
     days_waiting,
+    files_without_records,
     of_all,
     run_days,
     runs_to_do,
@@ -50,6 +51,7 @@ from windows_pipeline.printed import (
     print_rows,
     print_skipped,
     print_waiting,
+    print_without_records,
     tell,
 )
 from windows_pipeline.quality.validation import CheckResult
@@ -220,7 +222,7 @@ def stream_command(
             console.print(f"{pipeline}: nothing new has come")
     except KeyboardInterrupt:
         console.print("stopped; run it again to go on")
-    if batches.beyond_limits:
+    if batches.went_wrong:
         raise typer.Exit(1)
 
 
@@ -389,9 +391,11 @@ def _print_left(spark: SparkSession, settings: Settings, declared: Pipeline) -> 
     try:
         print_skipped(declared.name, skipped(declared, landing))
         changed = print_changed(declared.name, changed_files(spark, declared, settings))
+        empty = files_without_records(spark, declared, settings)
+        print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
     except FileNotFoundError:  # the landed files may be gone once they are ingested
         return waits
-    return waits or changed
+    return waits or changed or bool(empty)
 
 
 def _settings() -> Settings:

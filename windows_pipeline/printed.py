@@ -97,6 +97,14 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
     return bool(changed)
 
 
+def print_without_records(files: Sequence[tuple[str, int]]) -> None:
+    """Prints which files have bytes and gave no record."""
+    for name, size_bytes in files[:_MOST_NAMES]:
+        tell("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
+    if len(files) > _MOST_NAMES:
+        tell("warning", f"and {len(files) - _MOST_NAMES:,} more files without a record")
+
+
 def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
     """Prints where records went: accepted, rejected, and late by definition."""
     of_windows = "".join(f"; {name}: {many:,} late" for name, many in late.items())
@@ -113,6 +121,7 @@ class PrintedBatches:
         self._accepted = self._rejected = 0
         self._late: Counter[str] = Counter()
         self._named: set[str] = set()
+        self._any_empty = False
         self.came = False
 
     def add(self, result: BatchResult) -> None:
@@ -132,6 +141,8 @@ class PrintedBatches:
                 f"  passed over: {result.passed_over:,} files that are links, or of days outside "
                 "the pipeline's partitions"
             )
+        print_without_records(result.without_records)
+        self._any_empty = self._any_empty or bool(result.without_records)
         for name in result.without_value:
             if name not in self._named:
                 console.print(
@@ -141,6 +152,11 @@ class PrintedBatches:
         self._named.update(result.without_value)
         for text in self.beyond_limits:
             console.print(f"  warning: so far {text}")
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether a file gave no record, or shares are beyond the limits."""
+        return self._any_empty or bool(self.beyond_limits)
 
     @property
     def beyond_limits(self) -> list[str]:

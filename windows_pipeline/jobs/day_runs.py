@@ -21,7 +21,7 @@ from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import FileState, landed_files
+from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.tables.catalog import landed_files as landed_files_table
 from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.tables.units import days_text
@@ -105,6 +105,30 @@ def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     log = _log(spark, pipeline, settings)
     there = [] if is_of_stream(log) else _ingested(log)
     return _waiting(spark, pipeline, settings, there)
+
+
+def files_without_records(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings
+) -> list[FileState]:
+    """The ingested files that have bytes and gave no record, by day and name.
+
+    A CSV file may be a header alone, and a Parquet file may have no row.
+    """
+    table = landed_files_table(pipeline, settings.warehouse)
+    if not table.exists(spark) or pipeline.source.format == "parquet":
+        return []
+    columns = ["unit", "file", "size_bytes", "accepted", "rejected"]
+    found = [
+        FileState(row["unit"], row["file"], row["size_bytes"], None)
+        for row in table.rows(spark, columns).to_pylist()
+        if row["size_bytes"] and not row["accepted"] and not row["rejected"]
+    ]
+    landing = RawEventsJob(pipeline, settings).landing
+    return sorted(
+        file
+        for file in found
+        if pipeline.source.format != "csv" or is_blank(landing, file.day, file.name)
+    )
 
 
 def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[ChangedFile]:

@@ -270,7 +270,7 @@ def _headers(
     found = [(file, line) for file, line in zip(files, lines, strict=True) if line is not None]
     first_of_day: dict[date, tuple[LandedFile, list[str]]] = {}
     for file, line in found:
-        names = _names(line)
+        names = _names_in(file, line)
         first, expected = first_of_day.setdefault(file.day, (file, names))
         if names != expected:
             raise ValueError(
@@ -315,6 +315,16 @@ def _first_line(filesystem: fs.FileSystem, file: LandedFile) -> str | None:
         f"{file}: its first line is longer than {_MAX_HEADER_BYTES} bytes, and must be the "
         "header; land a file whose lines end with line breaks"
     )
+
+
+def _names_in(file: LandedFile, header: str) -> list[str]:
+    try:
+        return _names(header)
+    except csv.Error as error:
+        raise ValueError(
+            f"{file}: its first line must be a header, and is no CSV ({error}); land a file that "
+            "begins with its columns' names"
+        ) from None
 
 
 def _names(header: str) -> list[str]:

@@ -23,6 +23,7 @@ from windows_pipeline.sources.formats import (
 )
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CHUNK_BYTES = 1 << 20
 _LISTING_THREADS = 16
 """An object store answers a listing in tens of milliseconds: ask for many days at once."""
 
@@ -88,6 +89,16 @@ def skipped_names(path: str, days: Iterable[date]) -> list[str]:
         found = ((entry, _why_skipped(root, entry, None, within=day)) for entry in entries)
         skipped += [f"{day}/{entry.base_name}: {why}" for entry, why in found if why]
     return sorted(skipped)
+
+
+def is_blank(path: str, day: date, name: str) -> bool:
+    """Whether a landed text file holds nothing but blanks and line breaks."""
+    root = _root(path)
+    with root.filesystem.open_input_stream(f"{root.path}/{day}/{name}") as stream:
+        while more := stream.read(_CHUNK_BYTES):
+            if more.strip():
+                return False
+    return True
 
 
 def links_among(path: str, files: Iterable[tuple[date, str]]) -> set[tuple[date, str]]:

@@ -179,10 +179,11 @@ def _since_1970(text: Column, kind: str) -> Column:
     """The instant of a number of units since 1970; nanoseconds are rounded down."""
     if kind == "timestamp_ns":
         whole = _typed(text, "bigint")
-        return F.timestamp_micros(F.floor(whole / F.lit(1_000).cast("decimal(4,0)")))
-    _, _, micros = _EPOCHS[kind]
-    exact = F.when(_places(text) <= len(str(micros)) - 1, text.try_cast("decimal(25,6)"))
-    whole = (exact * micros).try_cast("bigint")
+        micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
+        return F.timestamp_micros(micros.cast("bigint"))
+    _, _, in_one = _EPOCHS[kind]
+    exact = F.when(_places(text) <= len(str(in_one)) - 1, text.try_cast("decimal(25,6)"))
+    whole = (exact * in_one).try_cast("bigint")
     return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
 
 

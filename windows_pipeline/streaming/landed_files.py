@@ -94,6 +94,10 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
             lambda names: sorted(names, key=rank.__getitem__),
             # Lines are numbered where they are read; a column orders the records of all files.
             None if source.is_by_line else ranges_for([sum(sizes_bytes)]),
+            # A CSV file may be a header alone, and a Parquet file may have no row.
+            [(name_of(file), file.size_bytes) for file in files if file.size_bytes]
+            if source.format == "jsonl"
+            else (),
         )
 
     return landed

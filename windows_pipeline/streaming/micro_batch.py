@@ -54,6 +54,8 @@ class BatchResult(NamedTuple):
             closed.
         late: How many records are late, by definition.
         without_value: The columns that were asked for and have no value in any of its records.
+        without_records: The landed files that gave no record, with their sizes, where records come
+            by line.
     """
 
     batch: int
@@ -64,6 +66,7 @@ class BatchResult(NamedTuple):
     stream_time_ms: int
     late: Mapping[str, int]
     without_value: list[str]
+    without_records: Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class MicroBatch:
         if source.is_by_line:
             own_order += [BLOCK, LINE]
         judged = judged_records(landed.records, source, own_order)
-        ordered, parts, rejected = in_stream_order(
+        ordered, parts, rejected, files = in_stream_order(
             judged,
             source.order_column,
             standing,
@@ -163,6 +166,7 @@ class MicroBatch:
             after.in_force_ms,
             late,
             self._without_value(fresh) if accepted else [],
+            [one for one in landed.files if source.is_by_line and one[0] not in files],
         )
         return result, after
 

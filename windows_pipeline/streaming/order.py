@@ -46,11 +46,13 @@ class InOrder(NamedTuple):
             already, but for a small join.
         parts: What there is of each unit and source partition.
         rejected: How many records were rejected, by unit.
+        files: The names of files that have records, where no arrival column orders them.
     """
 
     records: DataFrame
     parts: list[Part]
     rejected: dict[date, int]
+    files: set[str]
 
 
 class _Sum(NamedTuple):
@@ -132,7 +134,7 @@ def in_stream_order(
     for one in sums:
         if one.rejected:
             rejected[one.unit] = rejected.get(one.unit, 0) + one.rejected
-    return InOrder(records, _parts(sums, bases), rejected)
+    return InOrder(records, _parts(sums, bases), rejected, {one.file for one in sums})
 
 
 def _within_offsets(judged: DataFrame) -> DataFrame:
