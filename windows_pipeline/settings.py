@@ -73,7 +73,22 @@ class Settings(BaseModel):
             # Spark's default, which it writes as a URI: a blank would become %20 in a new folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
-        return {**delta, **self.spark, **needed}
+        return {**delta, **self._loopback(), **self.spark, **needed}
+
+    def _loopback(self) -> dict[str, str]:
+        """What keeps a driver that has no executors elsewhere off the network.
+
+        Spark would let whoever reaches the machine's address speak to the driver, and would show
+        its UI on every address.
+        """
+        if not self.spark.get("spark.master", "").startswith("local"):
+            return {}
+        address = "127.0.0.1"
+        return {
+            "spark.driver.host": address,
+            "spark.driver.bindAddress": address,
+            "spark.ui.enabled": "false",
+        }
 
     def conf_for(self, records: int) -> dict[str, str]:
         """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
