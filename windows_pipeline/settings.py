@@ -73,13 +73,13 @@ class Settings(BaseModel):
             # Spark's default, which it writes as a URI: a blank would become %20 in a new folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
-        return {**delta, **self._loopback(), **self.spark, **needed}
+        return {**delta, **self._of_local_master(), **self.spark, **needed}
 
-    def _loopback(self) -> dict[str, str]:
-        """What keeps a driver that has no executors elsewhere off the network.
+    def _of_local_master(self) -> dict[str, str]:
+        """What keeps the driver of a local master off the network, and its files private.
 
         Spark would let whoever reaches the machine's address speak to the driver, and would show
-        its UI on every address.
+        its UI on every address. Hadoop would make a stream's checkpoint readable by every user.
         """
         if not self.spark.get("spark.master", "").startswith("local"):
             return {}
@@ -88,6 +88,7 @@ class Settings(BaseModel):
             "spark.driver.host": address,
             "spark.driver.bindAddress": address,
             "spark.ui.enabled": "false",
+            "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}",
         }
 
     def conf_for(self, records: int) -> dict[str, str]:
@@ -124,6 +125,13 @@ def load_settings(root: Path) -> Settings:
             "pipelines": path.parent / settings.pipelines,
         }
     )
+
+
+def _umask() -> int:
+    """The process's umask, which Python reads only as it sets another."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def resolve(location: str, base: str | Path) -> str:
