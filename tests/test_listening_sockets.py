@@ -57,7 +57,7 @@ def test_settings_may_say_otherwise() -> None:
     own = {
         "spark.master": "local[*]",
         "spark.driver.host": "driver.example",
-        "spark.driver.bindAddress": "0.0.0.0",  # noqa: S104  only to be handed on
+        "spark.driver.bindAddress": "192.0.2.1",
         "spark.ui.enabled": "true",
     }
     assert settings_of(own).spark_conf().items() >= own.items()
