@@ -25,6 +25,7 @@ from windows_pipeline.settings import load_settings
 session = start_session(load_settings(Path.cwd()))
 numbers = session.sparkContext.parallelize(range(2), 2).map(lambda number: number + 1)
 assert numbers.sum() == 3
+assert session.sparkContext.getConf().get("spark.authenticate") == "true"
 assert session.range(2).mapInPandas(lambda batches: batches, "id bigint").count() == 2
 print("started", flush=True)
 input()
@@ -47,10 +48,21 @@ def test_a_local_session_listens_on_loopback_alone(tmp_path: Path) -> None:
     assert [(name, str(address)) for name, address in found if not address.is_loopback] == []
 
 
-@pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "local-cluster[1,1,1024]"])
-def test_a_local_master_has_its_driver_on_loopback_without_a_ui(master: str) -> None:
+@pytest.mark.parametrize(
+    ("master", "authenticated"),
+    [
+        ("local", "true"),
+        ("local[*]", "true"),
+        ("local[2,3]", "true"),
+        ("local-cluster[1,1,1024]", "false"),
+    ],
+)
+def test_a_local_master_has_its_driver_on_loopback_without_a_ui(
+    master: str, authenticated: str
+) -> None:
     conf = settings_of({"spark.master": master}).spark_conf()
     assert conf.items() >= {**_ON_LOOPBACK, "spark.ui.enabled": "false"}.items()
+    assert conf["spark.authenticate"] == authenticated
 
 
 def test_settings_may_say_otherwise() -> None:
@@ -68,7 +80,7 @@ def test_settings_may_say_otherwise() -> None:
 )
 def test_where_executors_are_elsewhere_spark_chooses_the_addresses(where: dict[str, str]) -> None:
     conf = settings_of(where).spark_conf()
-    assert not conf.keys() & {*_ON_LOOPBACK, "spark.ui.enabled"}
+    assert not conf.keys() & {*_ON_LOOPBACK, "spark.ui.enabled", "spark.authenticate"}
 
 
 def settings_of(spark: dict[str, str]) -> Settings:

@@ -78,13 +78,18 @@ class Settings(BaseModel):
     def _of_local_master(self) -> dict[str, str]:
         """What keeps the driver of a local master off the network, and its files private.
 
-        Spark would let whoever reaches the machine's address speak to the driver, and would show
-        its UI on every address. Hadoop would make a stream's checkpoint readable by every user.
+        Spark would let whoever reaches the machine's address speak to the driver, without a
+        secret, and would show its UI on every address. Hadoop would make a stream's checkpoint
+        readable by every user.
         """
-        if not self.spark.get("spark.master", "").startswith("local"):
+        master = self.spark.get("spark.master", "")
+        if not master.startswith("local"):
             return {}
         address = "127.0.0.1"
+        # Spark draws a secret by itself where executors are no processes of their own.
+        authenticated = "false" if master.startswith("local-cluster") else "true"
         return {
+            "spark.authenticate": authenticated,
             "spark.driver.host": address,
             "spark.driver.bindAddress": address,
             "spark.ui.enabled": "false",
