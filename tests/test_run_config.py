@@ -96,8 +96,8 @@ def test_a_run_without_such_config_takes_the_session_of_the_settings(
     assert run(defs, "flights_maintenance", {}).success
     assert "flights/raw_events: not there yet" in capfd.readouterr().err
     session = spark_session(defs)
-    for name in ("spark.master", "spark.python.daemon.module"):
-        assert session.sparkContext.getConf().get(name) == project.settings.spark[name]
+    name = "spark.python.daemon.module"
+    assert session.sparkContext.getConf().get(name) == project.settings.spark[name]
 
 
 def run(defs: dg.Definitions, job: str, run_config: dict[str, Any]) -> dg.ExecuteInProcessResult:
