@@ -109,6 +109,6 @@ $(BROWSER_STAMP): tests/browser/requirements.lock $(STAMP)
 		-r tests/browser/requirements.lock
 	@touch $@
 
-$(DAGSTER_FILE): dagster.yaml
+$(DAGSTER_FILE): resources/dagster.yaml
 	@mkdir -p .dagster_home
-	@cp dagster.yaml $@
+	@cp resources/dagster.yaml $@

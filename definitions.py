@@ -16,6 +16,7 @@ from assets.maintenance import maintenance_job, weekly_schedule
 from assets.raw_events import raw_events
 from assets.schedules import all_assets_job, newest_day_schedule
 from assets.stream import every_ten_minutes, stream_assets
+from resources.results import results_resource
 from resources.spark import spark_resource
 from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.settings import Settings, load_settings
@@ -45,7 +46,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
                 weekly_schedule(pipeline, upkeep[pipeline.name]),
             )
         ],
-        resources={"spark": spark_resource(settings)},
+        resources={"spark": spark_resource(settings), "io_manager": results_resource()},
         # One process and one Spark session a run.
         executor=dg.in_process_executor,
     )

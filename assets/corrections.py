@@ -52,7 +52,9 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         return [name for name in every if tables[name].final_windows.exists(session)] or every
 
     @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG)
-    def correct_windows(context: dg.OpExecutionContext, spark: SparkResource) -> None:
+    def correct_windows(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> None:
         config = context.op_config
         first = date.fromisoformat(config["from"])
         last = date.fromisoformat(config["to"]) if "to" in config else None

@@ -14,8 +14,10 @@ from windows_pipeline.tables.maintenance import maintain
 def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that joins small files and deletes those that no version needs any more."""
 
-    @dg.op(name=f"{pipeline.name}_maintain")
-    def maintain_tables(context: dg.OpExecutionContext, spark: SparkResource) -> None:
+    @dg.op(name=f"{pipeline.name}_maintain", config_schema={})
+    def maintain_tables(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> None:
         session = spark.spark_session
         for table in all_tables(pipeline, settings.warehouse):
             done = maintain(session, table) if table.exists(session) else "not there yet"

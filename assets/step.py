@@ -70,7 +70,9 @@ def step(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
     )
-    def run(context: dg.AssetExecutionContext, spark: SparkResource) -> Iterator[StepEvent]:
+    def run(
+        context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[StepEvent]:
         session = spark.spark_session
         selected = context.op_execution_context.selected_asset_keys
         if not selected:

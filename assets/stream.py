@@ -60,7 +60,9 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
         ],
         config_schema=_CONFIG,
     )
-    def run(context: dg.AssetExecutionContext, spark: SparkResource) -> Iterator[StepEvent]:
+    def run(
+        context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[StepEvent]:
         session = spark.spark_session
         every: str | None = context.op_execution_context.op_config.get("every")
         batches: list[BatchResult] = []

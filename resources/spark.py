@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,15 @@ class SparkResource(LazyPySparkResource):
         return made_ready(super().spark_session)
 
 
-def spark_resource(settings: Settings) -> SparkResource:
-    """The resource that the assets' steps take."""
+def spark_resource(settings: Settings) -> dg.ResourceDefinition:
+    """Defines the resource that the steps take; a run's config has no say in it.
+
+    Dagster turns each field of a `ConfigurableResource` into run config, and some keys of Spark
+    name code to load. So the resource is made here, by a definition whose config has no fields.
+    """
     use_this_python()
-    return SparkResource(spark_config=settings.spark_conf())
+    return dg.ResourceDefinition(
+        lambda _: SparkResource(spark_config=settings.spark_conf()),
+        config_schema={},
+        description="The Spark session that the settings describe.",
+    )

@@ -211,7 +211,7 @@ def noted():  # type: ignore[no-untyped-def]  # noqa: ANN201  Dagster takes no t
 
 def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    shutil.copy(ROOT / "dagster.yaml", tmp_path)
+    shutil.copy(ROOT / "resources/dagster.yaml", tmp_path)
     with DagsterInstance.from_config(str(tmp_path)) as instance:
         assert isinstance(instance.event_log_storage, BatchedEventLogStorage)
         # Dagster's own storage reads what the batches wrote.
@@ -246,6 +246,13 @@ def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.Mon
         concurrency = instance.get_concurrency_config()
         assert concurrency.run_queue_config is not None
         assert concurrency.run_queue_config.max_concurrent_runs == 1
+
+
+def test_no_instance_file_lies_where_dagster_dev_would_warn_of_it() -> None:
+    """`dagster dev` warns of a file in its working directory that is not DAGSTER_HOME's."""
+    assert [path.name for path in ROOT.glob("dagster.y*ml")] == []
+    makefile = (ROOT / "Makefile").read_text()
+    assert "$(DAGSTER_FILE): resources/dagster.yaml" in makefile
 
 
 def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None:

@@ -216,5 +216,6 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
 
 
 def _arrival(own: Input) -> Arrival:
-    assert own.arrival is not None  # noqa: S101  the public functions require it
+    if own.arrival is None:
+        raise ValueError("arrival: firings need the order of arrival")
     return own.arrival

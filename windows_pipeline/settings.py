@@ -89,7 +89,28 @@ class Settings(BaseModel):
             # Spark's default, which it writes as a URI: a blank would become %20 in a new folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
-        return {**delta, **self.spark, **needed}
+        return {**delta, **self._of_local_master(), **self.spark, **needed}
+
+    def _of_local_master(self) -> dict[str, str]:
+        """What keeps the driver of a local master off the network, and its files private.
+
+        Spark would let whoever reaches the machine's address speak to the driver, without a
+        secret, and would show its UI on every address. Hadoop would make a stream's checkpoint
+        readable by every user.
+        """
+        master = self.spark.get("spark.master", "")
+        if not master.startswith("local"):
+            return {}
+        address = "127.0.0.1"
+        # Spark draws a secret by itself where executors are no processes of their own.
+        authenticated = "false" if master.startswith("local-cluster") else "true"
+        return {
+            "spark.authenticate": authenticated,
+            "spark.driver.host": address,
+            "spark.driver.bindAddress": address,
+            "spark.ui.enabled": "false",
+            "spark.hadoop.fs.permissions.umask-mode": f"{_umask():03o}",
+        }
 
     def conf_for(self, records: int) -> dict[str, str]:
         """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
@@ -135,3 +156,10 @@ def _read_settings(path: Path) -> Settings:
     if document.problems:
         raise ConfigError(document.problems)
     return settings
+
+
+def _umask() -> int:
+    """The process's umask, which Python reads only as it sets another."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask

@@ -18,7 +18,7 @@ from pipeline_runs import ROOT, Project
 from windows_pipeline.settings import Settings
 
 _CODE = (".venv", "assets", "definitions.py", "resources", "tools", "windows_pipeline")
-_FILES = ("Makefile", "dagster.yaml", "pyproject.toml", "requirements.lock", "workspace.yaml")
+_FILES = ("Makefile", "pyproject.toml", "requirements.lock", "workspace.yaml")
 _START_S = 120
 _STOP_S = 30
 

@@ -68,6 +68,8 @@ def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list
     A unit that is larger than a file keeps several, and is not written anew each time. Where units
     share files they are all joined or none.
     """
+    if not table.count(spark):  # Spark knows no files of a table without rows
+        return []
     joined = delta.history().where("operation = 'OPTIMIZE'").agg(F.max("timestamp")).collect()[0][0]
     place = F.struct(*table.partition_columns)
     files = (

@@ -1,0 +1,67 @@
+"""Who lands files reaches no other file: links, and names that other programs read as patterns."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config.model import Source
+from windows_pipeline.sources.landed_files import (
+    landed_days,
+    landed_files,
+    read_landed,
+    skipped_names,
+)
+
+DAY = date(2013, 1, 1)
+NAMES = [
+    "*.jsonl",
+    "[a-z].jsonl",
+    "{a,b}.jsonl",
+    "a,b.jsonl",
+    "a?.jsonl",
+    "b\\c.jsonl",
+    "%2e%2e%2fsecret.jsonl",
+    "a b'\".jsonl",
+    "..jsonl",
+    "$(touch x).jsonl",
+    "a\nb.jsonl",
+]
+READ = [name for name in NAMES if not name.startswith(".")]
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    """A folder with a day, beside a file that is none of the source's."""
+    (tmp_path / "secret.jsonl").write_text('{"id": "secret"}\n')
+    (tmp_path / "landing" / str(DAY)).mkdir(parents=True)
+    return tmp_path / "landing"
+
+
+def test_links_in_landing_are_not_followed_and_are_named(landing: Path) -> None:
+    day = landing / str(DAY)
+    (day / "own.jsonl").write_text('{"id": "own"}\n')
+    (day / "link.jsonl").symlink_to(landing.parent / "secret.jsonl")
+    (landing / "2013-01-02").symlink_to(landing.parent)
+    assert landed_days(str(landing)) == [DAY]
+    assert [file.name for file in landed_files(str(landing), [DAY])] == ["own.jsonl"]
+    link = "a link, which is not followed"
+    assert skipped_names(str(landing), [DAY]) == [
+        f"2013-01-01/link.jsonl: {link}",
+        f"2013-01-02: {link}",
+    ]
+    with pytest.raises(FileNotFoundError, match="is a link, which is not followed"):
+        landed_files(str(landing), [date(2013, 1, 2)])
+
+
+def test_a_files_name_names_that_file_alone(landing: Path, spark: SparkSession) -> None:
+    for name in NAMES:
+        (landing / str(DAY) / name).write_text(f'{{"id": "{NAMES.index(name)}"}}\n')
+    fields = {"path": "data", "format": "jsonl", "columns": {"id": "string", "at": "timestamp"}}
+    source = Source.model_validate({**fields, "key": "id", "event_time": "at"})
+    rows = read_landed(spark, source, str(landing), [DAY]).collect()
+    expected = sorted((name, str(NAMES.index(name))) for name in READ)
+    assert sorted((row.file, row.id) for row in rows) == expected
