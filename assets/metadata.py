@@ -54,8 +54,8 @@ def check_metadata(result: CheckResult) -> Metadata:
 def check_event(
     asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
 ) -> dg.AssetCheckResult:
-    """What became of an asset's check; one that does not block is a warning."""
-    severity = dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
+    """What became of an asset's check."""
+    severity = dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=check.name,

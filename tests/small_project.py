@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,9 @@ class SmallProject:
             **(top or {}),
         }
         (self.folder / "pipelines").mkdir(exist_ok=True)
-        (self.folder / "pipelines" / "p.yaml").write_text(yaml.safe_dump(declared))
+        # Equal parts are written twice, not as YAML's aliases.
+        text = yaml.safe_dump(json.loads(json.dumps(declared)))
+        (self.folder / "pipelines" / "p.yaml").write_text(text)
 
     def land(self, day: int, lines: str | bytes, name: str = "a.csv") -> Path:
         """Lands a file in the folder of a day of November 2026."""

@@ -81,13 +81,14 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
     These have a run of their own, so that a day that is refused again bars no new one.
 
     Raises:
+        FedByStreamError: A stream fills the tables.
         FileNotFoundError: There is no folder of landed days.
     """
     log = _log(spark, pipeline, settings)
+    raw = RawEventsJob(pipeline, settings)
+    raw.refuse_stream(log)
     there = _ingested(log)
-    new = set(days_landed(pipeline, RawEventsJob(pipeline, settings).landing)) - set(there)
-    if is_of_stream(log):  # which refuses days, and brings their records itself
-        return [DaysToRun(sorted(new), {})] if new else []
+    new = set(days_landed(pipeline, raw.landing)) - set(there)
     waiting = _waiting(spark, pipeline, settings, there)
     freed = set(waiting.held_back) if waiting.missing in new else set()
     first = DaysToRun(sorted(new), of_all(pipeline, new | freed))

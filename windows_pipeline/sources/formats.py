@@ -40,6 +40,7 @@ from windows_pipeline.small_frame import small_frame
 _MAX_HEADER_BYTES = 1 << 20
 _HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
+_BLANK_LINES = re.compile(rb"^(?:[ \t]*[\r\n])+")
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """What a compressed file begins with, by the end of its name."""
 _ESCAPED_BACKSLASH = r"\\\\"
@@ -159,9 +160,9 @@ def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataF
     parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
     return records.withColumns(
         {
-            name: F.when(F.col(name).rlike(seen), F.coalesce(parsed[name], name)).otherwise(
-                F.col(name)
-            )
+            name: F.when(
+                F.col(name).rlike(seen), F.coalesce(_json_text(parsed[name]), name)
+            ).otherwise(F.col(name))
             for name, seen in inexact.items()
         }
     )
@@ -304,17 +305,18 @@ def _first_line(filesystem: fs.FileSystem, file: LandedFile) -> str | None:
     with filesystem.open_input_stream(file.path) as stream:  # decompresses by the file's ending
         while len(head) <= _MAX_HEADER_BYTES:
             more = stream.read(_HEAD_BYTES)
-            head = (head + more).lstrip(b"\r\n \t") if not head.strip() else head + more
-            text = head.decode("utf-8-sig", errors="replace")
-            lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
-            if not more:
-                return lines[0] if lines else None
-            if len(lines) > 1 or (lines and text[-1] in "\r\n"):
-                return lines[0]
-    raise ValueError(
-        f"{file}: its first line is longer than {_MAX_HEADER_BYTES} bytes, and must be the "
-        "header; land a file whose lines end with line breaks"
-    )
+            head = _BLANK_LINES.sub(b"", head + more)
+            line = re.match(rb"[^\r\n]+(?=[\r\n])", head)
+            if line or not more:
+                break
+    first = line[0] if line else head
+    if len(first) > _MAX_HEADER_BYTES:
+        raise ValueError(
+            f"{file}: its first line is longer than {_MAX_HEADER_BYTES:,} bytes, and must be the "
+            "header; land a file whose lines end with line breaks"
+        )
+    text = first.decode("utf-8-sig", errors="replace")
+    return text if text.strip() else None
 
 
 def _names_in(file: LandedFile, header: str) -> list[str]:
