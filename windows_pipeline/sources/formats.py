@@ -135,7 +135,8 @@ def _has_lone_surrogate(json: Column) -> Column:
     """Whether an escape stands for a surrogate alone, half a character, which no UTF-8 has."""
     escapes = F.regexp_replace(json, _ESCAPED_BACKSLASH, "")
     lone = F.regexp_replace(escapes, _SURROGATE_PAIR, "").rlike(_SURROGATE)
-    return F.when(json.rlike(_SURROGATE), lone).otherwise(F.lit(False))
+    may_be = F.contains(json, F.lit(r"\ud")) | F.contains(json, F.lit(r"\uD"))
+    return F.when(may_be, lone).otherwise(F.lit(False))
 
 
 def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:

@@ -15,7 +15,11 @@ _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
 """A number, as whole digits, digits after the point, and a power of ten that is not absurd."""
+_POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"
+_POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
+_NOT_ZERO = r"^[^eE]*[1-9]"
+"""The text of a number that is neither zero nor infinite."""
 _EPOCHS = {
     "timestamp_s": ("seconds", 10, 1_000_000),
     "timestamp_ms": ("milliseconds", 13, 1_000),
@@ -146,9 +150,7 @@ def _typed(text: Column, kind: str) -> Column:
     if kind == "string":
         return text
     if kind == "bigint":
-        # '5.0' or '1.0E7': how JSON and Parquet hold integers once a null was among them.
-        whole = _typed(text, "decimal(38,0)").try_cast("bigint")
-        return F.coalesce(F.when(text.rlike(_NUMBER), text.try_cast("bigint")), whole)
+        return _bigint(text)
     if kind.startswith("decimal"):
         return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
     if kind == "double":
@@ -164,15 +166,26 @@ def _typed(text: Column, kind: str) -> Column:
     return text.try_cast(kind)
 
 
+def _bigint(text: Column) -> Column:
+    """The whole number that a text is, by every digit; null of another."""
+    # '5.0' or '1.0E7': how JSON and Parquet hold integers once a null was among them.
+    exact = text.try_cast("decimal(38,17)")
+    whole = exact.try_cast("bigint")
+    other = F.when(
+        text.rlike(_POINT_ZERO), F.substring_index(text, ".", 1).try_cast("bigint")
+    ).when(text.rlike(_POWER) & (whole == exact), whole)
+    return F.coalesce(text.try_cast("bigint"), other)
+
+
 def _double(text: Column) -> Column:
     """The double nearest to a number; null of one that is beyond all, or between 0 and all."""
     # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
     number = text.try_cast("double") + F.lit(0.0)
-    is_lost = F.abs(number).isin(0.0, float("inf")) & F.regexp_replace(text, r"[eE].*$", "").rlike(
-        "[1-9]"
-    )
+    is_lost = F.abs(number).isin(0.0, float("inf")) & text.rlike(_NOT_ZERO)
     # Java reads '7d', '7f' and '0x1p3' as numbers, too.
-    return F.when(text.rlike(_NUMBER) & ~is_lost, number).when(text.rlike(_NOT_FINITE), number)
+    is_javas = F.right(F.rtrim(text), F.lit(1)).isin(*"dDfF") & ~text.rlike(_NOT_FINITE)
+    is_hexadecimal = F.contains(text, F.lit("x")) | F.contains(text, F.lit("X"))
+    return F.when(~(is_lost | is_javas | is_hexadecimal), number)
 
 
 def _since_1970(text: Column, kind: str) -> Column:
