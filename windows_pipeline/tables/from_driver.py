@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import (
     ColumnProperties,
     CommitProperties,
@@ -196,7 +197,7 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     """The units that a table holds rows of."""
     table = DeltaTable(location)
     if not partitioned:
-        return set(table.to_pyarrow_table(columns=["unit"])["unit"].unique().to_pylist())
+        return set(rows(location, ["unit"])["unit"].unique().to_pylist())
     adds = _files(table)
     filled = adds.filter(pc.fill_null(pc.not_equal(adds["num_records"], 0), fill_value=True))
     return set(filled["partition.unit"].unique().to_pylist())
@@ -218,8 +219,21 @@ def rows_by_unit(location: str) -> dict[date, int] | None:
 
 
 def rows(location: str, columns: Sequence[str]) -> pa.Table:
-    """All rows of a table that is small as a whole."""
-    return DeltaTable(location).to_pyarrow_table(columns=list(columns))
+    """All rows of a table that is small as a whole, and that units do not divide.
+
+    File by file: Arrow's scanner leaves threads behind, and a process that ends just after it has
+    read a small table is aborted now and then (pyarrow 26, deltalake 1.6).
+    """
+    table = DeltaTable(location)
+    schema = pa.schema(table.schema().to_arrow())
+    wanted = pa.schema([schema.field(name) for name in columns])
+    if not _files_tell_rows(table):
+        return table.to_pyarrow_table(columns=list(columns))
+    files = [
+        pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)
+        for path in _files(table)["path"].to_pylist()
+    ]
+    return pa.concat_tables(files) if files else wanted.empty_table()
 
 
 def may_write(location: str) -> bool:
