@@ -138,7 +138,7 @@ def check(pipeline: PipelineName) -> None:
             results += [(job.tables[0].name, result) for result in found]
     print_checks(results)
     _print_records(spark, settings, declared, None)
-    waits = declared.source.by_days and _print_left(spark, settings, declared)
+    waits = declared.source.is_landed and _print_left(spark, settings, declared)
     failed = any(not result.passed and not result.check.is_warning for _, result in results)
     if waits or failed:
         raise typer.Exit(1)
