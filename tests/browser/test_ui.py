@@ -21,11 +21,22 @@ from windows_pipeline.tables.delta import Table
 
 CHECKS = {
     "raw_events": [
-        *("landed_is_accepted_or_rejected", "offsets_without_gap", "running_max_is_stream_time")
+        *(
+            "landed_is_accepted_or_rejected",
+            "rejected_within_limit",
+            "columns_have_values",
+            "offsets_without_gap",
+            "running_max_is_stream_time",
+        )
     ],
     "hourly/keyed_windows": [
         *("bounds_inclusive", "empty_windows_are_silences", "every_record_accounted_for"),
-        *("holds_its_records", "no_arrival_missing", "one_window_per_record_set"),
+        *(
+            "holds_its_records",
+            "no_arrival_missing",
+            "late_within_limit",
+            "one_window_per_record_set",
+        ),
     ],
     "hourly/final_windows": ["final_is_closed", "final_never_changed", "final_once"],
     "hourly/alerts": ["alert_breaks_its_rule", "alerts_never_changed", "episodes_apart"],
