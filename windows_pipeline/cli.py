@@ -163,9 +163,10 @@ def run_command(
         raise ValueError(f"{pipeline} follows its source: windows-pipeline stream {pipeline}")
     between = _days_between(declared, asked[0], asked[-1]) if asked else []
     spark = _started(settings)
-    runs = runs_to_do(spark, declared, settings)
     if between:
         runs = [DaysToRun(between, of_all(declared, set(between)))]
+    else:
+        runs = runs_to_do(spark, declared, settings)
     went_well: list[bool] = []
     for days in runs:
         console.print(f"{pipeline}: {days_text(days.days)}")
