@@ -18,6 +18,7 @@ from kafka_broker import KafkaBroker
 from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
 from shared_folders import alone, made_once
 from shared_spark import SharedSpark, session_behind
+from small_project import SmallProject
 from windows_pipeline.engine import slices
 from windows_pipeline.session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
@@ -174,3 +175,14 @@ def small_slices() -> Iterator[None]:
         patched.setattr(slices, "REACHES_A_SLICE", 4)
         patched.setattr(slices, "FEWEST_REACHES", 4)
         yield
+
+
+@pytest.fixture
+def project(
+    settings: Settings,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> SmallProject:
+    """A small project of its own; modules of other projects have a fixture of this name."""
+    return SmallProject(tmp_path / "p", settings, capfd, monkeypatch)

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from small_project import HEADER, TUMBLING, SmallProject
-from windows_pipeline.settings import Settings
 
 LONG = {**TUMBLING, "grace": "1000 ms"}
 FAR = f"{HEADER}z,1000000,0\n"
-
-
-@pytest.fixture
-def project(
-    settings: Settings,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> SmallProject:
-    return SmallProject(tmp_path / "p", settings, capfd, monkeypatch)
 
 
 def test_days_that_hang_on_a_changed_one_wait_for_a_correction(project: SmallProject) -> None:

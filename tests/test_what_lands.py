@@ -9,21 +9,10 @@ from pathlib import Path
 import pytest
 
 from small_project import HEADER, TUMBLING, SmallProject
-from windows_pipeline.settings import Settings
 
 WAYS = ["run", "stream"]
 SLIDING = {"kind": "sliding", "time_difference": "10 ms", "aggregates": TUMBLING["aggregates"]}
 TIMES = {"k": "string", "t": "timestamp", "v": "double"}
-
-
-@pytest.fixture
-def project(
-    settings: Settings,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> SmallProject:
-    return SmallProject(tmp_path / "p", settings, capfd, monkeypatch)
 
 
 def as_json(**record: object) -> str:
