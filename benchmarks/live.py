@@ -18,8 +18,8 @@ from rich.console import Console
 
 from benchmarks.landed import OUT_OF_ORDER_MS, WINDOW_MS, declared, land
 from benchmarks.live_peer import start_peer
+from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline
-from windows_pipeline.session import start_session
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming.micro_batch import BatchResult
 from windows_pipeline.streaming.query import run_stream

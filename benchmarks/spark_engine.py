@@ -15,7 +15,7 @@ from benchmarks.answers import CHECKSUMS, Answer
 from benchmarks.engine import Engine
 from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Workload
 from windows_pipeline import aggregate
-from windows_pipeline.session import start_session
+from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings, load_settings
 
 _ROOT = Path(__file__).parent.parent

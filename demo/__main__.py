@@ -36,8 +36,8 @@ def main() -> int:
 def _run(console: Console) -> int:
     started = time.monotonic()
     # Imported here: they take a second or more, and log.
+    from windows_pipeline.compat.spark_session import start_session
     from windows_pipeline.config import ConfigError, load_pipeline
-    from windows_pipeline.session import start_session
     from windows_pipeline.settings import SettingsError, load_settings
 
     try:

@@ -6,7 +6,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
-from windows_pipeline.session import made_ready, use_this_python
+from windows_pipeline.compat.spark_session import made_ready, use_this_python
 from windows_pipeline.settings import Settings
 
 

@@ -15,7 +15,7 @@ import dagster as dg
 from definitions import build_definitions
 from pipeline_runs import ROOT, Project, day
 from streams import SLIDING, as_json, declared_pipeline
-from windows_pipeline.session import start_session
+from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.streaming import run_stream
 

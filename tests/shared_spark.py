@@ -8,7 +8,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from windows_pipeline.session import made_ready, use_this_python
+from windows_pipeline.compat.spark_session import made_ready, use_this_python
 from windows_pipeline.settings import Settings
 
 Door = tuple[int, str]

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SORTS = """
 import numpy as np
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 @compiled
 def ordered(values):
@@ -25,7 +25,7 @@ def order_of(values):
 """
 """What NumPy's sort and argsort are made of has one name in Numba, told apart by numbers alone."""
 STEPS = """
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from parts import FACTOR
 import parts
 
@@ -34,7 +34,7 @@ def scaled(value):
     return FACTOR * parts.shifted(value)
 """
 PARTS = """
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 FACTOR = {factor}
 
@@ -44,7 +44,7 @@ def shifted(value):
 """
 CONSTANTS = """
 import parts
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 @compiled
 def of(value):

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from engine_runs import texts
 from pipeline_runs import Project, day
 from streams import writer_of
-from windows_pipeline.session import configured, files_are_local
-from windows_pipeline.small_frame import small_frame
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.spark_session import configured, files_are_local
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.schemas import arrival_log

@@ -18,9 +18,9 @@ from pipeline_runs import ROOT
 from small_ranges import noted_ranges
 from stored_rows import stored_rows
 from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
-from windows_pipeline.session import configured, start_session
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.streaming.kept_rows import kept_rows
 from windows_pipeline.tables.catalog import all_tables, window_tables

@@ -19,7 +19,7 @@ from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
 
 _SCRIPT = """
 from pathlib import Path
-from windows_pipeline.session import start_session
+from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import load_settings
 
 session = start_session(load_settings(Path.cwd()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.session import all_conf, configured, made_ready
+from windows_pipeline.compat.spark_session import all_conf, configured, made_ready
 
 
 def test_local_files_have_no_checksum_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from pipeline_runs import ROOT
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.catalog import all_tables
 
 SCHEMA = (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.engine.steady_plan import coarse_from_ms, given
-from windows_pipeline.session import configured
 
 NUMBERS = (-3, 0, 2)
 COMPILED = {

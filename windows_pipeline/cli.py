@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from windows_pipeline.compat.spark_session import SparkStartError, start_session
 from windows_pipeline.config import (
     ConfigError,
     Misplaced,
@@ -56,7 +57,6 @@ from windows_pipeline.printed import (
 )
 from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
-from windows_pipeline.session import SparkStartError, start_session
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
 from windows_pipeline.streaming import StreamBehindError, run_stream

@@ -8,7 +8,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.small_frame import small_frame
+from windows_pipeline.compat.local_frame import small_frame
 
 PLACE = ["unit", "source_partition"]
 """The columns within which arrival is ordered."""

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 DIGITS = 70
 """32 * 70 = 2240 bits: 2098 for the largest double over the smallest, 32 for sums of them that

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba.typed import List
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.firing_chain import COPIED, COPIED_UP_TO, Chain, chain, stays_of
 from windows_pipeline.engine.firing_life import (
     DISCARDS,

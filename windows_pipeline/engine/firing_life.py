@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.windows.triggers import Trigger
 
 

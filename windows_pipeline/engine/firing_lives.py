@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.firing_life import AS_IN_FLINK, INTERVAL, LATENESS, ticks_of
 
 

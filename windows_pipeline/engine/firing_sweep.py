@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.firing_life import (
     COUNT,
     EVERY_N,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.firing_epochs import (
     P_AFTER,
     P_BY_RISE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 _NO_ENTRY = 2**63 - 1
 

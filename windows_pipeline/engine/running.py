@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine import exact_sum
-from windows_pipeline.engine.compiled import compiled
 from windows_pipeline.engine.sweep import Windows
 
 _LOW_MASK = (1 << 32) - 1

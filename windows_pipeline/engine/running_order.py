@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.marks import mark, place_of
 from windows_pipeline.engine.running import running_count
 from windows_pipeline.engine.sweep import Windows

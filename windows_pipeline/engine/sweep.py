@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 
 
 class Windows(NamedTuple):

@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
 from windows_pipeline.engine.merge import Place, Waking
 from windows_pipeline.engine.unit_windows import last_instant
-from windows_pipeline.small_frame import small_frame
 
 FIRING_ARRIVAL = ("merged_as", "unit", "batch", "source_partition", "offset")
 """What orders records that met one stream time: their place in the merge, then how they came."""

@@ -10,6 +10,7 @@ from operator import and_
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.alerts import broken_rules, standing, with_episodes
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.reach import reached_from_ms
@@ -23,7 +24,6 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.catalog import computed_days
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds

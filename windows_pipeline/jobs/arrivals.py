@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.merge import Merge
@@ -25,7 +26,6 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 

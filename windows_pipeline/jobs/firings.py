@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.engine.early_warnings import early_warnings
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
@@ -29,7 +30,6 @@ from windows_pipeline.quality.firing_evidence import (
     beside_results,
 )
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables.catalog import FiringTables, computed_days, firing_tables
 from windows_pipeline.tables.delta import Table
 from windows_pipeline.tables.instants import with_instants, with_milliseconds

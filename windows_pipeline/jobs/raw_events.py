@@ -11,6 +11,7 @@ from itertools import groupby
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
 from windows_pipeline.engine.arrival_lines import BLOCK, LINE, in_line_order
@@ -26,7 +27,6 @@ from windows_pipeline.quality.invariants import raw_events_checks
 from windows_pipeline.quality.sides import units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.landed_files import (
     FileState,
     landed_bytes,

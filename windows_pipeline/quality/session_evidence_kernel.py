@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.compiled import compiled
+from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.quality.evidence_kernel import (
     ChunkEvidence,

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.paths import literal
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
-from windows_pipeline.literal_path import literal
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.formats import no_records
 from windows_pipeline.sources.landed_files import day_of, links_among, read_files
 from windows_pipeline.sources.landed_sizes import ranges_for

@@ -16,20 +16,20 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.parallel import together
+from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.arrival_lines import BLOCK, LINE
 from windows_pipeline.engine.steady_plan import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.log import LogRow
-from windows_pipeline.session import configured
 from windows_pipeline.settings import Settings
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Standing, log_rows
-from windows_pipeline.streaming.together import together
 from windows_pipeline.streaming.windows import BatchWindows, append_of
 from windows_pipeline.tables.catalog import SourceTables, source_tables
 from windows_pipeline.tables.delta import Table

@@ -14,13 +14,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.spark_session import all_conf
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
     only_grace_differs,
 )
-from windows_pipeline.session import all_conf
-from windows_pipeline.small_frame import small_frame
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.conflicts import beside_others, is_being_made, is_in_the_way
 from windows_pipeline.tables.stored import StoredTable

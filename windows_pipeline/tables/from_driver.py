@@ -36,7 +36,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.session import shares_files
+from windows_pipeline.compat.spark_session import shares_files
 
 _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""

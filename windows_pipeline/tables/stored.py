@@ -11,8 +11,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windows_pipeline.literal_path import literal
-from windows_pipeline.small_frame import small_frame
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.paths import literal
 from windows_pipeline.tables import from_driver
 from windows_pipeline.tables.units import in_units
 
