@@ -11,8 +11,8 @@ import pytest
 
 from pipeline_texts import FLIGHTS, load_text, problems_of
 from windows_pipeline.config import ConfigError, load_pipeline
-from windows_pipeline.config.text_file import MAX_BYTES
 from windows_pipeline.settings import SETTINGS_VARIABLE, SettingsError, load_settings
+from windows_pipeline.text.files import MAX_BYTES
 
 
 def _socket(path: Path) -> None:

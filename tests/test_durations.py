@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windows_pipeline.durations import duration_ms, duration_text
+from windows_pipeline.windows.durations import duration_ms, duration_text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from windows_pipeline.rules import RuleError, compile_expression
-from windows_pipeline.text_limits import MAX_TEXT
+from windows_pipeline.text.limits import MAX_TEXT
 
 COLUMNS = {
     "key": "string",

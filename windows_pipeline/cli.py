@@ -23,7 +23,6 @@ from windows_pipeline.config import (
     load_folder,
     misplaced,
 )
-from windows_pipeline.durations import duration_ms
 from windows_pipeline.engine.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import days_landed, rebuild, skipped, why_passed_over, window_jobs
@@ -64,6 +63,7 @@ from windows_pipeline.tables.catalog import all_tables, window_tables
 from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
 from windows_pipeline.tables.maintenance import maintain
 from windows_pipeline.tables.units import days_from, days_text
+from windows_pipeline.windows.durations import duration_ms
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",

@@ -15,7 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from windows_pipeline.rule_forms import COMPARISONS, Check, RuleError
-from windows_pipeline.text_limits import MAX_TEXT, TOO_LONG, shown
+from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
 __all__ = ["RuleError", "compile_expression"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
-from windows_pipeline.config.problems import ConfigError
-from windows_pipeline.config.yaml_text import read_yaml
-from windows_pipeline.locations import resolve
 from windows_pipeline.settings_problems import report
+from windows_pipeline.text.locations import resolve
+from windows_pipeline.text.problems import ConfigError
+from windows_pipeline.text.yaml_text import read_yaml
 
 __all__ = [
     "DELTA_PACKAGE",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from windows_pipeline.config.problems import nearest
-from windows_pipeline.config.yaml_text import Document
-from windows_pipeline.text_limits import shown
+from windows_pipeline.text.limits import shown
+from windows_pipeline.text.problems import nearest
+from windows_pipeline.text.yaml_text import Document
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from windows_pipeline.text_limits import shown
+from windows_pipeline.text.limits import shown
 
 _SPARK = Dialect.get_or_raise("spark")
 _NAME = re.compile(r"\w+")

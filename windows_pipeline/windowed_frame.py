@@ -18,7 +18,7 @@ from windows_pipeline.engine.count_evaluation import evaluate_counts
 from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
 from windows_pipeline.engine.inputs import Arrival, Input
 from windows_pipeline.result_names import quoted, require_once, split_name
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
 

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from windows_pipeline.text_limits import shown
+from windows_pipeline.text.limits import shown
 
 MAX_DECIMAL_DIGITS = 38
 

@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
 
 _CALL = re.compile(
     r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"

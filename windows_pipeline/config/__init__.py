@@ -19,9 +19,9 @@ from windows_pipeline.config.model import (
     Pipeline,
     Source,
 )
-from windows_pipeline.config.problems import ConfigError
 from windows_pipeline.config.source_folder import Misplaced, misplaced
 from windows_pipeline.config.window_kinds import Rule, Windows
+from windows_pipeline.text.problems import ConfigError
 
 __all__ = [
     "SHARED_TABLES",

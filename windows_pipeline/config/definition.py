@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
-from windows_pipeline.config.problems import nearest
 from windows_pipeline.config.window_kinds import Windows
+from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),

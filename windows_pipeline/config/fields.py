@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 
 from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.config.problems import without_value
-from windows_pipeline.durations import duration_ms, duration_text
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
+from windows_pipeline.text.problems import without_value
+from windows_pipeline.windows.durations import duration_ms, duration_text
 
 EPOCH_TYPES = ("timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns")
 """Numbers of seconds to nanoseconds since 1970; in tables they are timestamps."""

@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, StrictBool
 from pydantic_core import PydanticCustomError
 
 from windows_pipeline.config.fields import DurationMs
-from windows_pipeline.config.problems import without_value
 from windows_pipeline.config.strict import Strict
-from windows_pipeline.durations import duration_ms, duration_text
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
+from windows_pipeline.text.problems import without_value
+from windows_pipeline.windows.durations import duration_ms, duration_text
 from windows_pipeline.windows.triggers import Trigger
 
 _RECORDS = re.compile(r"([0-9]+) records?")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from windows_pipeline.config.problems import nearest
 from windows_pipeline.config.row_kinds import (
     ROW_KINDS,
     CountKind,
@@ -11,6 +10,7 @@ from windows_pipeline.config.row_kinds import (
     TumbleRowsKind,
 )
 from windows_pipeline.config.window_kinds import Hopping, Session, Sliding, Tumbling, Windows
+from windows_pipeline.text.problems import nearest
 
 AnyWindows = (
     Sliding

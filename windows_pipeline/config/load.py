@@ -12,10 +12,10 @@ from pydantic import BaseModel, ValidationError
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline, Source, Topic
-from windows_pipeline.config.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.config.window_kinds import Rule
-from windows_pipeline.config.yaml_text import Document, read_yaml
-from windows_pipeline.text_limits import shown
+from windows_pipeline.text.limits import shown
+from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
+from windows_pipeline.text.yaml_text import Document, read_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
 from windows_pipeline.config.fields import PositiveDurationMs
-from windows_pipeline.config.problems import Problem, without_value
 from windows_pipeline.config.window_kinds import Windows
-from windows_pipeline.durations import duration_ms, duration_text
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
+from windows_pipeline.text.problems import Problem, without_value
 from windows_pipeline.windows import (
     ROW_NAME,
     UNBOUNDED_RANGE,
@@ -25,6 +24,7 @@ from windows_pipeline.windows import (
     TumbleRows,
     rows,
 )
+from windows_pipeline.windows.durations import duration_ms, duration_text
 from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
 
 if TYPE_CHECKING:

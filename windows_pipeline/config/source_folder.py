@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from windows_pipeline.config.model import Source
-from windows_pipeline.config.yaml_text import read_yaml
-from windows_pipeline.locations import resolve
+from windows_pipeline.text.locations import resolve
+from windows_pipeline.text.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)

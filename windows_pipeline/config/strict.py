@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from windows_pipeline.config.problems import FieldProblems, Problem
+from windows_pipeline.text.problems import FieldProblems, Problem
 
 
 class Strict(BaseModel):

@@ -21,9 +21,9 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
-from windows_pipeline.config.problems import Problem
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.rules import compile_expression
+from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
     PipelineWindows,
     SessionWindows,

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
-from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.engine.input_checks import (
     NO_KEYS,
     column_of,
@@ -23,6 +22,7 @@ from windows_pipeline.engine.input_checks import (
 )
 from windows_pipeline.result_names import unquoted
 from windows_pipeline.windows.arguments import require_positive
+from windows_pipeline.windows.durations import Duration, duration_ms
 
 _NULLABLE_TIME_MS = "nullable_time_ms"
 """For what is broadcast: an error would come out of there as one of Java's threads."""

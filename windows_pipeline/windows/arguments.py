@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windows_pipeline.durations import MAX_DURATION_MS, duration_text
+from windows_pipeline.windows.durations import MAX_DURATION_MS, duration_text
 
 MAX_INSTANT_MS = 2**61
 """Beyond it an event time and a window's length could overflow 64 bits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from windows_pipeline.durations import MAX_DURATION_MS, Duration, duration_ms
+from windows_pipeline.windows.durations import MAX_DURATION_MS, Duration, duration_ms
 from windows_pipeline.windows.row_count import RowCount
 
 

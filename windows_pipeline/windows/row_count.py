@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windows_pipeline.durations import MAX_DURATION_MS
+from windows_pipeline.windows.durations import MAX_DURATION_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from windows_pipeline.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows.arguments import require_positive
+from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows.row_bounds import Bound, FrameUnit, RowBound, row_bound
 from windows_pipeline.windows.row_count import RowCount
 

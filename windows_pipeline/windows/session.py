@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import (
     require_instant,
     require_not_negative,
     require_positive,
 )
+from windows_pipeline.windows.durations import Duration, duration_ms
 from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windows_pipeline.durations import Duration, duration_ms
 from windows_pipeline.windows.arguments import (
     require_flag,
     require_instant,
@@ -12,6 +11,7 @@ from windows_pipeline.windows.arguments import (
     require_not_negative,
     require_positive,
 )
+from windows_pipeline.windows.durations import Duration, duration_ms
 from windows_pipeline.windows.forward import ForwardSlidingWindows
 from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.time_window import TimeWindow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from windows_pipeline.durations import Duration, duration_ms, duration_text
 from windows_pipeline.windows import (
     FiringWindows,
     ForwardSlidingWindows,
@@ -19,6 +18,7 @@ from windows_pipeline.windows.arguments import (
     require_not_negative,
     require_positive,
 )
+from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from windows_pipeline.config.problems import ConfigError, FieldPath
-from windows_pipeline.config.text_file import read_text
-from windows_pipeline.config.yaml_mistakes import yaml_mistake
-from windows_pipeline.text_limits import MAX_TEXT, shown
+from windows_pipeline.text.files import read_text
+from windows_pipeline.text.limits import MAX_TEXT, shown
+from windows_pipeline.text.problems import ConfigError, FieldPath
+from windows_pipeline.text.yaml_mistakes import yaml_mistake
 
 _OWN_TAGS = "tag:yaml.org,2002:"
 _PIPELINE = "a pipeline, beginning with its name"

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from windows_pipeline.config.problems import ConfigError
+from windows_pipeline.text.problems import ConfigError
 
 MAX_BYTES = 2**20
 _WHAT = (

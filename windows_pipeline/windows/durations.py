@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from windows_pipeline.text_limits import require_short
+from windows_pipeline.text.limits import require_short
 
 _UNITS_MS = {
     "ms msec millisecond milliseconds": 1,
