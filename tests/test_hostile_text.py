@@ -12,8 +12,8 @@ import pytest
 from pipeline_texts import FLIGHTS, changed, of_kind, problems_of
 from windows_pipeline.aggregates import parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.alerts.rule_sql import compile_expression
 from windows_pipeline.result_names import split_name
-from windows_pipeline.rules import compile_expression
 from windows_pipeline.text.limits import MAX_TEXT
 from windows_pipeline.window_calls import window_calls
 from windows_pipeline.window_sql import _aggregates

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from windows_pipeline.rules import RuleError, compile_expression
+from windows_pipeline.alerts.rule_sql import RuleError, compile_expression
 from windows_pipeline.text.limits import MAX_TEXT
 
 COLUMNS = {

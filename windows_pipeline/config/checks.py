@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.config.rule_slips import slip
-from windows_pipeline.rules import RuleError
+from windows_pipeline.alerts.rule_hints import slip
+from windows_pipeline.alerts.rule_sql import RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 from windows_pipeline.windows.durations import duration_text

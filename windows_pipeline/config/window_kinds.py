@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
+from windows_pipeline.alerts.rule_sql import compile_expression
 from windows_pipeline.config.checks import fixed_result_columns
 from windows_pipeline.config.fields import (
     AggregateText,
@@ -22,7 +23,6 @@ from windows_pipeline.config.fields import (
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.strict import Strict
-from windows_pipeline.rules import compile_expression
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
     PipelineWindows,

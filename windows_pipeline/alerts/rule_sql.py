@@ -14,7 +14,7 @@ from sqlglot import TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from windows_pipeline.rule_forms import COMPARISONS, Check, RuleError
+from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
 __all__ = ["RuleError", "compile_expression"]
