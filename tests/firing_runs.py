@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from oracle_arrival import Position, Record, frontier_after
 from oracle_definitions import Definition
 from oracle_firings import Firing, Key, Policy
-from windows_pipeline.engine.firing_life import FiringReason
-from windows_pipeline.engine.found_firings import Arrived, find_firings
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
+from windows_pipeline.kernels.firings.find import Arrived, find_firings
+from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 

@@ -17,8 +17,12 @@ from hypothesis import strategies as st
 from engine_runs import PROPERTY
 from windowed import Case, Timed, one_window, swept, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine import aggregation
-from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
+from windows_pipeline.kernels.aggregates import dispatch as aggregation
+from windows_pipeline.kernels.aggregates.dispatch import (
+    aggregate_windows,
+    event_time_bounds,
+    parts_of,
+)
 
 DAYS = st.sampled_from((date(1, 1, 1), date(1969, 12, 31), date(2026, 1, 1)))
 INSTANTS = st.sampled_from(

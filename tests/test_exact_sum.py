@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY
-from windows_pipeline.engine import exact_sum
+from windows_pipeline.kernels.aggregates import exact_sum
 
 SMALLEST = 5e-324
 LARGEST = sys.float_info.max

@@ -24,9 +24,9 @@ from firing_runs import (
 from golden_cases import Case, read_cases
 from oracle import Record, SlidingDefinition, windows_after
 from oracle_firings import Firing, Policy, firings
-from windows_pipeline.engine import found_firings
-from windows_pipeline.engine.firing_lives import New
-from windows_pipeline.engine.found_firings import Firings, find_firings
+from windows_pipeline.kernels.firings import find as found_firings
+from windows_pipeline.kernels.firings.find import Firings, find_firings
+from windows_pipeline.kernels.firings.windows import New
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 

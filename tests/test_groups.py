@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY
-from windows_pipeline.engine.groups import group_starts, whole_groups
+from windows_pipeline.kernels.groups import group_starts, whole_groups
 
 SCHEMA = pa.schema([("target", pa.int32()), ("key", pa.string()), ("row", pa.int64())])
 BY = ["target", "key"]

@@ -33,7 +33,7 @@ from windows_pipeline.engine.pane_numbers import (
     wholes_of_decimal,
 )
 from windows_pipeline.engine.panes import RECORDS
-from windows_pipeline.engine.running import running_sum_of_multiples
+from windows_pipeline.kernels.aggregates.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960
 MOST = 2**63 - 1

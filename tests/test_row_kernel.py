@@ -16,9 +16,9 @@ from oracle_aggregates import aggregate
 from oracle_rows import CountBlock, Row, RowDefinition, RowsAround, Session, window_of
 from row_runs import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine import aggregation
 from windows_pipeline.engine.row_kernel import RowKernel
 from windows_pipeline.engine.slices import IS_OWN
+from windows_pipeline.kernels.aggregates import dispatch as aggregation
 
 JOINED = UserAggregate(
     create=list,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine_runs import PROPERTY
 from oracle_aggregates import Number, aggregate
 from windowed import Case, free
-from windows_pipeline.engine.running import (
+from windows_pipeline.kernels.aggregates.running import (
     order_codes,
     running_count,
     running_largest,

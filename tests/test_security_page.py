@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import windows_pipeline
-from windows_pipeline.engine import exact_sum
+from windows_pipeline.kernels.aggregates import exact_sum
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "security.md").read_text()

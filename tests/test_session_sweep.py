@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_runs import PROPERTY
-from windows_pipeline.engine.session_sweep import NO_SESSION, sessions_by_arrival, sessions_by_gap
+from windows_pipeline.kernels.windows.sessions import (
+    NO_SESSION,
+    sessions_by_arrival,
+    sessions_by_gap,
+)
 
 
 def first_of_each(session: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.engine import slices
-from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
+from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.quality.evidence import window_evidence
 from windows_pipeline.windows import (
     ForwardSlidingWindows,

@@ -27,9 +27,9 @@ from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine import kernel as kernel_module
 from windows_pipeline.engine import radix_order
-from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.kernel import WindowKernel
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SlidingWindows
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine_runs import PROPERTY
 from windowed import Case, Timed, one_window, swept, windowed
 from windows_pipeline.aggregates import Function, UserAggregate
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.windows.sliding import Windows
 
 VALUES = st.integers(0, 3)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.engine.aggregation import aggregate_windows
-from windows_pipeline.engine.arrow_type import arrow_type
-from windows_pipeline.engine.sweep import Windows, sweep
 from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows
+from windows_pipeline.kernels.arrow_types import arrow_type
+from windows_pipeline.kernels.windows.filled import WindowedRecords
+from windows_pipeline.kernels.windows.sliding import Windows, sweep
 
 DIFFERENCE_MS = 5
 LAST_MS = 20

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
-from windows_pipeline.engine.chunk import Target
 from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.input_checks import names_of, require_bounded, require_column
 from windows_pipeline.engine.inputs import (
@@ -25,6 +24,7 @@ from windows_pipeline.engine.inputs import (
 from windows_pipeline.engine.panes import apart, in_panes, merges
 from windows_pipeline.engine.slices import slice_length_ms
 from windows_pipeline.engine.unit_windows import last_instant
+from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import require_flag

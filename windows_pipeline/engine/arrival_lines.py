@@ -21,7 +21,7 @@ from pyspark.sql import types as T
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.arrival import PLACE
 from windows_pipeline.engine.arrival_ranges import RangedOrder, RangeSum, with_bases
-from windows_pipeline.engine.groups import group_starts
+from windows_pipeline.kernels.groups import group_starts
 
 BLOCK, LINE = "_block", "_line"
 """Where in its file the part begins that a record was read with, and its number in what the task

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.engine.arrival import PLACE, order_of_arrival
-from windows_pipeline.engine.groups import group_starts
+from windows_pipeline.kernels.groups import group_starts
 
 RANGE = "_range"
 """The column of a record's range, an int; a source's columns begin with a letter."""

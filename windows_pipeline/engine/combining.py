@@ -9,9 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.aggregation import distinct_counts, percentiles
-from windows_pipeline.engine.decimal_sums import running_sum_of_decimals
-from windows_pipeline.engine.exact_variance import Multiples, lowest_by_group, square_of_unit
 from windows_pipeline.engine.pane_numbers import (
     ABOVE,
     BELOW,
@@ -35,13 +32,15 @@ from windows_pipeline.engine.panes import (
     VALUE,
     VALUES,
 )
-from windows_pipeline.engine.running import (
+from windows_pipeline.kernels.aggregates.decimals import running_sum_of_decimals
+from windows_pipeline.kernels.aggregates.dispatch import distinct_counts, percentiles
+from windows_pipeline.kernels.aggregates.running import (
     running_largest,
     running_sum_of_multiples,
     running_total,
     with_infinities,
 )
-from windows_pipeline.engine.sums import (
+from windows_pipeline.kernels.aggregates.sums import (
     VARIANCES,
     decimal_result,
     divisors,
@@ -49,8 +48,9 @@ from windows_pipeline.engine.sums import (
     integer_sum,
     variance_result,
 )
-from windows_pipeline.engine.values import as_array, is_valid, numbers_of, plain, value_codes
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.variance import Multiples, lowest_by_group, square_of_unit
+from windows_pipeline.kernels.values import as_array, is_valid, numbers_of, plain, value_codes
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 MOST_RECORDS = 1 << 29
 """Of one pane. With more, sums of squares' limbs could wrap where Spark is told not to stop."""

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.aggregation import aggregate_windows, parts_of
-from windows_pipeline.engine.count_sweep import CountedGroups
-from windows_pipeline.engine.groups import CHUNK_ROWS, group_starts
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
+from windows_pipeline.kernels.groups import CHUNK_ROWS, group_starts
+from windows_pipeline.kernels.windows.count import CountedGroups
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.windows.count_windows import CountWindows
 
 

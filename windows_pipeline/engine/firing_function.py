@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from windows_pipeline.engine.arrow_type import arrow_type
-from windows_pipeline.engine.user_errors import with_place
+from windows_pipeline.kernels.aggregates.user_errors import with_place
+from windows_pipeline.kernels.arrow_types import arrow_type
 from windows_pipeline.windows.time_window import TimeWindow
 from windows_pipeline.windows.window_function import FiringContext, Row, WindowFunction
 

@@ -10,15 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
-from windows_pipeline.engine.chunk import event_times
-from windows_pipeline.engine.firing_life import FiringReason
-from windows_pipeline.engine.firing_lives import New
-from windows_pipeline.engine.found_firings import Arrived, Firings, find_firings
-from windows_pipeline.engine.groups import whole_groups
 from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
-from windows_pipeline.engine.values import as_array, writable
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.dispatch import (
+    aggregate_windows,
+    event_time_bounds,
+    parts_of,
+)
+from windows_pipeline.kernels.firings.find import Arrived, Firings, find_firings
+from windows_pipeline.kernels.firings.window_state import FiringReason
+from windows_pipeline.kernels.firings.windows import New
+from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.values import as_array, writable
+from windows_pipeline.kernels.windows.chunk import event_times
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.windows import FiringWindows, SessionWindows
 from windows_pipeline.windows.triggers import Trigger
 

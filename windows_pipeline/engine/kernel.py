@@ -12,18 +12,22 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.aggregation import aggregate_windows, event_time_bounds, parts_of
-from windows_pipeline.engine.chunk import Target, chunks_of
 from windows_pipeline.engine.combining import (
     combine_panes,
     event_time_bounds_of_panes,
     record_count_of_panes,
 )
-from windows_pipeline.engine.found_windows import FoundWindows, find_windows
-from windows_pipeline.engine.placement import Reason
 from windows_pipeline.engine.radix_order import groups_in_order
 from windows_pipeline.engine.slices import SLICE, of_own_slice, settle_in
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.dispatch import (
+    aggregate_windows,
+    event_time_bounds,
+    parts_of,
+)
+from windows_pipeline.kernels.windows.assign import Reason
+from windows_pipeline.kernels.windows.chunk import Target, chunks_of
+from windows_pipeline.kernels.windows.filled import WindowedRecords
+from windows_pipeline.kernels.windows.find import FoundWindows, find_windows
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
 RUN = ("last_window_end_ms", "advance_ms")

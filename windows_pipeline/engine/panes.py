@@ -29,7 +29,7 @@ from windows_pipeline.engine.pane_numbers import (
     square_of,
     wholes_of_decimal,
 )
-from windows_pipeline.engine.sums import VARIANCES
+from windows_pipeline.kernels.aggregates.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 

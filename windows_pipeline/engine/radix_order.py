@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.groups import CHUNK_ROWS, group_starts, whole_groups
+from windows_pipeline.kernels.groups import CHUNK_ROWS, group_starts, whole_groups
 
 SORT_KEY = "_sort_key"
 """That number's column; a source's begin with a letter."""

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.aggregation import aggregate_windows, parts_of
-from windows_pipeline.engine.chunk import event_times
-from windows_pipeline.engine.groups import whole_groups
-from windows_pipeline.engine.row_frames import Frames, frames_of
 from windows_pipeline.engine.slices import IS_OWN, SLICE
-from windows_pipeline.engine.sweep import Windows
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
+from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.windows.chunk import event_times
+from windows_pipeline.kernels.windows.filled import WindowedRecords
+from windows_pipeline.kernels.windows.row_frames import Frames, frames_of
+from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.windows.row_windows import RowWindow
 
 NUMBER, ROWS_THERE = "number", "rows_there"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SlidingWindows,

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.row_kernel import result_column
-from windows_pipeline.engine.sums import integer_overflow
+from windows_pipeline.kernels.aggregates.sums import integer_overflow
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows

@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.chunk import Closing, Target
 from windows_pipeline.engine.evaluation import evaluate
 from windows_pipeline.engine.slices import (
     settling_reach_ms,
@@ -16,6 +15,7 @@ from windows_pipeline.engine.slices import (
     within_a_day,
 )
 from windows_pipeline.engine.unit_rows import unit_rows
+from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (
     FixedWindows,
     ForwardSlidingWindows,

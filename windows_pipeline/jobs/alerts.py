@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.alerts import broken_rules, standing, with_episodes
-from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.timeline import Read, close_ms
@@ -21,6 +20,7 @@ from windows_pipeline.jobs.arrivals import Arrivals
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
+from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.chunk import Closing
 from windows_pipeline.engine.merge import Merge
 from windows_pipeline.engine.reach import reached_from_ms
 from windows_pipeline.engine.stream_time import records_to_read, target_of
@@ -26,6 +25,7 @@ from windows_pipeline.engine.timeline import (
 )
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
+from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 

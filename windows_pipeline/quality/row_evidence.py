@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.chunk import Closing
+from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import (
     ROW_NAME,
     CountWindows,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.groups import CHUNK_ROWS, whole_groups
+from windows_pipeline.kernels.groups import CHUNK_ROWS, whole_groups
 from windows_pipeline.quality.evidence_kernel import (
     ChunkEvidence,
     codes_of,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine import exact_sum
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.aggregates import exact_sum
+from windows_pipeline.kernels.windows.sliding import Windows
 
 _LOW_MASK = (1 << 32) - 1
 

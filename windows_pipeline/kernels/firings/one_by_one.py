@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firing_life import (
+from windows_pipeline.kernels.firings.window_state import (
     COUNT,
     EVERY_N,
     FIRING_SIZE,
@@ -20,7 +20,7 @@ from windows_pipeline.engine.firing_life import (
     quiet_until,
     tell_until,
 )
-from windows_pipeline.engine.firing_lives import Came, Lives
+from windows_pipeline.kernels.firings.windows import Came, Lives
 
 
 @compiled

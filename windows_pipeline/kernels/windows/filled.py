@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.windows.sliding import Windows
 
 
 class WindowedRecords(NamedTuple):

@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.engine.decimal_sums import Wide, running_sum_of_decimals
-from windows_pipeline.engine.exact_variance import Multiples, multiples_of, running_variance
-from windows_pipeline.engine.running import (
+from windows_pipeline.kernels.aggregates.decimals import Wide, running_sum_of_decimals
+from windows_pipeline.kernels.aggregates.running import (
     running_count,
     running_sum_of_doubles,
     running_sum_of_integers,
 )
-from windows_pipeline.engine.values import is_valid, numbers_of
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.variance import Multiples, multiples_of, running_variance
+from windows_pipeline.kernels.values import is_valid, numbers_of
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
 """What each divides by: the number of values less this."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.running import running_total
-from windows_pipeline.engine.sweep import Windows
-from windows_pipeline.engine.values import decimal_words
+from windows_pipeline.kernels.aggregates.running import running_total
+from windows_pipeline.kernels.values import decimal_words
+from windows_pipeline.kernels.windows.sliding import Windows
 
 _DIGIT_BITS = 32
 _DIGIT_MASK = (1 << _DIGIT_BITS) - 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.session_sweep import sessions_by_gap
+from windows_pipeline.kernels.windows.sessions import sessions_by_gap
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 

@@ -15,15 +15,21 @@ import numpy as np
 from numba.typed import List
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firing_chain import COPIED, COPIED_UP_TO, Chain, chain, stays_of
-from windows_pipeline.engine.firing_life import (
+from windows_pipeline.kernels.firings.shared_panes import (
+    COPIED,
+    COPIED_UP_TO,
+    Chain,
+    chain,
+    stays_of,
+)
+from windows_pipeline.kernels.firings.window_state import (
     DISCARDS,
     INTERVAL,
     LATENESS,
     WITH_LATE,
     ticks_of,
 )
-from windows_pipeline.engine.firing_lives import Came, Lives, New
+from windows_pipeline.kernels.firings.windows import Came, Lives, New
 
 # A pane's places: its chain; how many of the chain's records have left and entered by then; its
 # window; and its firing (see `firing_life`).

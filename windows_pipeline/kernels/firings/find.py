@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firing_epochs import (
+from windows_pipeline.engine.rises import END_OF_INPUT_MS
+from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.kernels.firings.batched import (
     P_AFTER,
     P_BY_RISE,
     P_CHAIN,
@@ -24,7 +26,9 @@ from windows_pipeline.engine.firing_epochs import (
     late_firings,
     moments_of,
 )
-from windows_pipeline.engine.firing_life import (
+from windows_pipeline.kernels.firings.one_by_one import firings_one_by_one
+from windows_pipeline.kernels.firings.sessions import session_firings
+from windows_pipeline.kernels.firings.window_state import (
     F_AFTER,
     F_BY_RISE,
     F_END,
@@ -39,7 +43,7 @@ from windows_pipeline.engine.firing_life import (
     FiringReason,
     policy_of,
 )
-from windows_pipeline.engine.firing_lives import (
+from windows_pipeline.kernels.firings.windows import (
     Asked,
     Came,
     Lives,
@@ -49,12 +53,8 @@ from windows_pipeline.engine.firing_lives import (
     stirred,
     time_lives,
 )
-from windows_pipeline.engine.firing_sessions import session_firings
-from windows_pipeline.engine.firing_sweep import firings_one_by_one
-from windows_pipeline.engine.rises import END_OF_INPUT_MS
-from windows_pipeline.engine.sweep import Windows
-from windows_pipeline.engine.timeline import NEVER_MS
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.windows.filled import WindowedRecords
+from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.windows import (
     FiringWindows,
     SessionWindows,

@@ -9,13 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.engine.chunk import Chunk
-from windows_pipeline.engine.forward_sweep import forward_sweep
-from windows_pipeline.engine.hopping_sweep import hopping_sweep
-from windows_pipeline.engine.placement import PlacedWindows, Reason, place
-from windows_pipeline.engine.session_sweep import NO_SESSION, sessions_by_arrival, sessions_by_gap
-from windows_pipeline.engine.sweep import Windows, entry_order, sweep
 from windows_pipeline.engine.timeline import NEVER_MS
+from windows_pipeline.kernels.windows.assign import PlacedWindows, Reason, place
+from windows_pipeline.kernels.windows.chunk import Chunk
+from windows_pipeline.kernels.windows.forward import forward_sweep
+from windows_pipeline.kernels.windows.hopping import hopping_sweep
+from windows_pipeline.kernels.windows.sessions import (
+    NO_SESSION,
+    sessions_by_arrival,
+    sessions_by_gap,
+)
+from windows_pipeline.kernels.windows.sliding import Windows, entry_order, sweep
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firing_life import (
+from windows_pipeline.kernels.fenwick import mark, marks_before, place_of
+from windows_pipeline.kernels.firings.window_state import (
     AS_IN_FLINK,
     COUNT,
     END,
@@ -28,7 +29,6 @@ from windows_pipeline.engine.firing_life import (
     rise_at,
     tell_until,
 )
-from windows_pipeline.engine.marks import mark, marks_before, place_of
 
 # A pane's places: its records as a list of nodes, and how many of them firings show.
 _HEAD, _TAIL, _SHOWN, _PANE_SIZE = range(4)

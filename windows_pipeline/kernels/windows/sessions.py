@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.marks import mark, marks_before, place_of
+from windows_pipeline.kernels.fenwick import mark, marks_before, place_of
 
 NO_SESSION = -1
 """Of a record that is late: what it would make is closed."""

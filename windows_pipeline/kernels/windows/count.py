@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.windows.count_windows import CountWindows
 
 

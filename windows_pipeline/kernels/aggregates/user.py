@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.engine.arrow_type import arrow_type
-from windows_pipeline.engine.user_errors import with_place
-from windows_pipeline.engine.values import is_valid, places_by_time_and_value, value_codes
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.aggregates.user_errors import with_place
+from windows_pipeline.kernels.arrow_types import arrow_type
+from windows_pipeline.kernels.values import is_valid, places_by_time_and_value, value_codes
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 _UNCHANGING = (bool, bytes, float, int, str, type(None))
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.sweep import Windows
-from windows_pipeline.engine.values import numbers_of, unscaled_integers
+from windows_pipeline.kernels.values import numbers_of, unscaled_integers
+from windows_pipeline.kernels.windows.sliding import Windows
 
 _MANTISSA_BITS = 53
 

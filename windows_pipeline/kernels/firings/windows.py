@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firing_life import AS_IN_FLINK, INTERVAL, LATENESS, ticks_of
+from windows_pipeline.kernels.firings.window_state import AS_IN_FLINK, INTERVAL, LATENESS, ticks_of
 
 
 class Came(NamedTuple):

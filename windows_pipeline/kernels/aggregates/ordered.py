@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.marks import mark, place_of
-from windows_pipeline.engine.running import running_count
-from windows_pipeline.engine.sweep import Windows
+from windows_pipeline.kernels.aggregates.running import running_count
+from windows_pipeline.kernels.fenwick import mark, place_of
+from windows_pipeline.kernels.windows.sliding import Windows
 
 
 def running_distinct_count(

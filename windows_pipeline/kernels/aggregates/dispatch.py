@@ -9,15 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine.running import running_count, running_largest, running_total
-from windows_pipeline.engine.running_order import (
+from windows_pipeline.kernels.aggregates.ordered import (
     running_distinct_count,
     running_lists,
     running_percentile,
 )
-from windows_pipeline.engine.sums import mean_of, sum_of, variance_of
-from windows_pipeline.engine.user_aggregation import aggregate_of_user
-from windows_pipeline.engine.values import (
+from windows_pipeline.kernels.aggregates.running import (
+    running_count,
+    running_largest,
+    running_total,
+)
+from windows_pipeline.kernels.aggregates.sums import mean_of, sum_of, variance_of
+from windows_pipeline.kernels.aggregates.user import aggregate_of_user
+from windows_pipeline.kernels.values import (
     as_array,
     doubles_of,
     is_valid,
@@ -25,7 +29,7 @@ from windows_pipeline.engine.values import (
     plain,
     value_codes,
 )
-from windows_pipeline.engine.windowed_records import WindowedRecords
+from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 PART_WINDOWS = 1 << 20
 """How many windows a part holds."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.engine.running import order_codes
+from windows_pipeline.kernels.aggregates.running import order_codes
 
 _EXACT_DIGITS = 15
 """Whole numbers of so many digits, and powers of ten to it, are doubles."""

@@ -1,0 +1,1 @@
+"""Which firings a trigger makes, and what each holds."""
