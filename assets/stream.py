@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from assets.metadata import check_event, check_metadata, column_schema
 from assets.step import asset_key
 from resources.spark import SparkResource
+from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
-from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.tables.catalog import source_tables

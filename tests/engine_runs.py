@@ -29,9 +29,7 @@ from oracle import (
 from radix_batches import cut_up
 from strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.timeline import (
+from windows_pipeline.arrival.watermark import (
     NEVER_MS,
     Arrival,
     Read,
@@ -41,6 +39,8 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     reads_from,
 )
+from windows_pipeline.engine.kernel import WindowKernel
+from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (

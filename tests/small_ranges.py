@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import Column, DataFrame
 
-from windows_pipeline.engine import arrival_ranges
-from windows_pipeline.engine.arrival_ranges import numbered_in_ranges
+from windows_pipeline.arrival import ranges as arrival_ranges
+from windows_pipeline.arrival.ranges import numbered_in_ranges
 from windows_pipeline.sources import landed_sizes
 from windows_pipeline.streaming import order
 

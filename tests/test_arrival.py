@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.arrival import arrival_log, in_arrival_order
-from windows_pipeline.engine.arrival_ranges import in_arrival_order_by_ranges
+from windows_pipeline.arrival.order import arrival_log, in_arrival_order
+from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
 from windows_pipeline.quality.arrival_evidence import beside_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]

@@ -26,10 +26,8 @@ from oracle_arrival import Record
 from oracle_definitions import FixedDefinition, SlidingDefinition, TimeDefinition, is_closed
 from oracle_firings import Policy, firings
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.firing_kernel import FiringKernel, FiringTarget
-from windows_pipeline.engine.merge import BEFORE_ALL, Merge, Place
-from windows_pipeline.engine.rises import Rises
-from windows_pipeline.engine.timeline import (
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
+from windows_pipeline.arrival.watermark import (
     NEVER_MS,
     Arrival,
     Read,
@@ -38,6 +36,8 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     reads_from,
 )
+from windows_pipeline.engine.firing_kernel import FiringKernel, FiringTarget
+from windows_pipeline.engine.rises import Rises
 from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.windows import FixedWindows, SessionWindows
 

@@ -25,10 +25,10 @@ from oracle import Record, SlidingDefinition, keyed_windows, late_records
 from radix_batches import cut_up, sorted_as_by_spark
 from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.engine import kernel as kernel_module
 from windows_pipeline.engine import radix_order
 from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SlidingWindows
 

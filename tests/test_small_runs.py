@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pipeline_runs import Project, day
+from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
 from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
-from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.units import in_units
 

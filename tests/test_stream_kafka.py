@@ -28,11 +28,11 @@ from streams import (
     rows_of,
     sliding_fields,
 )
+from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
-from windows_pipeline.jobs.log import read_log
 from windows_pipeline.quality.validation import validate
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError, KafkaUnavailableError

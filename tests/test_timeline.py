@@ -24,7 +24,7 @@ from engine_runs import (
 )
 from oracle import Record, SlidingDefinition, close_time_after, close_times_met
 from strategies import Arrivals, arrivals
-from windows_pipeline.engine.timeline import (
+from windows_pipeline.arrival.watermark import (
     NEVER_MS,
     Arrival,
     Read,

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.engine.unit_rows import reach_of_rows_ms
 from windows_pipeline.engine.unit_windows import reach_ms
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows

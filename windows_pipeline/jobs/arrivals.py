@@ -9,12 +9,9 @@ from datetime import date, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.merge import Merge
-from windows_pipeline.engine.reach import reached_from_ms
-from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.timeline import (
+from windows_pipeline.arrival.log import ArrivalLog, arrivals_in
+from windows_pipeline.arrival.merge import Merge
+from windows_pipeline.arrival.watermark import (
     NEVER_MS,
     Read,
     Timeline,
@@ -23,8 +20,11 @@ from windows_pipeline.engine.timeline import (
     close_ms,
     reads_from,
 )
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.reach import reached_from_ms
+from windows_pipeline.engine.stream_time import records_to_read, target_of
 from windows_pipeline.jobs.job import Facts
-from windows_pipeline.jobs.log import ArrivalLog, arrivals_in
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows
 

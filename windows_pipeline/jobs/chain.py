@@ -7,16 +7,16 @@ from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.arrival.log import is_mixed, read_log
+from windows_pipeline.arrival.stored_watermark import store_decisions
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.computed_days import noted_days
 from windows_pipeline.jobs.correction_marker import forget_corrections
-from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.log import is_mixed, read_log
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings

@@ -9,6 +9,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction_jobs import (
     AlertsCorrection,
@@ -29,7 +30,6 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.log import ArrivalLog, read_log
 from windows_pipeline.jobs.unfinished_batch import (
     BatchUnfinishedError,
     require_finished_batch,

@@ -9,6 +9,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.engine.alerts import standing
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction_marker import Correction
@@ -16,7 +17,6 @@ from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.tables.catalog import FiringTables, WindowTables
 from windows_pipeline.tables.delta import Table

@@ -6,9 +6,9 @@ from datetime import date, timedelta
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.arrival.stored_watermark import store_decisions
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.computed_days import withdraw_notes
-from windows_pipeline.jobs.decisions import store_decisions
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import all_tables, window_tables

@@ -7,8 +7,8 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.tables.delta import Table
 
 

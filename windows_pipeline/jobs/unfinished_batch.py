@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.log import ArrivalLog
 from windows_pipeline.tables.catalog import stream_checkpoint
 
 

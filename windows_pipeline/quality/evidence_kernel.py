@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.engine.radix_order import groups_in_order
 from windows_pipeline.engine.slices import IS_OWN, SLICE
-from windows_pipeline.engine.timeline import NEVER_MS
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.merge import Merge, Waking
 from windows_pipeline.engine.early_warnings import early_warnings
 from windows_pipeline.engine.firing_kernel import AFTER
-from windows_pipeline.engine.merge import Merge, Waking
 from windows_pipeline.engine.stream_time import target_of
 from windows_pipeline.engine.unit_firings import Reached, place_column
 from windows_pipeline.jobs.firings import FiringsJob

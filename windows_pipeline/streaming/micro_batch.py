@@ -16,14 +16,14 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windows_pipeline.arrival.lines import BLOCK, LINE
+from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.parallel import together
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.arrival_lines import BLOCK, LINE
 from windows_pipeline.engine.steady_plan import given
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.log import LogRow
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.streaming.followed_topic import FollowedTopic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from windows_pipeline.engine.timeline import NEVER_MS, Read, Timeline, build_timeline, close_ms
-from windows_pipeline.jobs.log import arrivals_in
+from windows_pipeline.arrival.log import arrivals_in
+from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.streaming.standing import Standing
 

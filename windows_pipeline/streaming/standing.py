@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from windows_pipeline.engine.merge import Merge
-from windows_pipeline.engine.timeline import NEVER_MS, build_timeline, slowest_active
-from windows_pipeline.jobs.log import LogRow, arrivals_in, largest, summed_up
+from windows_pipeline.arrival.log import LogRow, arrivals_in, largest, summed_up
+from windows_pipeline.arrival.merge import Merge
+from windows_pipeline.arrival.watermark import NEVER_MS, build_timeline, slowest_active
 
 
 class Part(NamedTuple):

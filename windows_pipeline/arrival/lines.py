@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.arrival.order import PLACE
+from windows_pipeline.arrival.ranges import RangedOrder, RangeSum, with_bases
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.arrival import PLACE
-from windows_pipeline.engine.arrival_ranges import RangedOrder, RangeSum, with_bases
 from windows_pipeline.kernels.groups import group_starts
 
 BLOCK, LINE = "_block", "_line"

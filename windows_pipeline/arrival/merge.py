@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
-from windows_pipeline.engine.timeline import NEVER_MS, Arrival, slowest_active
+from windows_pipeline.arrival.watermark import NEVER_MS, Arrival, slowest_active
 
 
 class Place(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from windows_pipeline.engine.timeline import Arrival
+from windows_pipeline.arrival.watermark import Arrival
 from windows_pipeline.tables.delta import Table
 
 

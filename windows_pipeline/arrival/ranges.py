@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.arrival.order import PLACE, order_of_arrival
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.arrival import PLACE, order_of_arrival
 from windows_pipeline.kernels.groups import group_starts
 
 RANGE = "_range"
