@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.engine.alerts import episodes, standing
+from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.settings import load_settings
 from windows_pipeline.tables.catalog import source_tables, window_tables
 

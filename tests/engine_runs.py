@@ -40,8 +40,8 @@ from windows_pipeline.arrival.watermark import (
     reads_from,
 )
 from windows_pipeline.engine.kernel import WindowKernel
-from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (
     ForwardSlidingWindows,

@@ -21,8 +21,8 @@ from oracle import Aggregates, LateRow, Record, RecordId, SlidingDefinition, Win
 from windows_pipeline.arrival.log import arrivals_in
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
 from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, build_timeline
-from windows_pipeline.engine.stream_time import target_of
-from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.incremental.records import target_of
+from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
 

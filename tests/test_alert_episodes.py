@@ -14,7 +14,7 @@ import oracle_alerts
 from engine_runs import instant, sample, texts
 from oracle import WindowRow
 from oracle_aggregates import Number
-from windows_pipeline.engine.alerts import RuleSql, broken_rules, episodes, with_episodes
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
 
 LENGTH_MS = 10
 SEVERITIES = st.none() | st.sampled_from((-1.0, 0.0, -0.0, 1.0, 2.0, math.inf, -math.inf, math.nan))

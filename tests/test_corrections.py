@@ -18,7 +18,7 @@ from command_line import call
 from definitions import build_definitions
 from pipeline_runs import DAYS, LONGER_GRACE, Project, day, write_unchecked
 from small_ranges import in_small_ranges
-from windows_pipeline.engine.alerts import standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correct import correct, correction_jobs

@@ -38,7 +38,7 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.engine.firing_kernel import FiringKernel, FiringTarget
 from windows_pipeline.engine.rises import Rises
-from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 FIRST_DAY = date(2026, 11, 1)

@@ -24,7 +24,7 @@ from oracle import Record, WindowRow
 from oracle_rows import CountBlock, RowDefinition, RowsAround, Session, TumblingBlock
 from oracle_unit_rows import CountDefinition, UnitRow, final_rows, in_time
 from shared_folders import made_once
-from windows_pipeline.engine.alerts import standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correct import correct

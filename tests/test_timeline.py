@@ -32,7 +32,7 @@ from windows_pipeline.arrival.watermark import (
     build_timeline,
     close_ms,
 )
-from windows_pipeline.engine.unit_windows import reach_ms
+from windows_pipeline.incremental.windows import reach_ms
 
 
 def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:

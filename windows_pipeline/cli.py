@@ -23,7 +23,7 @@ from windows_pipeline.config import (
     load_folder,
     misplaced,
 )
-from windows_pipeline.engine.alerts import episodes, standing
+from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import days_landed, rebuild, skipped, why_passed_over, window_jobs
 from windows_pipeline.jobs.correct import correct

@@ -23,7 +23,7 @@ from windows_pipeline.engine.inputs import (
 )
 from windows_pipeline.engine.panes import apart, in_panes, merges
 from windows_pipeline.engine.slices import slice_length_ms
-from windows_pipeline.engine.unit_windows import last_instant
+from windows_pipeline.incremental.windows import last_instant
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec

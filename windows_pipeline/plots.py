@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import standing
+from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.tables.catalog import WindowTables
 from windows_pipeline.tables.units import in_units
 

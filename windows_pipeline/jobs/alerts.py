@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.watermark import Read, close_ms
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.alerts import broken_rules, standing, with_episodes
-from windows_pipeline.engine.reach import reached_from_ms
-from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.unit_windows import unit_windows
-from windows_pipeline.jobs.arrivals import Arrivals
+from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
+from windows_pipeline.incremental.lookback import reached_from_ms
+from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.units import Arrivals
+from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of
+from windows_pipeline.incremental.units import Arrivals, arrivals_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.tables.catalog import computed_days
 from windows_pipeline.tables.delta import Table

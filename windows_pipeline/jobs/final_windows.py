@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.suppression import until_window_closes
-from windows_pipeline.jobs.arrivals import units_frame
+from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.windows_job import WindowsJob

@@ -12,11 +12,11 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Waking
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
-from windows_pipeline.engine.early_warnings import early_warnings
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
-from windows_pipeline.engine.stream_time import target_of
-from windows_pipeline.engine.unit_firings import Reached, unit_firings
-from windows_pipeline.jobs.arrivals import stretches_frame
+from windows_pipeline.incremental.early_warnings import early_warnings
+from windows_pipeline.incremental.firings import Reached, unit_firings
+from windows_pipeline.incremental.records import target_of
+from windows_pipeline.incremental.units import stretches_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.firing_checks import (

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
-from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.unit_windows import unit_windows
-from windows_pipeline.jobs.arrivals import units_frame
+from windows_pipeline.incremental.late import late_records
+from windows_pipeline.incremental.units import units_frame
+from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing

@@ -19,7 +19,7 @@ from windows_pipeline.arrival.stored_watermark import store_decisions
 from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.arrivals import arrivals_of, day_facts
+from windows_pipeline.incremental.units import arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
 from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.quality.arrival_evidence import STRETCH_ROWS, beside_running_maxima

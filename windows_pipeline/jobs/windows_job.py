@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
-from windows_pipeline.engine.alerts import RuleSql
-from windows_pipeline.jobs.arrivals import Arrivals, arrivals_of, day_facts
+from windows_pipeline.incremental.alerts import RuleSql
+from windows_pipeline.incremental.units import Arrivals, arrivals_of, day_facts
 from windows_pipeline.jobs.correction_marker import (
     CorrectionUnfinishedError,
     unfinished_correction,

@@ -19,7 +19,7 @@ from windows_pipeline.engine.slices import (
     with_own_slice,
     within_a_day,
 )
-from windows_pipeline.engine.unit_windows import (
+from windows_pipeline.incremental.windows import (
     ARRIVAL,
     is_late,
     is_uncovered,

@@ -9,8 +9,8 @@ from operator import and_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import RuleSql, broken_rules
-from windows_pipeline.engine.early_warnings import PLACE as WARNING
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules
+from windows_pipeline.incremental.early_warnings import PLACE as WARNING
 
 _WINDOW = ("key", "window_start", "window_end")
 

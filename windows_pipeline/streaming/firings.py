@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.merge import Merge, Waking
-from windows_pipeline.engine.early_warnings import early_warnings
 from windows_pipeline.engine.firing_kernel import AFTER
-from windows_pipeline.engine.stream_time import target_of
-from windows_pipeline.engine.unit_firings import Reached, place_column
+from windows_pipeline.incremental.early_warnings import early_warnings
+from windows_pipeline.incremental.firings import Reached, place_column
+from windows_pipeline.incremental.records import target_of
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.kept_rows import KeptRows

@@ -13,18 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import NEVER_MS
-from windows_pipeline.engine.alerts import standing, with_episodes
 from windows_pipeline.engine.evaluation import UNCOUNTED
-from windows_pipeline.engine.late import late_records
-from windows_pipeline.engine.reach import asks_records, reached_from_ms
 from windows_pipeline.engine.steady_plan import coarse_from_ms, given
-from windows_pipeline.engine.stream_time import records_to_read, target_of
-from windows_pipeline.engine.unit_windows import (
-    is_late,
-    is_uncovered,
-    last_instant,
-    unit_windows,
-)
+from windows_pipeline.incremental.alerts import standing, with_episodes
+from windows_pipeline.incremental.late import late_records
+from windows_pipeline.incremental.lookback import asks_records, reached_from_ms
+from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.windows import is_late, is_uncovered, last_instant, unit_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.streaming.firings import BatchFirings

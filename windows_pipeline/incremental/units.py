@@ -22,8 +22,8 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.reach import reached_from_ms
-from windows_pipeline.engine.stream_time import records_to_read, target_of
+from windows_pipeline.incremental.lookback import reached_from_ms
+from windows_pipeline.incremental.records import records_to_read, target_of
 from windows_pipeline.jobs.job import Facts
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows

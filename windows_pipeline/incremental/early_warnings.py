@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.alerts import RuleSql, broken_rules
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules
 
 PLACE = ("rule", "key", "window_start", "window_end")
 """The columns that name a warning."""

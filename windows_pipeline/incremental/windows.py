@@ -14,7 +14,7 @@ from windows_pipeline.engine.slices import (
     slice_length_ms,
     within_a_day,
 )
-from windows_pipeline.engine.unit_rows import unit_rows
+from windows_pipeline.incremental.rows import unit_rows
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (
     FixedWindows,

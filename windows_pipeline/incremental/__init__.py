@@ -1,0 +1,1 @@
+"""What one arrival unit changed and closed."""
