@@ -15,11 +15,11 @@ from oracle_firings import Firing, Key, Policy
 from oracle_firings import firings as oracle_firings
 from windows_pipeline import Arrival, SessionWindows, SlidingWindows, TimeWindows, count, sum_
 from windows_pipeline.aggregates import Aggregate, Function, collect_list
-from windows_pipeline.dataframe import aggregate
+from windows_pipeline.dataframe.firings import firings, process_firings
+from windows_pipeline.dataframe.windows import aggregate
 from windows_pipeline.engine.firing_evaluation import fire
 from windows_pipeline.engine.firing_function import FunctionKernel
 from windows_pipeline.engine.firing_kernel import FiringTarget
-from windows_pipeline.firing import firings, process_firings
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 

@@ -13,10 +13,10 @@ from pipeline_texts import FLIGHTS, changed, of_kind, problems_of
 from windows_pipeline.aggregates import parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.alerts.rule_sql import compile_expression
-from windows_pipeline.result_names import split_name
+from windows_pipeline.dataframe.names import split_name
+from windows_pipeline.dataframe.sql import _aggregates
+from windows_pipeline.dataframe.sql_calls import window_calls
 from windows_pipeline.text.limits import MAX_TEXT
-from windows_pipeline.window_calls import window_calls
-from windows_pipeline.window_sql import _aggregates
 from windows_pipeline.windows.durations import duration_ms
 
 LONG = 150_000

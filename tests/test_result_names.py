@@ -20,7 +20,7 @@ from windows_pipeline import (
     windows_sql,
 )
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.result_names import (
+from windows_pipeline.dataframe.names import (
     quoted,
     require_apart,
     require_once,

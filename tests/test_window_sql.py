@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline import SlidingWindows, aggregate, count, sum_, windows_sql
-from windows_pipeline.window_calls import WindowCall, window_calls
+from windows_pipeline.dataframe.sql_calls import WindowCall, window_calls
 
 NAMES = ("sliding_windows", "count_windows")
 SLIDING = (

@@ -50,26 +50,26 @@ from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 
 if TYPE_CHECKING:
-    from windows_pipeline.dataframe import Stream, aggregate, cogroup, late_records
-    from windows_pipeline.dataframe_rows import row_windows
-    from windows_pipeline.engine.inputs import Arrival
+    from windows_pipeline.dataframe.firings import firings, process_firings
+    from windows_pipeline.dataframe.groups import group_windows
+    from windows_pipeline.dataframe.inputs import Arrival
+    from windows_pipeline.dataframe.rows import row_windows
+    from windows_pipeline.dataframe.sql import windows_sql
+    from windows_pipeline.dataframe.windows import Stream, aggregate, cogroup, late_records
     from windows_pipeline.engine.suppression import until_window_closes
-    from windows_pipeline.firing import firings, process_firings
-    from windows_pipeline.window_sql import windows_sql
-    from windows_pipeline.windowed_frame import group_windows
 
 _ON_SPARK = {
-    "Arrival": "windows_pipeline.engine.inputs",
-    "Stream": "windows_pipeline.dataframe",
-    "aggregate": "windows_pipeline.dataframe",
-    "cogroup": "windows_pipeline.dataframe",
-    "firings": "windows_pipeline.firing",
-    "group_windows": "windows_pipeline.windowed_frame",
-    "late_records": "windows_pipeline.dataframe",
-    "process_firings": "windows_pipeline.firing",
-    "row_windows": "windows_pipeline.dataframe_rows",
+    "Arrival": "windows_pipeline.dataframe.inputs",
+    "Stream": "windows_pipeline.dataframe.windows",
+    "aggregate": "windows_pipeline.dataframe.windows",
+    "cogroup": "windows_pipeline.dataframe.windows",
+    "firings": "windows_pipeline.dataframe.firings",
+    "group_windows": "windows_pipeline.dataframe.groups",
+    "late_records": "windows_pipeline.dataframe.windows",
+    "process_firings": "windows_pipeline.dataframe.firings",
+    "row_windows": "windows_pipeline.dataframe.rows",
     "until_window_closes": "windows_pipeline.engine.suppression",
-    "windows_sql": "windows_pipeline.window_sql",
+    "windows_sql": "windows_pipeline.dataframe.sql",
 }
 
 

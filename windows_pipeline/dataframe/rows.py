@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.engine.input_checks import names_of, require_aggregates, require_bounded
-from windows_pipeline.engine.inputs import Input
+from windows_pipeline.dataframe.checks import names_of, require_aggregates, require_bounded
+from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.engine.row_evaluation import evaluate_rows
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.engine.row_slices import row_slice_length_ms, rows_in_slices

@@ -13,11 +13,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
-from windows_pipeline.dataframe import Stream, cogroup
+from windows_pipeline.dataframe.checks import NO_KEYS, require_bounded
+from windows_pipeline.dataframe.inputs import Arrival, Input
+from windows_pipeline.dataframe.names import quoted, require_once, split_name
+from windows_pipeline.dataframe.windows import Stream, cogroup
 from windows_pipeline.engine.count_evaluation import evaluate_counts
-from windows_pipeline.engine.input_checks import NO_KEYS, require_bounded
-from windows_pipeline.engine.inputs import Arrival, Input
-from windows_pipeline.result_names import quoted, require_once, split_name
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 

@@ -8,7 +8,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation, collect_list
-from windows_pipeline.dataframe import (
+from windows_pipeline.dataframe.checks import require_column
+from windows_pipeline.dataframe.inputs import (
+    ARRIVAL_COLUMNS,
+    Arrival,
+    Input,
+    require_arrival,
+    with_close_times,
+    with_stream_times,
+)
+from windows_pipeline.dataframe.names import require_results
+from windows_pipeline.dataframe.windows import (
     Stream,
     Transform,
     evaluate_sliced,
@@ -20,17 +30,7 @@ from windows_pipeline.engine.closing import at_closing
 from windows_pipeline.engine.firing_evaluation import closing_grid_ms, fire
 from windows_pipeline.engine.firing_function import RECORDS, FunctionKernel
 from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
-from windows_pipeline.engine.input_checks import require_column
-from windows_pipeline.engine.inputs import (
-    ARRIVAL_COLUMNS,
-    Arrival,
-    Input,
-    require_arrival,
-    with_close_times,
-    with_stream_times,
-)
 from windows_pipeline.engine.rises import collect_rises
-from windows_pipeline.result_names import require_results
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import WindowFunction

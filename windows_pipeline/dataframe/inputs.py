@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
-from windows_pipeline.engine.input_checks import (
+from windows_pipeline.dataframe.checks import (
     NO_KEYS,
     column_of,
     require_aggregates,
@@ -20,7 +20,7 @@ from windows_pipeline.engine.input_checks import (
     require_computable,
     require_orderable,
 )
-from windows_pipeline.result_names import unquoted
+from windows_pipeline.dataframe.names import unquoted
 from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms
 

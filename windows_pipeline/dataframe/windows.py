@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
-from windows_pipeline.engine.evaluation import evaluate, late
-from windows_pipeline.engine.input_checks import names_of, require_bounded, require_column
-from windows_pipeline.engine.inputs import (
+from windows_pipeline.dataframe.checks import names_of, require_bounded, require_column
+from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,
     Arrival,
     Input,
@@ -21,11 +20,12 @@ from windows_pipeline.engine.inputs import (
     require_arrival,
     with_close_times,
 )
+from windows_pipeline.dataframe.names import require_apart, require_once, require_results
+from windows_pipeline.engine.evaluation import evaluate, late
 from windows_pipeline.engine.panes import apart, in_panes, merges
 from windows_pipeline.engine.slices import slice_length_ms
 from windows_pipeline.incremental.windows import last_instant
 from windows_pipeline.kernels.windows.chunk import Target
-from windows_pipeline.result_names import require_apart, require_once, require_results
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import TokenType
 
 from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
-from windows_pipeline.dataframe import aggregate
-from windows_pipeline.engine.inputs import Arrival
-from windows_pipeline.result_names import quoted, split_name
+from windows_pipeline.dataframe.groups import group_windows
+from windows_pipeline.dataframe.inputs import Arrival
+from windows_pipeline.dataframe.names import quoted, split_name
+from windows_pipeline.dataframe.sql_calls import Value, WindowCall, tokens_of, window_calls
+from windows_pipeline.dataframe.windows import aggregate
 from windows_pipeline.text.limits import require_short
-from windows_pipeline.window_calls import Value, WindowCall, tokens_of, window_calls
-from windows_pipeline.windowed_frame import group_windows
 from windows_pipeline.windows import (
     GroupWindow,
     RowCount,

@@ -1,0 +1,1 @@
+"""What a user of the library calls on a DataFrame, and in SQL."""
