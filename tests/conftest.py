@@ -20,7 +20,7 @@ from shared_folders import alone, made_once
 from shared_spark import SharedSpark, session_behind
 from small_project import SmallProject
 from windows_pipeline.compat.spark_session import start_session
-from windows_pipeline.engine import slices
+from windows_pipeline.engine import time_shards as slices
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from windows_pipeline.arrival.watermark import (
     close_ms,
     reads_from,
 )
-from windows_pipeline.engine.kernel import WindowKernel
+from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.incremental.records import records_to_read, target_of
 from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.kernels.windows.chunk import Closing, Target

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracle_arrival import Position, Record, frontier_after
 from oracle_definitions import Definition
 from oracle_firings import Firing, Key, Policy
-from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
 from windows_pipeline.kernels.firings.find import Arrived, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows

@@ -23,7 +23,7 @@ from oracle_definitions import close_delay
 from radix_batches import cut_up
 from strategies import ArrivalsOf
 from windows_pipeline.arrival.watermark import NEVER_MS
-from windows_pipeline.engine.kernel import LateKernel, WindowKernel
+from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
 from windows_pipeline.kernels.windows.chunk import Target
 
 OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")

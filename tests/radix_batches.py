@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.engine.radix_order import SORT_KEY
+from windows_pipeline.engine.radix_sort import SORT_KEY
 
 
 def cut_up(

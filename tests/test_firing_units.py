@@ -36,8 +36,8 @@ from windows_pipeline.arrival.watermark import (
     close_ms,
     reads_from,
 )
-from windows_pipeline.engine.firing_kernel import FiringKernel, FiringTarget
-from windows_pipeline.engine.rises import Rises
+from windows_pipeline.engine.firings.kernel import FiringKernel, FiringTarget
+from windows_pipeline.engine.firings.watermark_steps import Rises
 from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.windows import FixedWindows, SessionWindows
 

@@ -17,9 +17,9 @@ from windows_pipeline import Arrival, SessionWindows, SlidingWindows, TimeWindow
 from windows_pipeline.aggregates import Aggregate, Function, collect_list
 from windows_pipeline.dataframe.firings import firings, process_firings
 from windows_pipeline.dataframe.windows import aggregate
-from windows_pipeline.engine.firing_evaluation import fire
-from windows_pipeline.engine.firing_function import FunctionKernel
-from windows_pipeline.engine.firing_kernel import FiringTarget
+from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.plan import fire
+from windows_pipeline.engine.firings.process import FunctionKernel
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 

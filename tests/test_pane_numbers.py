@@ -21,8 +21,12 @@ from engine_runs import PROPERTY
 from oracle_aggregates import aggregate as of_oracle
 from windowed import Case, one_window, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.combining import MOST_RECORDS, combine_panes, record_count_of_panes
-from windows_pipeline.engine.pane_numbers import (
+from windows_pipeline.engine.preaggregation.combine import (
+    MOST_RECORDS,
+    combine_panes,
+    record_count_of_panes,
+)
+from windows_pipeline.engine.preaggregation.slice_numbers import (
     LIMB_BITS,
     limbs_of_integer,
     limbs_of_scaled,
@@ -32,7 +36,7 @@ from windows_pipeline.engine.pane_numbers import (
     square_of,
     wholes_of_decimal,
 )
-from windows_pipeline.engine.panes import RECORDS
+from windows_pipeline.engine.preaggregation.slices import RECORDS
 from windows_pipeline.kernels.aggregates.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from engine_runs import PROPERTY
 from radix_batches import cut_up, sorted_as_by_spark
-from windows_pipeline.engine.radix_order import SORT_KEY, groups_in_order, in_radix_order
+from windows_pipeline.engine.radix_sort import SORT_KEY, groups_in_order, in_radix_order
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 NAN = float("nan")

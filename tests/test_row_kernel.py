@@ -17,7 +17,7 @@ from oracle_rows import CountBlock, Row, RowDefinition, RowsAround, Session, win
 from row_runs import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.engine.row_kernel import RowKernel
-from windows_pipeline.engine.slices import IS_OWN
+from windows_pipeline.engine.time_shards import IS_OWN
 from windows_pipeline.kernels.aggregates import dispatch as aggregation
 
 JOINED = UserAggregate(

@@ -26,9 +26,9 @@ from radix_batches import cut_up, sorted_as_by_spark
 from strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.watermark import NEVER_MS
-from windows_pipeline.engine import kernel as kernel_module
-from windows_pipeline.engine import radix_order
-from windows_pipeline.engine.kernel import WindowKernel
+from windows_pipeline.engine import radix_sort as radix_order
+from windows_pipeline.engine import window_kernel as kernel_module
+from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SlidingWindows
 

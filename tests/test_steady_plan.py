@@ -11,7 +11,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.spark_session import configured
-from windows_pipeline.engine.steady_plan import coarse_from_ms, given
+from windows_pipeline.engine.literals import coarse_from_ms, given
 
 NUMBERS = (-3, 0, 2)
 COMPILED = {

@@ -44,7 +44,7 @@ def test_workers_have_all_of_it_at_once_and_are_forked_without_threads(spark: Sp
     @F.udf("path string, imported boolean, threads int")
     def seen(_: int) -> tuple[str, bool, int]:
         threads = os.listdir(f"/proc/{os.getppid()}/task")  # noqa: PTH208
-        ready = {"windows_pipeline.engine.kernel", "pandas", "pyarrow", "numba"}
+        ready = {"windows_pipeline.engine.window_kernel", "pandas", "pyarrow", "numba"}
         return str(pyspark.__file__), ready <= set(sys.modules), len(threads)
 
     found = spark.range(1).select(seen("id").alias("seen")).select("seen.*").collect()

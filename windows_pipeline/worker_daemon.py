@@ -50,9 +50,9 @@ def make_ready() -> None:
     import pyspark.worker  # noqa: F401
 
     import windows_pipeline.engine.count_kernel
-    import windows_pipeline.engine.firing_kernel
-    import windows_pipeline.engine.kernel
+    import windows_pipeline.engine.firings.kernel
     import windows_pipeline.engine.row_kernel
+    import windows_pipeline.engine.window_kernel
     import windows_pipeline.quality.evidence_kernel
     import windows_pipeline.quality.session_evidence_kernel  # noqa: F401
 

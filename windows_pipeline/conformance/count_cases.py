@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.count_evaluation import evaluate_counts
+from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.windows.count_windows import CountWindows
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.fields import instant_ms, whole_number
-from windows_pipeline.engine.firing_evaluation import fire
-from windows_pipeline.engine.firing_kernel import FiringTarget
+from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Case
 from windows_pipeline.conformance.row_cases import RowAnswer
-from windows_pipeline.engine.row_evaluation import evaluate_rows
+from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.windows.row_windows import RowWindow
 
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")

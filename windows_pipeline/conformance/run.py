@@ -16,7 +16,7 @@ from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
 from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
-from windows_pipeline.engine.evaluation import evaluate, late
+from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.windows.assign import place
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SessionWindows, WindowSpec

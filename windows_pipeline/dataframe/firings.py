@@ -26,11 +26,11 @@ from windows_pipeline.dataframe.windows import (
     require_windows,
     session_timeout,
 )
-from windows_pipeline.engine.closing import at_closing
-from windows_pipeline.engine.firing_evaluation import closing_grid_ms, fire
-from windows_pipeline.engine.firing_function import RECORDS, FunctionKernel
-from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
-from windows_pipeline.engine.rises import collect_rises
+from windows_pipeline.engine.firings.final import at_closing
+from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.plan import closing_grid_ms, fire
+from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
+from windows_pipeline.engine.firings.watermark_steps import collect_rises
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import WindowFunction

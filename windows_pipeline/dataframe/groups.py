@@ -17,7 +17,7 @@ from windows_pipeline.dataframe.checks import NO_KEYS, require_bounded
 from windows_pipeline.dataframe.inputs import Arrival, Input
 from windows_pipeline.dataframe.names import quoted, require_once, split_name
 from windows_pipeline.dataframe.windows import Stream, cogroup
-from windows_pipeline.engine.count_evaluation import evaluate_counts
+from windows_pipeline.engine.counts import evaluate_counts
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 

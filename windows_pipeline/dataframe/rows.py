@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe.checks import names_of, require_aggregates, require_bounded
 from windows_pipeline.dataframe.inputs import Input
-from windows_pipeline.engine.row_evaluation import evaluate_rows
 from windows_pipeline.engine.row_kernel import result_column
-from windows_pipeline.engine.row_slices import row_slice_length_ms, rows_in_slices
-from windows_pipeline.engine.slices import SLICE
+from windows_pipeline.engine.row_time_shards import row_slice_length_ms, rows_in_slices
+from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
+from windows_pipeline.engine.time_shards import SLICE
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_validator import require_apart, require_fitting
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows

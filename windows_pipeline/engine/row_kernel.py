@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.slices import IS_OWN, SLICE
+from windows_pipeline.engine.time_shards import IS_OWN, SLICE
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, parts_of
 from windows_pipeline.kernels.groups import whole_groups
 from windows_pipeline.kernels.windows.chunk import event_times

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.arrival.merge import Place, Waking
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.firing_evaluation import fire
-from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.incremental.windows import last_instant
 
 FIRING_ARRIVAL = ("merged_as", "unit", "batch", "source_partition", "offset")

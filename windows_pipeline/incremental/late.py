@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.evaluation import late
+from windows_pipeline.engine.windows import late
 from windows_pipeline.incremental.windows import ARRIVAL, is_late, is_uncovered
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import (

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, Unit
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.steady_plan import given
+from windows_pipeline.engine.literals import given
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256

@@ -8,12 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.evaluation import evaluate
-from windows_pipeline.engine.slices import (
-    settling_reach_ms,
-    slice_length_ms,
-    within_a_day,
-)
+from windows_pipeline.engine.time_shards import settling_reach_ms, slice_length_ms, within_a_day
+from windows_pipeline.engine.windows import evaluate
 from windows_pipeline.incremental.rows import unit_rows
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (

@@ -12,7 +12,7 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Waking
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
-from windows_pipeline.engine.firing_kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Reached, unit_firings
 from windows_pipeline.incremental.records import target_of

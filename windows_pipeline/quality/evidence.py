@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.engine.radix_order import in_radix_order
-from windows_pipeline.engine.slices import (
+from windows_pipeline.engine.radix_sort import in_radix_order
+from windows_pipeline.engine.time_shards import (
     IS_OWN,
     SLICE,
     length_for_reach,

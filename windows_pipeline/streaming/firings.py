@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.merge import Merge, Waking
-from windows_pipeline.engine.firing_kernel import AFTER
+from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Reached, place_column
 from windows_pipeline.incremental.records import target_of

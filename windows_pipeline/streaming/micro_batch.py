@@ -22,7 +22,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.parallel import together
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.steady_plan import given
+from windows_pipeline.engine.literals import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order

@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import NEVER_MS
-from windows_pipeline.engine.evaluation import UNCOUNTED
-from windows_pipeline.engine.steady_plan import coarse_from_ms, given
+from windows_pipeline.engine.literals import coarse_from_ms, given
+from windows_pipeline.engine.windows import UNCOUNTED
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import asks_records, reached_from_ms

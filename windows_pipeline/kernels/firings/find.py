@@ -10,7 +10,7 @@ import numpy as np
 
 from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.rises import END_OF_INPUT_MS
+from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS
 from windows_pipeline.kernels.firings.batched import (
     P_AFTER,
     P_BY_RISE,

@@ -15,7 +15,7 @@ from windows_pipeline.engine.row_kernel import (
     RowKernel,
     result_column,
 )
-from windows_pipeline.engine.slices import IS_OWN
+from windows_pipeline.engine.time_shards import IS_OWN
 from windows_pipeline.windows.row_windows import RowWindow
 
 

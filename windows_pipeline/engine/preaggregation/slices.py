@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
-from windows_pipeline.engine.pane_numbers import (
+from windows_pipeline.engine.preaggregation.slice_numbers import (
     LIMB,
     SQUARE_LIMB,
     divided,

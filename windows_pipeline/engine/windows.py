@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.kernel import RUN, LateKernel, WindowKernel
-from windows_pipeline.engine.panes import LAST_MS, RECORDS
-from windows_pipeline.engine.radix_order import in_radix_order
-from windows_pipeline.engine.slices import SLICE, in_slices
+from windows_pipeline.engine.preaggregation.slices import LAST_MS, RECORDS
+from windows_pipeline.engine.radix_sort import in_radix_order
+from windows_pipeline.engine.time_shards import SLICE, in_slices
+from windows_pipeline.engine.window_kernel import RUN, LateKernel, WindowKernel
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import WindowSpec
 

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.engine.firing_kernel import AFTER
-from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.kernel import AFTER
+from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
 
 
 def at_closing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.slices import length_for_reach, with_own_slice
+from windows_pipeline.engine.time_shards import length_for_reach, with_own_slice
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows, TumbleRows
 

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.firing_kernel import AFTER, FiringKernel, FiringTarget
-from windows_pipeline.engine.rises import collect_rises
+from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringTarget
+from windows_pipeline.engine.firings.watermark_steps import collect_rises
 from windows_pipeline.windows import TimeWindows, WindowSpec
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.combining import (
+from windows_pipeline.engine.preaggregation.combine import (
     combine_panes,
     event_time_bounds_of_panes,
     record_count_of_panes,
 )
-from windows_pipeline.engine.radix_order import groups_in_order
-from windows_pipeline.engine.slices import SLICE, of_own_slice, settle_in
+from windows_pipeline.engine.radix_sort import groups_in_order
+from windows_pipeline.engine.time_shards import SLICE, of_own_slice, settle_in
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,

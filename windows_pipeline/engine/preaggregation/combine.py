@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine.pane_numbers import (
+from windows_pipeline.engine.preaggregation.slice_numbers import (
     ABOVE,
     BELOW,
     LIMB,
@@ -17,7 +17,7 @@ from windows_pipeline.engine.pane_numbers import (
     NAN,
     SQUARE_LIMB,
 )
-from windows_pipeline.engine.panes import (
+from windows_pipeline.engine.preaggregation.slices import (
     FIRST_MS,
     HIGH,
     KIND,

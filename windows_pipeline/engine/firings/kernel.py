@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.rises import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,

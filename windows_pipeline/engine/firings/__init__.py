@@ -1,0 +1,1 @@
+"""Spark plans around the kernels of firings."""

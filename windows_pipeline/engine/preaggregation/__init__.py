@@ -1,0 +1,1 @@
+"""Slices: records aggregated once for all windows that share them."""
