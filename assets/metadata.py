@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.quality.validation import Check, CheckResult
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 Metadata = dict[str, dg.MetadataValue]
 

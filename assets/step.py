@@ -14,8 +14,8 @@ from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.quality.validation import CheckResult
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.units import days_text
+from windows_pipeline.storage.arrival_units import days_text
+from windows_pipeline.storage.table import Table
 
 StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[str, dg.MetadataValue]]

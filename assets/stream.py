@@ -17,9 +17,9 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.tables.catalog import source_tables
-from windows_pipeline.tables.delta import Table
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import (

@@ -15,7 +15,7 @@ from command_line import call
 from stored_rows import named_rows, stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.tables.catalog import (
+from windows_pipeline.storage.catalog import (
     SourceTables,
     WindowTables,
     source_tables,

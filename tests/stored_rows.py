@@ -6,7 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 
 def stored_rows(table: Table, *without: str) -> list[tuple[object, ...]]:

@@ -22,8 +22,8 @@ from stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import query
-from windows_pipeline.tables.delta import Table
 
 SLIDING = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms"}
 HOPS = {

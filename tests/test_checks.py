@@ -21,7 +21,7 @@ from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_publ
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
 from windows_pipeline.quality.window_checks import window_checks
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]

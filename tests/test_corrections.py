@@ -30,7 +30,7 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 WINDOW = ("unit", "key", "window_start", "window_end")

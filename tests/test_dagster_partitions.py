@@ -34,7 +34,7 @@ from pipeline_runs import (
 )
 from stored_rows import stored_rows
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 Rows = dict[str, list[tuple[object, ...]]]
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
-from windows_pipeline.tables.schemas import firings
+from windows_pipeline.storage.schemas import firings
 from windows_pipeline.windows import SlidingWindows
 from windows_pipeline.windows.triggers import Trigger
 

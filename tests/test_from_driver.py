@@ -19,9 +19,9 @@ from pipeline_runs import Project, day
 from streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, files_are_local
-from windows_pipeline.tables import from_driver
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.schemas import arrival_log
+from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage.schemas import arrival_log
+from windows_pipeline.storage.table import Table
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
 CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}

@@ -21,10 +21,10 @@ from streams import HOPS, SLIDING, as_json, declared_pipeline, writer_of
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.storage.catalog import all_tables, window_tables
+from windows_pipeline.storage.fetched_rows import kept_rows
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.streaming.kept_rows import kept_rows
-from windows_pipeline.tables.catalog import all_tables, window_tables
-from windows_pipeline.tables.delta import Table
 
 ROWS = [("a", True, 2), ("b", False, None), (None, None, 3), ("c", True, None)]
 MICRO_BATCHES = 2

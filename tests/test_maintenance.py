@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from definitions import build_definitions
 from pipeline_runs import DAYS, Project, day, version_of
-from windows_pipeline.tables.delta import Table, TableMissingError
-from windows_pipeline.tables.maintenance import maintain
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.maintenance import maintain
+from windows_pipeline.storage.table import Table, TableMissingError
 
 
 def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:

@@ -58,8 +58,8 @@ from windows_pipeline.jobs.job import run_job
 from windows_pipeline.quality.validation import validate
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.tables.catalog import source_tables
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
 SAME = ("late_records", "final_windows", "alerts", "firings", "early_warnings")

@@ -18,7 +18,7 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
 from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
 
 NAME = "windows_pipeline.run_is"
 

@@ -26,9 +26,9 @@ from windows_pipeline.jobs.correction_marker import (
 )
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.table import DefinitionChangedError, Table
 from windows_pipeline.streaming import BatchResult, run_stream
-from windows_pipeline.tables.catalog import source_tables, window_tables
-from windows_pipeline.tables.delta import DefinitionChangedError, Table
 
 
 def begun_a_day_later(offsets: Path) -> date:

@@ -25,8 +25,8 @@ from stored_rows import stored_rows
 from streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings
+from windows_pipeline.storage.catalog import all_tables
 from windows_pipeline.streaming import run_stream
-from windows_pipeline.tables.catalog import all_tables
 
 ALERTS = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}
 SOURCE = {"format": "jsonl", "path": "data", "stream": True}

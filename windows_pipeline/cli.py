@@ -58,11 +58,11 @@ from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
+from windows_pipeline.storage.arrival_units import days_from, days_text
+from windows_pipeline.storage.catalog import all_tables, window_tables
+from windows_pipeline.storage.maintenance import maintain
+from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
 from windows_pipeline.streaming import StreamBehindError, run_stream
-from windows_pipeline.tables.catalog import all_tables, window_tables
-from windows_pipeline.tables.delta import DefinitionChangedError, TableMissingError
-from windows_pipeline.tables.maintenance import maintain
-from windows_pipeline.tables.units import days_from, days_text
 from windows_pipeline.windows.durations import duration_ms
 
 app = typer.Typer(

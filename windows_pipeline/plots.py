@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import standing
-from windows_pipeline.tables.catalog import WindowTables
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.catalog import WindowTables
 
 _HOURLY_UP_TO_DAYS = 14
 

@@ -19,8 +19,8 @@ from windows_pipeline.jobs.day_runs import ChangedFile, Waiting
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.plain_console import PlainConsole, coloured, printable
 from windows_pipeline.quality.validation import CheckResult
+from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.streaming import BatchResult
-from windows_pipeline.tables.units import days_text
 
 _MOST_NAMES = 20
 # A pipe has no width; rows must not be cut for it.

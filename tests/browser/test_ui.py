@@ -16,8 +16,8 @@ from project_ui import make_project, running_ui
 from pipeline_runs import DERIVED, Project, day, version_of
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import firing_tables
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.catalog import firing_tables
+from windows_pipeline.storage.table import Table
 
 CHECKS = {
     "raw_events": [

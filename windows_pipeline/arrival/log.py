@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.watermark import Arrival
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 
 class LogRow(NamedTuple):

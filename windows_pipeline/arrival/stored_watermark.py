@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog, arrivals_in, read_log
 from windows_pipeline.arrival.watermark import NEVER_MS, build_timeline
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 
 def store_decisions(

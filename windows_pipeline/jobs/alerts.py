@@ -24,10 +24,10 @@ from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.tables.catalog import computed_days
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.instants import with_instants, with_milliseconds
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.catalog import computed_days
+from windows_pipeline.storage.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.table import Table
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 

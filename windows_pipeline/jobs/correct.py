@@ -36,13 +36,13 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_no_batch_since,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.catalog import (
+from windows_pipeline.storage.arrival_units import days_from
+from windows_pipeline.storage.catalog import (
     WindowTables,
     firing_tables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.tables.units import days_from
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.tables.catalog import FiringTables, WindowTables
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.differences import apply_differences, differences
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.catalog import FiringTables, WindowTables
+from windows_pipeline.storage.diff import apply_differences, differences
+from windows_pipeline.storage.table import Table
 
 
 @dataclass(frozen=True)

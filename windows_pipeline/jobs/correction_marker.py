@@ -14,7 +14,7 @@ from datetime import date
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 _BEGUN = "windows_pipeline.correction"
 """The number of the correction that was begun last."""

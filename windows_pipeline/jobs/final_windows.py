@@ -19,9 +19,9 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.quality.invariants import closed_by_unit, final_windows_checks
 from windows_pipeline.quality.sides import counted_alike, units_that_differ
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.differences import with_differences
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.diff import with_differences
+from windows_pipeline.storage.table import Table
 
 
 class FinalWindowsJob(WindowsJob):

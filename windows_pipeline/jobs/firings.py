@@ -30,9 +30,9 @@ from windows_pipeline.quality.firing_evidence import (
     beside_results,
 )
 from windows_pipeline.quality.validation import Batch, Check
-from windows_pipeline.tables.catalog import FiringTables, computed_days, firing_tables
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.catalog import FiringTables, computed_days, firing_tables
+from windows_pipeline.storage.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.table import Table
 
 
 class FiringsJob(WindowsJob):

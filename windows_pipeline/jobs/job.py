@@ -17,7 +17,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.settings import Settings
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 KEEP_PLANS = "windows_pipeline.keep_plans"
 """The project's own key beside Spark's: whether rows are kept with the plan that made them."""

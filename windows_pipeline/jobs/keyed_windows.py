@@ -21,10 +21,10 @@ from windows_pipeline.quality.row_evidence import row_evidence
 from windows_pipeline.quality.sides import units_that_differ
 from windows_pipeline.quality.validation import Batch, Check, breaking
 from windows_pipeline.quality.window_checks import window_checks
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.differences import differences
-from windows_pipeline.tables.instants import with_instants, with_milliseconds
-from windows_pipeline.tables.units import in_units
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.diff import differences
+from windows_pipeline.storage.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.table import Table
 from windows_pipeline.windows import GracedRows, SessionWindows
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage.table import Table
 
 
 class RawRowsMissingError(Exception):

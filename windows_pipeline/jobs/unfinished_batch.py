@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
-from windows_pipeline.tables.catalog import stream_checkpoint
+from windows_pipeline.storage.catalog import stream_checkpoint
 
 
 class BatchUnfinishedError(Exception):

@@ -13,10 +13,10 @@ from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Reached, place_column
 from windows_pipeline.incremental.records import target_of
 from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.storage.fetched_rows import KeptRows
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.first_unit import first_unit
-from windows_pipeline.streaming.kept_rows import KeptRows
 from windows_pipeline.streaming.scope import BatchScope
-from windows_pipeline.tables.delta import Table
 
 
 @dataclass(frozen=True)

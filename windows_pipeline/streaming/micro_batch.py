@@ -26,13 +26,13 @@ from windows_pipeline.engine.literals import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
+from windows_pipeline.storage.catalog import SourceTables, source_tables
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.windows import BatchWindows, append_of
-from windows_pipeline.tables.catalog import SourceTables, source_tables
-from windows_pipeline.tables.delta import Table
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
 """What is appended is in order enough: files of few units are written side by side, not sorted."""

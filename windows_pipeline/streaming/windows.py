@@ -22,13 +22,13 @@ from windows_pipeline.incremental.records import records_to_read, target_of
 from windows_pipeline.incremental.windows import is_late, is_uncovered, last_instant, unit_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.storage.fetched_rows import KeptRows, kept_rows
+from windows_pipeline.storage.instants import with_instants
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.first_unit import first_unit
-from windows_pipeline.streaming.kept_rows import KeptRows, kept_rows
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.instants import with_instants
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Appended = tuple[Table, DataFrame | pa.Table, int]

@@ -9,8 +9,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.tables.delta import Table
-from windows_pipeline.tables.units import units_sql
+from windows_pipeline.storage.arrival_units import units_sql
+from windows_pipeline.storage.table import Table
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pyspark.sql import types as T
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.definition import table_definition
-from windows_pipeline.tables import schemas
-from windows_pipeline.tables.delta import Table
+from windows_pipeline.storage import schemas
+from windows_pipeline.storage.table import Table
 from windows_pipeline.windows import SessionWindows
 
 

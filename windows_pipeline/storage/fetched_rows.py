@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.tables import from_driver
+from windows_pipeline.storage import delta_rs as from_driver
 
 
 class KeptRows:

@@ -21,10 +21,10 @@ from windows_pipeline.config.definition import (
     definition_digest,
     only_grace_differs,
 )
-from windows_pipeline.tables import from_driver
-from windows_pipeline.tables.conflicts import beside_others, is_being_made, is_in_the_way
-from windows_pipeline.tables.stored import StoredTable
-from windows_pipeline.tables.units import in_units, units_sql
+from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage.arrival_units import in_units, units_sql
+from windows_pipeline.storage.retry import beside_others, is_being_made, is_in_the_way
+from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
 _DEFINITION = "windows_pipeline.definition"

@@ -1,0 +1,1 @@
+"""Delta tables: how each is named, written, read and kept."""
