@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 import dagster as dg
 from pyspark.sql import types as T
 
+from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.jobs import JobResult
-from windows_pipeline.quality.validation import Check, CheckResult
 from windows_pipeline.storage.table import Table
 
 Metadata = dict[str, dg.MetadataValue]

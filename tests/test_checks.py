@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline_runs import DAYS, DERIVED, Project, day
+from windows_pipeline.checks.run import SAMPLE_ROWS, validate
+from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
-from windows_pipeline.quality.validation import SAMPLE_ROWS, validate
-from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.storage.table import Table
 
 IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")

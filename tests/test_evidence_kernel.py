@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from engine_runs import PROPERTY, texts
 from radix_batches import cut_up, sorted_as_by_spark
+from windows_pipeline.checks.recount_kernel import EvidenceKernel
 from windows_pipeline.engine.time_shards import IS_OWN, SLICE
 from windows_pipeline.kernels.groups import CHUNK_ROWS
-from windows_pipeline.quality.evidence_kernel import EvidenceKernel
 from windows_pipeline.windows import SlidingWindows
 
 SCHEMA = pa.schema(

@@ -50,12 +50,12 @@ from oracle_firings import firings as oracle_firings
 from shared_folders import made_once
 from streams import killed
 from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.checks.run import validate
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.incremental.lookback import reached_from_ms
 from windows_pipeline.incremental.windows import is_late, is_uncovered
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
-from windows_pipeline.quality.validation import validate
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables

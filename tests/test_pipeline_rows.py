@@ -24,12 +24,12 @@ from oracle import Record, WindowRow
 from oracle_rows import CountBlock, RowDefinition, RowsAround, Session, TumblingBlock
 from oracle_unit_rows import CountDefinition, UnitRow, final_rows, in_time
 from shared_folders import made_once
+from windows_pipeline.checks.run import breaking
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correct import correct
 from windows_pipeline.jobs.job import run_job
-from windows_pipeline.quality.validation import breaking
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.streaming import BatchResult, run_stream

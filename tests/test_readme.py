@@ -10,18 +10,18 @@ from pyspark.sql import SparkSession
 
 from golden_cases import KINDS, Case, read_cases
 from windows_pipeline.aggregates import Function, parse_aggregate
-from windows_pipeline.config import load_pipeline
-from windows_pipeline.config.checks import ROLE_TYPES
-from windows_pipeline.config.row_kinds import CountKind
-from windows_pipeline.jobs import FiringsJob
-from windows_pipeline.quality.invariants import (
+from windows_pipeline.checks.table_rules import (
     accounting_checks,
     alerts_checks,
     alerts_history_checks,
     final_windows_checks,
     raw_events_checks,
 )
-from windows_pipeline.quality.window_checks import window_checks
+from windows_pipeline.checks.window_rules import window_checks
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.config.checks import ROLE_TYPES
+from windows_pipeline.config.row_kinds import CountKind
+from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
 
 README = Path(__file__).parent.parent / "README.md"

@@ -10,7 +10,7 @@ from hypothesis import given
 from engine_runs import PROPERTY
 from oracle import SessionDefinition, close_times_met, lateness, windows_after
 from strategies import ArrivalsOf, arrivals_of, session_definitions
-from windows_pipeline.quality.session_evidence_kernel import SessionEvidenceKernel
+from windows_pipeline.checks.recount_session_kernel import SessionEvidenceKernel
 
 SCHEMA = pa.schema(
     [

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
+from windows_pipeline.checks.recount_windows import window_evidence
 from windows_pipeline.engine import time_shards as slices
 from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.windows.chunk import Target
-from windows_pipeline.quality.evidence import window_evidence
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,

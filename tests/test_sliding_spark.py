@@ -26,9 +26,9 @@ from oracle import (
     windows_after,
 )
 from strategies import Arrivals, arrivals
+from windows_pipeline.checks.recount_windows import window_evidence
 from windows_pipeline.incremental.late import late_records as late_rows
 from windows_pipeline.incremental.windows import unit_windows
-from windows_pipeline.quality.evidence import window_evidence
 
 GOLDEN = Path(__file__).parent / "golden" / "contract" / "sliding.jsonl"
 MILLISECOND = timedelta(milliseconds=1)

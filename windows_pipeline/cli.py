@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.compat.spark_session import SparkStartError, start_session
 from windows_pipeline.config import (
     ConfigError,
@@ -54,7 +55,6 @@ from windows_pipeline.printed import (
     print_without_records,
     tell,
 )
-from windows_pipeline.quality.validation import CheckResult
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError

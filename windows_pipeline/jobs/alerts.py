@@ -12,6 +12,9 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.watermark import Read, close_ms
+from windows_pipeline.checks.compare import counted_alike, units_that_differ
+from windows_pipeline.checks.run import Batch, Check
+from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
 from windows_pipeline.incremental.lookback import reached_from_ms
@@ -21,9 +24,6 @@ from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.quality.invariants import alerts_checks, alerts_history_checks
-from windows_pipeline.quality.sides import counted_alike, units_that_differ
-from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.catalog import computed_days
 from windows_pipeline.storage.instants import with_instants, with_milliseconds

@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
+from windows_pipeline.checks.compare import counted_alike, units_that_differ
+from windows_pipeline.checks.run import Batch, Check
+from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.invariants import closed_by_unit, final_windows_checks
-from windows_pipeline.quality.sides import counted_alike, units_that_differ
-from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import with_differences
 from windows_pipeline.storage.table import Table

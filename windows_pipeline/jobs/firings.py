@@ -10,6 +10,9 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Waking
+from windows_pipeline.checks.firing_rules import closed_checks, early_warning_checks, firing_checks
+from windows_pipeline.checks.recount_firings import beside_closed, beside_others, beside_results
+from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
@@ -19,17 +22,6 @@ from windows_pipeline.incremental.records import target_of
 from windows_pipeline.incremental.units import stretches_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.quality.firing_checks import (
-    closed_checks,
-    early_warning_checks,
-    firing_checks,
-)
-from windows_pipeline.quality.firing_evidence import (
-    beside_closed,
-    beside_others,
-    beside_results,
-)
-from windows_pipeline.quality.validation import Batch, Check
 from windows_pipeline.storage.catalog import FiringTables, computed_days, firing_tables
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table

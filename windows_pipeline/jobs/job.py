@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
+from windows_pipeline.checks.run import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
-from windows_pipeline.quality.validation import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 

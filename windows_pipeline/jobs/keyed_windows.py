@@ -9,18 +9,18 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
+from windows_pipeline.checks.compare import units_that_differ
+from windows_pipeline.checks.recount_rows import row_evidence
+from windows_pipeline.checks.recount_windows import account_for_records, window_evidence
+from windows_pipeline.checks.run import Batch, Check, breaking
+from windows_pipeline.checks.table_rules import accounting_checks
+from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.quality.evidence import account_for_records, window_evidence
-from windows_pipeline.quality.invariants import accounting_checks
-from windows_pipeline.quality.row_evidence import row_evidence
-from windows_pipeline.quality.sides import units_that_differ
-from windows_pipeline.quality.validation import Batch, Check, breaking
-from windows_pipeline.quality.window_checks import window_checks
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import differences
 from windows_pipeline.storage.instants import with_instants, with_milliseconds

@@ -9,6 +9,7 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.checks.run import Batch
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.alerts import RuleSql
@@ -20,7 +21,6 @@ from windows_pipeline.jobs.correction_marker import (
 from windows_pipeline.jobs.job import Facts, RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
-from windows_pipeline.quality.validation import Batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import (
     SourceTables,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
-from windows_pipeline.quality.validation import Check
 from windows_pipeline.windows import GracedRows, SessionWindows, SlidingWindows, TimeWindows
 
 _NOT_EMPTY = Check(

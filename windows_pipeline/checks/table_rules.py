@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Pipeline, Windows
-from windows_pipeline.quality.validation import Check
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.kernels.groups import CHUNK_ROWS, whole_groups
-from windows_pipeline.quality.evidence_kernel import (
+from windows_pipeline.checks.recount_kernel import (
     ChunkEvidence,
     codes_of,
     evidence_of_groups,
     how_many_equal,
     numbers,
 )
+from windows_pipeline.compat.numba_jit import compiled
+from windows_pipeline.kernels.groups import CHUNK_ROWS, whole_groups
 
 ADDED = (
     "recount",

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windows_pipeline.checks.recount_kernel import EvidenceKernel, difference_of
+from windows_pipeline.checks.recount_session_kernel import ADDED, SessionEvidenceKernel
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import (
     IS_OWN,
@@ -26,8 +28,6 @@ from windows_pipeline.incremental.windows import (
     last_end_ms,
     last_instant,
 )
-from windows_pipeline.quality.evidence_kernel import EvidenceKernel, difference_of
-from windows_pipeline.quality.session_evidence_kernel import ADDED, SessionEvidenceKernel
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _GROUPED = ("target", "key")

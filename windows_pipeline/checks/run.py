@@ -97,7 +97,7 @@ def breaking(checks: Sequence[Check]) -> Column:
 
 def import_ahead() -> None:
     """Has Great Expectations imported beside what Spark does meanwhile."""
-    module = "windows_pipeline.quality.expectation"
+    module = "windows_pipeline.checks.expectation"
     Thread(target=import_module, args=[module], daemon=True).start()
 
 
@@ -110,7 +110,7 @@ def validate(batch: Batch) -> list[CheckResult]:
     # The import takes seconds: it waits until here, or `import_ahead`.
     import great_expectations as gx
 
-    from windows_pipeline.quality.expectation import NoFailingRows
+    from windows_pipeline.checks.expectation import NoFailingRows
 
     asset = _any_frame(batch.rows.sparkSession)
     rules = [
@@ -150,7 +150,7 @@ def _any_frame(_session: SparkSession) -> Any:
 @contextmanager
 def _held(failing: DataFrame) -> Iterator[DataFrame]:
     """The same rows for a query a check; here if they are few, and then it starts no job."""
-    from windows_pipeline.quality.expectation import MOST_ROWS
+    from windows_pipeline.checks.expectation import MOST_ROWS
 
     few = failing.limit(MOST_ROWS + 1).toArrow()
     if few.num_rows <= MOST_ROWS:
@@ -169,7 +169,7 @@ def _checked(result: Any) -> str:
 
 
 def _check_result(check: Check, result: Any, failing_rows: DataFrame) -> CheckResult:
-    from windows_pipeline.quality.expectation import MOST_ROWS
+    from windows_pipeline.checks.expectation import MOST_ROWS
 
     info = result.exception_info or {}
     details = result.result.get("details") if result.result else None

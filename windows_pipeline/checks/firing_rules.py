@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
 from windows_pipeline.config.firing_trigger import FiringTrigger
-from windows_pipeline.quality.validation import Check
 
 _BEGAN_SINCE = "coalesce(window_start_ms > stream_before_ms, FALSE)"
 """Whether no record of a window can have come before the judged units."""

@@ -1,0 +1,1 @@
+"""Checks: results counted again by other code, and rules over published tables."""
