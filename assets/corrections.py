@@ -12,7 +12,7 @@ from assets.partitions import arrival_days
 from assets.step import asset_key
 from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.correct import Corrected, CorrectionResult, correct
+from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import window_tables
 

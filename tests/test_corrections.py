@@ -21,13 +21,13 @@ from small_ranges import in_small_ranges
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.chain import window_jobs
-from windows_pipeline.jobs.correct import correct, correction_jobs
-from windows_pipeline.jobs.correction_marker import (
+from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
     mark_begun,
     unfinished_correction,
 )
+from windows_pipeline.jobs.correction.run import correct, correction_jobs
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.storage.table import Table

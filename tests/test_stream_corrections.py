@@ -15,15 +15,15 @@ from engine_runs import instant
 from oracle import Record, SlidingDefinition, final_windows
 from stored_rows import named_rows, stored_rows
 from streams import SLIDING, KilledError, add_rows, as_if_it_ran_before, declared_pipeline
-from windows_pipeline.jobs import correct as jobs_correct
-from windows_pipeline.jobs.correct import correct
-from windows_pipeline.jobs.correction_marker import (
+from windows_pipeline.jobs.correction import run as jobs_correct
+from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
     mark_begun,
     mark_needless,
     unfinished_correction,
 )
+from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables

@@ -27,8 +27,8 @@ from windows_pipeline.config import (
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.chain import days_landed, rebuild, skipped, why_passed_over, window_jobs
-from windows_pipeline.jobs.correct import correct
-from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.correction.marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.day_runs import (
     DaysToRun,
     changed_files,

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.correction_jobs import (
+from windows_pipeline.jobs.correction.jobs import (
     AlertsCorrection,
     FinalWindowsCorrection,
     FiringsCorrection,
     KeyedWindowsCorrection,
 )
-from windows_pipeline.jobs.correction_marker import (
+from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
     finished_number,

@@ -1,0 +1,1 @@
+"""Corrections of published results."""
