@@ -12,7 +12,7 @@ from rich.console import Console
 
 from demo.prepare_flights import prepare
 from demo.status import Status
-from windows_pipeline.plain_console import PlainConsole, coloured
+from windows_pipeline.cli.console import PlainConsole, coloured
 
 _ROOT = Path(__file__).parent.parent
 _LOG = _ROOT / ".cache" / "demo.log"

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from definitions import defs
 from demo.status import Status
-from windows_pipeline.plain_console import coloured
+from windows_pipeline.cli.console import coloured
 
 _JOB = "flights_all"
 _WINDOWS = "hourly"

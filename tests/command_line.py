@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from windows_pipeline import cli
+from windows_pipeline.cli.main import main as cli
 
 
 def call(

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from pipeline_texts import FLIGHTS, line_of
-from windows_pipeline import cli
+from windows_pipeline.cli.main import main as cli
 from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
 
 LINE = line_of(FLIGHTS, "  path:")

@@ -22,7 +22,7 @@ from demo import summary
 from demo.status import Status
 from pipeline_runs import ROOT, Project
 from stored_rows import stored_rows
-from windows_pipeline.cli import app
+from windows_pipeline.cli.main import app
 from windows_pipeline.config import load_pipeline, load_pipelines
 from windows_pipeline.windows import SlidingWindows
 

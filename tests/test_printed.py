@@ -9,10 +9,10 @@ from rich.table import Table
 
 from command_line import call
 from demo.status import Status
-from windows_pipeline import printed
 from windows_pipeline.checks.run import Check, CheckResult
-from windows_pipeline.plain_console import PlainConsole, coloured
-from windows_pipeline.printed import print_checks, tell
+from windows_pipeline.cli.console import PlainConsole, coloured
+from windows_pipeline.cli.main import printed
+from windows_pipeline.cli.printed import print_checks, tell
 
 HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]
 

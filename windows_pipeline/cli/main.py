@@ -15,6 +15,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.cli.printed import (
+    PrintedBatches,
+    console,
+    print_changed,
+    print_checks,
+    print_jobs,
+    print_records,
+    print_rows,
+    print_skipped,
+    print_waiting,
+    print_without_records,
+    tell,
+)
 from windows_pipeline.compat.spark_session import SparkStartError, start_session
 from windows_pipeline.config import (
     ConfigError,
@@ -42,19 +55,6 @@ from windows_pipeline.jobs.forget import forget_day
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.raw_rows import RawRowsMissingError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-from windows_pipeline.printed import (
-    PrintedBatches,
-    console,
-    print_changed,
-    print_checks,
-    print_jobs,
-    print_records,
-    print_rows,
-    print_skipped,
-    print_waiting,
-    print_without_records,
-    tell,
-)
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
