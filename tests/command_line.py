@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from windows_pipeline.cli.main import main as cli
+from windows_pipeline.cli import main as cli
 
 
 def call(

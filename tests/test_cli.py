@@ -103,7 +103,7 @@ def test_an_unknown_pipeline_is_one_line(
 def test_what_is_wrong_with_a_call_is_told_before_spark_starts(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windows_pipeline.cli.start_session", None)
+    monkeypatch.setattr("windows_pipeline.cli.main.start_session", None)
     status, said = call(capfd, monkeypatch, "stream", "flights", "--every", "soon")
     assert (status, "--every: 'soon' is no duration" in said) == (2, True), said
     status, said = call(capfd, monkeypatch, "episodes", "flights", "--windows", "nope")

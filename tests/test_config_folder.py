@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from pipeline_texts import FLIGHTS, line_of
-from windows_pipeline.cli.main import main as cli
+from windows_pipeline.cli import main as cli
 from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
 
 LINE = line_of(FLIGHTS, "  path:")
@@ -151,7 +151,7 @@ def called(
     def start(_settings: object) -> None:
         raise Started
 
-    monkeypatch.setattr("windows_pipeline.cli.start_session", start)
+    monkeypatch.setattr("windows_pipeline.cli.main.start_session", start)
     monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
     status = 0
     try:

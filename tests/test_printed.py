@@ -10,8 +10,8 @@ from rich.table import Table
 from command_line import call
 from demo.status import Status
 from windows_pipeline.checks.run import Check, CheckResult
+from windows_pipeline.cli import printed
 from windows_pipeline.cli.console import PlainConsole, coloured
-from windows_pipeline.cli.main import printed
 from windows_pipeline.cli.printed import print_checks, tell
 
 HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]

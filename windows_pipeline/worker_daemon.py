@@ -50,11 +50,11 @@ def make_ready() -> None:
     import pyspark.worker  # noqa: F401
 
     import windows_pipeline.checks.recount_kernel
-    import windows_pipeline.checks.recount_session_kernel  # noqa: F401
+    import windows_pipeline.checks.recount_session_kernel
     import windows_pipeline.engine.count_kernel
     import windows_pipeline.engine.firings.kernel
     import windows_pipeline.engine.row_kernel
-    import windows_pipeline.engine.window_kernel
+    import windows_pipeline.engine.window_kernel  # noqa: F401
 
     # The first function that it compiles has it do so.
     numba.njit()(lambda: None)()
