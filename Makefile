@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export GX_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo ui test test-long browser conformance bench check format lock clean distclean
+.PHONY: help install demo ui test test-unit test-long browser conformance bench check format lock clean distclean
 .PHONY: java chromium
 
 help: ## List what one can do
@@ -37,6 +37,9 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 
 test: java $(STAMP) ## Run the tests of every rule; or, of all, those that ARGS names to pytest
 	@$(PYTEST) $(or $(ARGS),-m 'not long')
+
+test-unit: $(STAMP) ## Run the tests that need no Spark: two minutes; ARGS go to pytest
+	@$(PYTEST) -m 'not spark and not long' tests/unit $(ARGS)
 
 test-long: java $(STAMP) ## Run the tests that `make test` leaves out, as they take long
 	@$(PYTEST) -m long $(ARGS)

@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from benchmarks.jvm import fetched
 from demo.prepare_flights import prepare
-from kafka_broker import KafkaBroker
-from pipeline_runs import DAYS, LONGER_GRACE, SHORT_GRACE, Project
-from shared_folders import alone, made_once
-from shared_spark import SharedSpark, session_behind
-from small_project import SmallProject
+from tests.support.kafka import KafkaBroker
+from tests.support.pipelines import DAYS, LONGER_GRACE, SHORT_GRACE, Project
+from tests.support.shared_folders import alone, made_once
+from tests.support.small_project import SmallProject
+from tests.support.spark import SharedSpark, session_behind
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.engine import time_shards as slices
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 ROOT = Path(__file__).parent.parent
+UNIT = ROOT / "tests" / "unit"
+WITHOUT_SPARK = "not spark"
+"""How the option -m of a run begins that starts no JVM."""
 FETCHING = Path(tempfile.gettempdir()) / "windows-pipeline-tests.lock"
 _JVM = pytest.StashKey[SharedSpark]()
 _DELEGATION = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1"
@@ -39,9 +42,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(secrets.randbelow(2**32))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks every test outside tests/unit: it may start Spark."""
+    for item in items:
+        if UNIT not in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """Gives a process that is to run tests its way into the JVM of all of them."""
+    """Gives a process that runs tests its way into the JVM that all of them share."""
+    if node.config.option.markexpr.startswith(WITHOUT_SPARK):
+        return
     stash = node.config.stash
     if _JVM not in stash:
         stash[_JVM] = SharedSpark(with_kafka(small(load_settings(ROOT))))
@@ -104,8 +116,9 @@ def small_settings() -> Settings:
 def settings(small_settings: Settings, request: pytest.FixtureRequest) -> Iterator[Settings]:
     """These, with Kafka; and the session of this process, so that runs of Dagster's take it."""
     settings = with_kafka(small_settings)
-    if hasattr(request.config, "workerinput"):
-        session_behind(request.config.workerinput["door"], settings)
+    door = getattr(request.config, "workerinput", {}).get("door")
+    if door is not None:
+        session_behind(door, settings)
         yield settings
         return
     session = start_session(settings)

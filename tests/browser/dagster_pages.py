@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from pipeline_runs import ROOT
+from tests.support.pipelines import ROOT
 
 _ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run"),

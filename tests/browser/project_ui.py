@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import yaml
-from waiting import wait_until
 
-from pipeline_runs import ROOT, Project
+from tests.browser.waiting import wait_until
+from tests.support.pipelines import ROOT, Project
 from windows_pipeline.settings import Settings
 
 _CODE = (".venv", "assets", "definitions.py", "resources", "tools", "windows_pipeline")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster_pages import DagsterPages, browser_page, instant_text
-from project_ui import make_project, running_ui
 
-from pipeline_runs import DERIVED, Project, day, version_of
+from tests.browser.dagster_pages import DagsterPages, browser_page, instant_text
+from tests.browser.project_ui import make_project, running_ui
+from tests.support.pipelines import DERIVED, Project, day, version_of
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import firing_tables

@@ -1,0 +1,54 @@
+"""Rows that the driver knows come back as they are, whatever their types."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from tests.support.pipelines import ROOT
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.storage.catalog import all_tables
+
+SCHEMA = (
+    "unit date, at timestamp, n bigint, few int, text string, real double, price decimal(10, 2), "
+    "place struct<ms: bigint, name: string>, names array<string>, yes boolean"
+)
+NOTHING = (None,) * 10
+SOMETHING = (
+    date(1969, 12, 31),
+    datetime(2013, 2, 8, 23, 59, 59, 999_999, UTC),
+    2**62,
+    -3,
+    "Ünï",
+    0.1,
+    Decimal("12.50"),
+    (5, "a"),
+    ["b", None],
+    True,
+)
+
+
+def test_values_and_nulls(spark: SparkSession) -> None:
+    frame = small_frame(spark, [SOMETHING, NOTHING], SCHEMA)
+    assert frame.schema == T.StructType.fromDDL(SCHEMA)
+    given, empty = frame.selectExpr("* EXCEPT (at)", "unix_micros(at) AS at").collect()
+    assert given.at == 1_360_367_999_999_999
+    told = given.asDict(recursive=False)
+    for name, value in zip(frame.columns, SOMETHING, strict=True):
+        if name != "at":
+            assert told[name] == value
+    assert set(empty) == {None}
+
+
+@pytest.mark.parametrize("pipeline", ["flights", "carriers"])
+def test_every_table_can_be_empty(spark: SparkSession, pipeline: str) -> None:
+    declared = load_pipeline(ROOT / "pipelines" / f"{pipeline}.yaml")
+    for table in all_tables(declared, "warehouse"):
+        frame = small_frame(spark, [], table.schema)
+        assert frame.schema == table.schema
+        assert frame.collect() == []

@@ -1,0 +1,117 @@
+"""Compiled code of one process is what another one would have compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SORTS = """
+import numpy as np
+from windows_pipeline.compat.numba_jit import compiled
+
+@compiled
+def ordered(values):
+    return np.sort(values)
+
+@compiled
+def order_of(values):
+    return np.argsort(values)
+"""
+"""What NumPy's sort and argsort are made of has one name in Numba, told apart by numbers alone."""
+STEPS = """
+from windows_pipeline.compat.numba_jit import compiled
+from parts import FACTOR
+import parts
+
+@compiled
+def scaled(value):
+    return FACTOR * parts.shifted(value)
+"""
+PARTS = """
+from windows_pipeline.compat.numba_jit import compiled
+
+FACTOR = {factor}
+
+@compiled
+def shifted(value):
+    return value + {shift}
+"""
+CONSTANTS = """
+import parts
+from windows_pipeline.compat.numba_jit import compiled
+
+@compiled
+def of(value):
+    return parts.shifted(value) + parts.shifted(1) + parts.shifted(2)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sorts.py").write_text(SORTS)
+    (tmp_path / "steps.py").write_text(STEPS)
+    return tmp_path
+
+
+def started(folder: Path, code: str) -> subprocess.Popen[str]:
+    """Python in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
+    """What they print, once all of them have ended well."""
+    outputs = [process.communicate()[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return outputs
+
+
+@pytest.mark.long
+def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
+    call = "import numpy, sorts; print(sorts.{0}(numpy.array([30, 10, 20])).tolist())"
+    sort, argsort = call.format("ordered"), call.format("order_of")
+    told([started(folder, sort)])
+    # By Numba's own numbers these have what both are made of be the 7th of its process.
+    told([started(folder, f"import numba; [numba.njit(lambda: 0)() for _ in range(3)]; {argsort}")])
+    assert told([started(folder, f"{sort}; {argsort}")]) == ["[10, 20, 30]\n[1, 2, 0]"]
+    assert told([started(folder, f"{argsort}; {sort}")]) == ["[1, 2, 0]\n[10, 20, 30]"]
+
+
+@pytest.mark.long
+def test_one_process_compiles_and_the_others_take_what_it_wrote(folder: Path) -> None:
+    code = (
+        "import numpy, sorts; given = numpy.array([30, 10, 20]);"
+        "print(sorts.ordered(given)[0], sorts.ordered(given.astype('f8'))[0],"
+        " sum(sorts.ordered.stats.cache_misses.values()))"
+    )
+    outputs = told([started(folder, code) for _ in range(3)])
+    assert [output.rsplit(" ", 1)[0] for output in outputs] == ["10 10.0"] * 3
+    assert sum(int(output.rsplit(" ", 1)[1]) for output in outputs) == 2
+    assert len([*folder.rglob("sorts.ordered-*.nbc")]) == 2
+
+
+@pytest.mark.long
+def test_code_follows_what_it_calls_and_the_constants_of_other_modules(folder: Path) -> None:
+    code = "import steps; print(steps.scaled(1), sum(steps.scaled.stats.cache_hits.values()))"
+    found = []
+    for written_at, factor, shift in ((1, 2, 10), (1, 2, 10), (2, 2, 500), (3, 3, 500)):
+        (folder / "parts.py").write_text(PARTS.format(factor=factor, shift=shift))
+        # Python itself knows a source by its size and the second in which it was written.
+        os.utime(folder / "parts.py", (written_at, written_at))
+        found += told([started(folder, code)])
+    assert found == ["22 0", "22 1", "1002 0", "1503 0"]
+
+
+def test_a_loop_is_compiled_once_whatever_constants_it_is_called_with(folder: Path) -> None:
+    (folder / "parts.py").write_text(PARTS.format(factor=1, shift=0))
+    (folder / "sums.py").write_text(CONSTANTS)
+    code = "import parts, sums; print(sums.of(3), len(parts.shifted.signatures))"
+    assert told([started(folder, code)]) == ["6 1"]

@@ -1,0 +1,173 @@
+"""Golden cases through the Spark engine, as the conformance command runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from tests.support.cases import GOLDEN, KINDS
+from windows_pipeline.conformance.__main__ import app
+
+CONTRACT = [GOLDEN / "contract" / f"{kind}.jsonl" for kind in KINDS]
+KAFKA = [GOLDEN / "kafka" / f"{kind}.jsonl" for kind in KINDS]
+FLINK = [
+    GOLDEN / "flink" / f"{name}.jsonl"
+    for name in ("group_time", "group_count", "over_rows", "following_rows", "grouped_rows")
+]
+README = Path(__file__).parents[2] / "README.md"
+FIRINGS = GOLDEN / "flink" / "firings.jsonl"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def ids(path: Path) -> set[str]:
+    return {json.loads(line)["id"] for line in path.read_text().splitlines()}
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
+    """All of the contract's cases, Kafka's own where it gives the same, and what the README says.
+
+    Of the other cases of Kafka some pass, as where windows differ only in when they are final.
+    """
+    result = run(*CONTRACT, *KAFKA)
+    lines = result.output.splitlines()
+    contract = [json.loads(line) for path in CONTRACT for line in path.read_text().splitlines()]
+    for path in CONTRACT:
+        assert f"{path}: {len(ids(path))} of {len(ids(path))} passed" in lines
+    agreeing = {case["id"] for case in contract if case["agrees_with"] is not None}
+    kafka = set().union(*map(ids, KAFKA))
+    differing = {line.split(": ")[0] for line in lines} & kafka
+    assert differing & agreeing == set(), result.output
+    passed = len(kafka) - len(differing)
+    assert lines[-1] == f"{len(contract) + passed} passed, {len(differing)} failed"
+    assert f"Of all {len(kafka)} Kafka cases {passed} pass." in README.read_text()
+
+
+@pytest.mark.usefixtures("spark")
+def test_flinks_answers_pass() -> None:
+    """Batch of windows by time; of count windows both the Table API's and DataStream's."""
+    result = run(*FLINK)
+    assert result.exit_code == 0, result.output
+    number = sum(len(ids(path)) for path in FLINK)
+    assert result.output.splitlines()[-1] == f"{number} passed, 0 failed"
+
+
+@pytest.mark.usefixtures("spark")
+def test_flinks_firings_pass(tmp_path: Path) -> None:
+    """Rule E2; and what differs is told."""
+    lines = FIRINGS.read_text().splitlines()
+    wrong = json.loads(lines[0])
+    wrong["id"] = "wrong"
+    wrong["firings"][0]["reason"] = "LATE"
+    wrong["dropped"] = [1]
+    changed = tmp_path / "wrong.jsonl"
+    changed.write_text(json.dumps(wrong))
+    result = run(FIRINGS, changed)
+    assert f"{FIRINGS}: {len(lines)} of {len(lines)} passed" in result.output
+    assert "wrong: firings: missing Fired(after=2" in result.output
+    assert "wrong: firings: not expected Fired(after=2" in result.output
+    assert "wrong: dropped: expected [1], got []" in result.output
+    assert result.output.splitlines()[-1] == f"{len(lines)} passed, 1 failed"
+
+
+def case(**changes: object) -> dict[str, object]:
+    return {
+        "id": "one",
+        "engine": "contract",
+        "window": {"kind": "tumbling", "size_ms": 10, "grace_ms": 0},
+        "input": [{"offset": 0, "partition": 0, "key": "k", "timestamp": 3, "value": 1}],
+        "final": [],
+        "open": [{"key": "k", "start": 0, "end": 10, "offsets": [0]}],
+        "dropped": [],
+        **changes,
+    }
+
+
+WRONG = {
+    "one: final: missing": case(
+        final=[{"key": "k", "start": 0, "end": 10, "offsets": [0]}], open=[]
+    ),
+    "one: open: not expected": case(open=[]),
+    "offsets=(0, 1)": case(open=[{"key": "k", "start": 0, "end": 10, "offsets": [0, 1]}]),
+    "one: dropped: missing 0": case(dropped=[0]),
+    "unknown kind of window 'spiral'": case(window={"kind": "spiral"}),
+    "one: refused: size: '0 seconds' must be above zero": case(
+        window={"kind": "tumbling", "size_ms": 0}
+    ),
+    "one: datastream_updates: not expected Update(after=0": case(
+        window={"kind": "slide_count", "size": 2, "advance": 1},
+        engine="flink 2.3.0",
+        updates=[],
+        datastream_updates=[],
+    ),
+    "one: refused: size: 0 rows must be above zero": case(
+        window={"kind": "tumble_count", "size": 0}, updates=[]
+    ),
+    "one: expected a refusal, got an answer": case(error="0: IllegalArgumentException"),
+}
+
+
+def test_each_difference_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """But of what an engine that is known to agree elsewhere answered otherwise."""
+    del spark
+    file, agreed = tmp_path / "wrong.jsonl", tmp_path / "agreed.jsonl"
+    other = case(engine="kafka-streams", id="other", final=[], open=[])
+    file.write_text("\n".join(json.dumps(one) for one in [*WRONG.values(), other]))
+    agreed.write_text(json.dumps(case(agrees_with="kafka-streams")))
+    result = run(file, "--agreed-with", agreed)
+    assert result.exit_code == 1
+    assert "other" not in result.output
+    for told in WRONG:
+        assert told in result.output
+    assert result.output.splitlines()[-1] == f"0 passed, {len(WRONG)} failed"
+
+
+def record(**changes: object) -> dict[str, object]:
+    return {"offset": 0, "partition": 0, "key": "k", "timestamp": 3, "value": 1, **changes}
+
+
+UNREADABLE = {
+    "{": "no case: JSONDecodeError",
+    "[1]": "no case: ",
+    '{"id": "x"}': "no case: KeyError('engine')",
+    json.dumps(case(window={"kind": "spiral"}, error="IllegalArgumentException")): (
+        "unknown kind of window 'spiral'"
+    ),
+    json.dumps(case(window={"kind": ["sliding"]})): "no case: ",
+    json.dumps(case(input=[record(timestamp=1.5)])): "timestamp: 1.5 is no whole number",
+    json.dumps(case(input=[record(timestamp=2**63 - 1)])): "timestamp: 9223372036854775807 is",
+    json.dumps(case(input=[record(offset="x")])): "offset: 'x' is no whole number",
+}
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_no_case_fails_and_the_others_run(tmp_path: Path) -> None:
+    """With its line; and a line ends where JSON says, whatever a text holds."""
+    firing = json.loads(FIRINGS.read_text().split("\n")[0])
+    spiral = json.dumps(firing | {"window": firing["window"] | {"kind": "spiral"}})
+    texts = {**UNREADABLE, spiral: "unknown kind of window 'spiral' that fires"}
+    good = json.dumps(case(id="between\u2028lines"), ensure_ascii=False)
+    file = tmp_path / "broken.jsonl"
+    file.write_text("\ufeff" + "\n".join([*texts, good]), encoding="utf-8")
+    result = run(file)
+    assert result.exit_code == 1
+    lines = result.output.split("\n")
+    for number, told in enumerate(texts.values(), 1):
+        assert any(f"{file}:{number}: {told}" in line for line in lines), told
+    assert "contract: 1 of 6 passed" in lines
+    assert f"1 passed, {len(texts)} failed" in lines
+
+
+def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "latin.jsonl"
+    assert "can't be read" in run(file).output
+    file.write_bytes(b'{"id": "\xe9"}')
+    result = run(file)
+    assert (result.exit_code, f"{file}: is no UTF-8" in result.output) == (2, True)

@@ -1,0 +1,143 @@
+"""Alerts and episodes in Spark against the oracle, all cases in one job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.aggregates import Number
+from tests.support.oracle.windows import WindowRow
+from tests.support.spark_cases import instant, sample, texts
+from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
+
+LENGTH_MS = 10
+SEVERITIES = st.none() | st.sampled_from((-1.0, 0.0, -0.0, 1.0, 2.0, math.inf, -math.inf, math.nan))
+
+Case = list[WindowRow]
+
+
+def window(key: str | None, end: int, severity: float | None, count: int = 1) -> WindowRow:
+    values: dict[str, Number | None] = {"worst": severity}
+    return WindowRow(0, key, end - LENGTH_MS, end, end, end, count, values, True)
+
+
+CASES: st.SearchStrategy[Case] = st.lists(
+    st.builds(
+        window,
+        st.sampled_from(("a", "b", None)),
+        st.integers(-40, 40),
+        SEVERITIES,
+        st.integers(0, 3),
+    ),
+    max_size=14,
+    unique_by=lambda row: (row.key, row.end),
+)
+SMALLEST_LAST = [window("a", 0, None), window("a", 1, -math.inf), window("a", 30, None)]
+
+
+def breaks(row: WindowRow) -> bool:
+    return row.record_count < 3
+
+
+def severity(row: WindowRow) -> Number | None:
+    worst: Number | None = row.values["worst"]
+    return worst
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return [SMALLEST_LAST, *sample(CASES, 120)]
+
+
+@pytest.fixture(scope="module")
+def final_windows(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
+    """Every case's windows; `case` is its number."""
+    rows = [
+        (number, row.key, instant(row.start), instant(row.end), row.record_count, severity(row))
+        for number, case in enumerate(cases)
+        for row in case
+    ]
+    return spark.createDataFrame(
+        rows,
+        "case int, key string, window_start timestamp, window_end timestamp, "
+        "record_count bigint, worst double",
+    )
+
+
+def in_one_job(final_windows: DataFrame) -> DataFrame:
+    """Alerts of all cases; a rule's name holds its case, so that episodes are of one."""
+    raised = broken_rules(final_windows, {"few": RuleSql("record_count < 3", "worst")})
+    of_case = F.concat("rule", F.lit(" "), F.col("case").cast("string"))
+    return with_episodes(raised.withColumn("rule", of_case))
+
+
+def milliseconds(rows: DataFrame, *names: str) -> DataFrame:
+    number = F.substring_index("rule", " ", -1).cast("int").alias("number")
+    return rows.select(number, "*", *(F.unix_millis(name).alias(f"{name}_ms") for name in names))
+
+
+def test_alerts_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequence[Case]) -> None:
+    """Rule E5: which windows break the rule, and the episode of each."""
+    rows = milliseconds(
+        in_one_job(final_windows), "window_start", "window_end", "episode_start"
+    ).collect()
+    found = [
+        (r.number, r.key, r.window_start_ms, r.window_end_ms, r.episode_start_ms, r.severity)
+        for r in rows
+    ]
+    wanted = [
+        (number, *alert[1:])
+        for number, case in enumerate(cases)
+        for alert in oracle_alerts.alerts(case, breaks, severity)
+    ]
+    assert texts(found) == texts(wanted)
+
+
+def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequence[Case]) -> None:
+    """Rule E5: its span, how many alerts, and the worst of them, the earliest among equals."""
+    summed = episodes(in_one_job(final_windows)).withColumn("worst_end", F.col("worst.window_end"))
+    rows = milliseconds(summed, "episode_start", "episode_end", "worst_end").collect()
+    found = [
+        (r.number, r.key, r.episode_start_ms, r.episode_end_ms, r.worst_end_ms, r.alerts)
+        for r in rows
+    ]
+    storms = [
+        (number, storm)
+        for number, case in enumerate(cases)
+        for storm in oracle_alerts.episodes(oracle_alerts.alerts(case, breaks, severity))
+    ]
+    assert texts(found) == texts(
+        (number, storm.key, storm.episode, storm.last.end, storm.worst.end, storm.alerts)
+        for number, storm in storms
+    )
+    # The severity is that of the worst, zeros of either sign being equal.
+    worst = {(n, s.key, s.episode): s.worst.severity for n, s in storms}
+    for row in rows:
+        of_worst = worst[row.number, row.key, row.episode_start_ms]
+        assert repr(row.severity) == repr(of_worst) or row.severity == of_worst == 0
+        assert row.worst.record_count < 3
+
+
+def test_each_rule_raises_its_own_alerts(spark: SparkSession) -> None:
+    """Rule E5: null is not broken, one window may break two rules, a severity is a double."""
+    windows = spark.createDataFrame(
+        [("a", 2, None), ("b", 9, 70.0), ("c", 2, 61.5)],
+        "key string, record_count bigint, mean double",
+    )
+    rules = {
+        "quiet": RuleSql("record_count < 4", "4 - record_count"),
+        "storm": RuleSql("mean > 60", "mean"),
+    }
+    found = {(row.rule, row.key, row.severity) for row in broken_rules(windows, rules).collect()}
+    assert found == {
+        ("quiet", "a", 2.0),
+        ("quiet", "c", 2.0),
+        ("storm", "b", 70.0),
+        ("storm", "c", 61.5),
+    }

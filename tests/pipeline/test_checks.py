@@ -1,0 +1,277 @@
+"""A broken table fails the check that is there for it, and readers never see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import NamedTuple
+
+import dagster as dg
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.pipelines import DAYS, DERIVED, Project, day
+from windows_pipeline.checks.run import SAMPLE_ROWS, validate
+from windows_pipeline.checks.window_rules import window_checks
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.storage.table import Table
+
+IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
+ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
+
+
+class Break(NamedTuple):
+    """How to break one row of a table: by SQL for its columns, or `delete`.
+
+    Where it is to be `beside`, the sound row stays there, too. The check that it `fails` finds it
+    alone, but for one that finds it `also`.
+    """
+
+    step: str
+    table: str
+    where: str
+    do: dict[str, str] | str
+    fails: str
+    beside: bool = False
+    also: str | None = None
+
+
+# Its length stays right.
+SHIFTED = {
+    name: f"{name} + INTERVAL 1 MILLISECOND" for name in ("window_start", "window_end")
+}  # fmt: skip
+BREAKS = [
+    Break("raw", "raw_events", "offset = 5", "delete", "offsets_without_gap"),
+    Break(
+        "raw", "raw_events", "offset = 5",
+        {"running_max": "running_max + INTERVAL 1 SECOND"}, "running_max_is_stream_time",
+    ),
+    # Of a unit that nothing else is broken in.
+    Break(
+        "raw", "rejected_records", f"unit = DATE'{day(3)}'", "delete",
+        "landed_is_accepted_or_rejected",
+    ),
+    Break(
+        "keyed", "keyed_windows", "record_count > 2",
+        {"last_event_time": "window_end + INTERVAL 1 MILLISECOND"}, "bounds_inclusive",
+        also="holds_its_records",
+    ),
+    Break(
+        "keyed", "keyed_windows", "record_count > 2",
+        {"window_start": "window_start + INTERVAL 1 MILLISECOND"}, "bounds_inclusive",
+    ),
+    Break(
+        "keyed", "keyed_windows", "record_count > 2",
+        {"record_count": "record_count + 1"}, "holds_its_records",
+    ),
+    Break(
+        "keyed", "keyed_windows", "record_count > 2",
+        {"first_event_time": "first_event_time - INTERVAL 1 MILLISECOND"}, "holds_its_records",
+    ),
+    Break(
+        "keyed", "keyed_windows", "last_event_time < window_end AND record_count > 2",
+        SHIFTED, "bounds_inclusive",
+    ),
+    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", beside=True),
+    Break(
+        # Near it no record is partly late, so no other window holds what it does (rule B4).
+        "keyed", "keyed_windows", "key = 'JFK' AND window_end = '2013-01-02 05:10:00.001'",
+        SHIFTED, "one_window_per_record_set", beside=True, also="bounds_inclusive",
+    ),
+    Break(
+        "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
+        {"record_count": "0"}, "empty_windows_are_silences", also="holds_its_records",
+    ),
+    Break("keyed", "late_records", "unit = arrived_unit", "delete", "every_record_accounted_for"),
+    Break(
+        "final", "final_windows", "record_count > 2",
+        {"record_count": "record_count + 1"}, "final_is_closed",
+    ),
+    Break(
+        "final", "final_windows", "record_count > 2",
+        {"window_end": "window_end + INTERVAL 3 DAYS"}, "final_is_closed",
+    ),
+    Break("final", "final_windows", "true", "delete", "final_is_closed"),
+    Break("final", "final_windows", "true", {}, "final_once", beside=True),
+    Break(
+        "alerts", "alerts", "rule = 'quiet'", {"record_count": "4"}, "alert_breaks_its_rule",
+    ),
+    Break(
+        "alerts", "alerts", "episode_start < window_start",
+        {"episode_start": "window_start"}, "episodes_apart",
+    ),
+]  # fmt: skip
+
+
+def job_of(project: Project, step: str) -> Job:
+    if step == "raw":
+        return RawEventsJob(project.pipeline, project.settings)
+    keyed, final, alerts = window_jobs(project.pipeline, "hourly", project.settings)
+    return {"keyed": keyed, "final": final, "alerts": alerts}[step]
+
+
+def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> list[Row]:
+    """A row of its own for each break, far apart, so that each is the only fault around."""
+    rows = table.read(spark)
+    fits = {f"fits_{place}": F.expr(how.where) for place, how in enumerate(breaks)}
+    in_order = rows.withColumns(fits).orderBy(*rows.columns).collect()
+    found = []
+    for place, name in enumerate(fits):
+        fitting = [row for row in in_order if row[name]]
+        found.append(fitting[(place * len(fitting)) // len(breaks)])
+    return found
+
+
+def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
+    """The rows of a table with each of some broken."""
+    sound = rows
+    for row, how in picked:
+        names = [name for name in IDENTITY if name in row]
+        same = reduce(and_, (F.col(name).eqNullSafe(F.lit(row[name])) for name in names))
+        if not isinstance(how.do, dict):
+            rows = rows.where(~same)
+            continue
+        changed = {name: F.expr(sql) for name, sql in how.do.items()}
+        if how.beside:
+            rows = rows.unionByName(sound.where(same).withColumns(changed))
+        else:
+            rows = rows.withColumns(
+                {name: F.when(same, new).otherwise(F.col(name)) for name, new in changed.items()}
+            )
+    return rows
+
+
+def shows(sample: list[dict[str, str]], row: Row) -> bool:
+    """Whether a failing row is the broken one, or, where that is no window, of its unit."""
+    if "window_start" not in row:
+        return any(shown.get("unit") == str(row["unit"]) for shown in sample)
+    start_ms = round(row["window_start"].timestamp() * 1000)
+    return any(
+        shown["key"] == row["key"] and abs(int(shown["window_start_ms"]) - start_ms) <= 1
+        for shown in sample
+        if "window_start_ms" in shown
+    )
+
+
+@pytest.mark.parametrize("step", ["raw", "keyed", "final", "alerts"])
+def test_each_check_finds_its_broken_row(
+    full_run: Project, tmp_path: Path, spark: SparkSession, step: str
+) -> None:
+    project = full_run.copy(tmp_path / "broken", derived=True)
+    tables = {**vars(project.source), **vars(project.windows)}
+    breaks = [how for how in BREAKS if how.step == step]
+    rows: dict[int, Row] = {}
+    for name in dict.fromkeys(how.table for how in breaks):
+        of_table = [how for how in breaks if how.table == name]
+        picked = rows_to_break(spark, tables[name], of_table)
+        rows |= dict(zip(map(id, of_table), picked, strict=True))
+        changed = broken(tables[name].read(spark), list(zip(picked, of_table, strict=True)))
+        tables[name].publish(changed, ALL_DAYS, changed.count())
+    results = check_published(job_of(project, step), spark, ALL_DAYS)
+    for result in results:
+        # So none is missing in what is looked at.
+        assert result.failing_rows == len(result.sample) <= SAMPLE_ROWS
+    for how in breaks:
+        finding = {result.check.name for result in results if shows(result.sample, rows[id(how)])}
+        assert finding == {how.fails, how.also} - {None}, how
+
+
+def what_fails(
+    result: dg.ExecuteInProcessResult, name: str
+) -> tuple[object, list[Mapping[str, object]]]:
+    """What a run's only failed check shows in Dagster: how many rows failed, and the first."""
+    (evaluation,) = (one for one in result.get_asset_check_evaluations() if not one.passed)
+    assert evaluation.check_name == name
+    sample = evaluation.metadata["sample"]
+    assert isinstance(sample, dg.TableMetadataValue)
+    return evaluation.metadata["failing_rows"].value, [row.data for row in sample.records]
+
+
+def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSession) -> None:
+    windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
+    pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
+    job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
+    rows = [table.read(spark) for table in job.tables]
+    batch = job.evidence(spark, ALL_DAYS, rows, job.arrived(spark))[0]
+    result = {result.check.name: result for result in validate(batch)}["no_empty_window"]
+    assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
+
+
+def test_changed_history_is_not_published(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.copy(tmp_path / "changed", derived=True)
+    final, alerts = project.rows("final_windows"), project.rows("alerts")
+    raw = DeltaTable.forPath(spark, project.source.raw_events.location)
+    one = f"unit = DATE'{day(2)}' AND offset = 100"
+    raw.update(one, {"dep_delay": F.expr("dep_delay + 500")})
+    result = project.run(1, 2, *DERIVED)
+    assert not result.success
+    failing, sample = what_fails(result, "final_never_changed")
+    # Each final window that holds the record, as it was published and as it is now (rule B2).
+    record = project.source.raw_events.read(spark).where(one).alias("record")
+    windows = project.windows.final_windows.read(spark).where(F.col("unit") <= day(2))
+    holding = windows.alias("window").join(
+        record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
+    )
+    ends = {str(row.window_end) for row in holding.select("window_end").collect()}
+    assert failing == 2 * len(ends) > SAMPLE_ROWS == len(sample)
+    assert {str(row["window_end"]) for row in sample} <= ends
+    checks = job_of(project, "final").checks
+    (check,) = (one for one in checks if one.name == "final_never_changed")
+    assert "windows-pipeline correct flights --windows hourly --from DAY" in check.description
+    assert project.rows("final_windows") == final
+    assert project.rows("alerts") == alerts
+
+
+def test_published_alerts_that_would_change_are_not_written_over(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.copy(tmp_path / "missing", derived=True)
+    table = project.windows.alerts
+    one = table.read(spark).orderBy("window_end", "rule", "key").first()
+    assert one is not None
+    same = (F.col("key") == one.key) & (F.col("window_end") == one.window_end)
+    DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == one.rule))
+    left = project.rows("alerts")
+    assert any(row[0] == repr(one.unit) for row in left)
+    result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
+    assert not result.published
+    assert [found.check.name for found in result.checks if not found.passed] == [
+        "alerts_never_changed"
+    ]
+    assert project.rows("alerts") == left
+
+
+def test_what_fails_a_blocking_check_is_not_published(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.copy(tmp_path / "broken", derived=False)
+    rejected = DeltaTable.forPath(spark, project.source.rejected_records.location)
+    rejected.delete(f"unit = DATE'{day(1)}'")
+    result = project.run(1, 1, *DERIVED)
+    assert not result.success
+    failing, (shown,) = what_fails(result, "every_record_accounted_for")
+    assert (failing, shown["unit"]) == (1, str(day(1)))
+    landed = project.folder / "data" / "flights" / str(day(1)) / "flights.jsonl"
+    lines = landed.read_text().splitlines()
+    assert int(str(shown["ingested"])) == len(lines)
+    where = ("counted", "pending", "late", "rejected")
+    diverted = [line for line in lines if json.loads(line)["landed_at"] is None]
+    assert sum(int(str(shown[name])) for name in where) == len(lines) - len(diverted)
+    assert diverted
+    assert project.windows.keyed_windows.read(spark).count() == 0
+    assert not project.windows.final_windows.exists(spark)
+
+
+def test_checks_are_unique_in_each_pipeline_table() -> None:
+    pipeline = load_pipeline(Path(__file__).parents[2] / "pipelines" / "flights.yaml")
+    names = [check.name for check in window_checks(pipeline.windows["hourly"])]
+    assert len(names) == len(set(names))

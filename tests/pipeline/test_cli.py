@@ -1,0 +1,148 @@
+"""The command line, as a user calls it."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.command_line import call
+from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day
+from windows_pipeline.jobs.day_runs import run_days, runs_to_do
+from windows_pipeline.query.trace import records_of_alert
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The working directory is the project's, with a settings file."""
+    settings = full_run.base.model_dump(mode="json")
+    settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+    (full_run.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+    monkeypatch.chdir(full_run.folder)
+    return full_run
+
+
+def test_validate(
+    in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(capfd, monkeypatch, "validate") == (0, "flights: valid; windows: hourly ")
+    wrong = in_project.folder / "wrong.yaml"
+    text = (ROOT / "pipelines" / "flights.yaml").read_text()
+    wrong.write_text(text.replace("avg(dep_delay)", "avg(dep_dely)"))
+    status, said = call(capfd, monkeypatch, "validate", str(wrong))
+    assert status == 2
+    assert "wrong.yaml:34: windows.hourly.aggregates.avg_dep_delay: 'avg(dep_dely)'" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.long
+def test_landed_days_are_run_once_or_again(
+    full_run: Project,
+    landed_flights: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rules A2, A5, H1: without Dagster, in several runs, one of them stopped half-way."""
+    made = Project(tmp_path, full_run.base)
+    made.declare(grace=SHORT_GRACE)
+    made.land(landed_flights, DAYS)
+    second = made.folder / "data" / "flights" / day(2).isoformat()
+    second.rename(made.folder / "to come")
+    shutil.copy(full_run.folder / "settings.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    status, said = call(capfd, monkeypatch, "run", "flights", "--to", "2012-12-31")
+    assert (status, "are from 2013-01-01 to" in said) == (2, True), said
+    status, said = call(capfd, monkeypatch, "run", "flights", "--from", "2013-01-01")
+    assert (status, "flights: 1 day, 2013-01-01 " in said) == (0, True), said
+    # A day past one that is missing waits, and no command hides that.
+    waits = "1 day, 2013-01-03: held back, as nothing closes past 2013-01-02, which is missing"
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "flights: 1 day, 2013-01-03 " in said, waits in said) == (1, True, True), said
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "no landed day is new" in said, waits in said) == (1, True, True), said
+    status, said = call(capfd, monkeypatch, "check", "flights")
+    assert (status, waits in said, "no_arrival_missing: warning" in said) == (1, True, True), said
+    # It comes, and its run is stopped once its records are in.
+    (made.folder / "to come").rename(second)
+    (days,) = runs_to_do(spark, made.pipeline, made.settings)
+    assert days.ingest == [day(2)]
+    assert days.compute == {"hourly": [day(2), day(3)]}
+    assert next(run_days(spark, made.pipeline, made.settings, days))[0] == "flights/raw_events"
+    status, said = call(capfd, monkeypatch, "check", "flights")
+    assert (status, "every_record_accounted_for: FAILED" in said) == (1, True), said
+    lacking = "flights hourly: 2 days, 2013-01-02 to 2013-01-03: ingested and not computed"
+    assert lacking in said
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "flights: 2 days, 2013-01-02 to 2013-01-03 " in said) == (0, True), said
+    assert "raw_events: published" not in said
+    assert "flights/hourly/alerts: published" in said
+    assert made.all_rows() == full_run.all_rows()
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "no landed day is new; nothing to do" in said) == (0, True), said
+    assert call(capfd, monkeypatch, "check", "flights")[0] == 0
+
+
+def test_an_unknown_pipeline_is_one_line(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = call(capfd, monkeypatch, "episodes", "fights")
+    assert status == 2
+    assert "'fights' is not in" in said
+    assert "use one of flights" in said
+
+
+def test_what_is_wrong_with_a_call_is_told_before_spark_starts(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windows_pipeline.cli.main.start_session", None)
+    status, said = call(capfd, monkeypatch, "stream", "flights", "--every", "soon")
+    assert (status, "--every: 'soon' is no duration" in said) == (2, True), said
+    status, said = call(capfd, monkeypatch, "episodes", "flights", "--windows", "nope")
+    assert (status, "use one of hourly" in said) == (2, True), said
+
+
+def test_episodes_lists_the_worst_first(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = call(capfd, monkeypatch, "episodes", "flights", "--rule", "quiet")
+    assert status == 0
+    assert "quiet" in said
+    assert "disruption" not in said
+
+
+def test_trace_gives_the_records_of_the_window(in_project: Project, spark: SparkSession) -> None:
+    alerts = in_project.windows.alerts.read(spark).where("record_count > 0")
+    alert = alerts.orderBy(F.desc("record_count"), "window_end", "key", "rule").first()
+    assert alert is not None
+    end = alert.window_end.astimezone(UTC)
+    records = records_of_alert(
+        spark, in_project.settings, in_project.pipeline, "hourly", alert.key, end
+    ).collect()
+    assert len(records) == alert.record_count
+    assert {record.key for record in records} == {alert.key}
+    assert records[0].event_time == alert.first_event_time
+    assert records[-1].event_time == alert.last_event_time
+    assert end - records[0].event_time.astimezone(UTC) <= timedelta(hours=1)
+    delays = [record.dep_delay for record in records]
+    assert max(delays) == alert.max_dep_delay
+
+
+def test_a_window_that_is_not_there_is_told(in_project: Project, spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="no window of key 'EWR' ends at 1999"):
+        records_of_alert(
+            spark,
+            in_project.settings,
+            in_project.pipeline,
+            "hourly",
+            "EWR",
+            datetime(1999, 1, 1, tzinfo=UTC),
+        )

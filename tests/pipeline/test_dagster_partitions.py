@@ -1,0 +1,195 @@
+"""Days in any order, again or in ranges, give the tables of one full run (rules E4, H1)."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import accumulate
+from pathlib import Path
+from threading import Barrier
+
+import dagster as dg
+import deltalake
+import pytest
+from matplotlib.image import imread
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.pipelines import (
+    DAYS,
+    DERIVED,
+    SHORT_GRACE,
+    Project,
+    day,
+    failed_checks,
+    materializations,
+    write_unchecked,
+)
+from tests.support.spark_cases import texts
+from tests.support.stored_rows import stored_rows
+from windows_pipeline.jobs import RawEventsJob
+from windows_pipeline.storage.table import Table
+
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+@pytest.fixture(scope="module")
+def expected(full_run: Project) -> Rows:
+    rows = full_run.all_rows()
+    # The comparison must be of something: each table has rows of several days.
+    for table in DERIVED:
+        assert len({row[0] for row in rows[table]}) > 1, table
+    return rows
+
+
+def not_ingested(full_run: Project, folder: Path) -> Project:
+    """The same files and definition, without any table."""
+    for name in ("pipelines", "data"):
+        shutil.copytree(full_run.folder / name, folder / name)
+    return Project(folder, full_run.base)
+
+
+def raw_rows(project: Project) -> dict[str, list[str]]:
+    return {name: texts(stored_rows(table)) for name, table in vars(project.source).items()}
+
+
+def test_a_missing_raw_day_holds_later_days_back_then_backwards(
+    full_run: Project, tmp_path: Path, spark: SparkSession, expected: Rows
+) -> None:
+    """Rules A2, E4, H1."""
+    project = full_run.copy(tmp_path / "gap", derived=False)
+    project.source.arrival_log.withdraw(spark, [day(2)])
+    result = project.run(1, DAYS, *DERIVED)
+    # It says so, and does not fail: the days before the gap are there.
+    assert result.success
+    assert failed_checks(result) == {"no_arrival_missing"}
+    assert project.all_rows() == {
+        table: [row for row in rows if row[0] == repr(day(1))] for table, rows in expected.items()
+    }
+    held_back = {
+        one.partition: one.metadata["held_back_by"].value
+        for one in materializations(result)
+        if "held_back_by" in one.metadata
+    }
+    assert held_back == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
+
+    # The gap is filled; what it held back follows, the last day first, and no day before it is
+    # there.
+    assert project.run(2, 2, "raw_events").success
+    for table in DERIVED:
+        deltalake.DeltaTable(getattr(project.windows, table).location).delete()
+    assert not any(project.all_rows().values())
+    for number in range(DAYS, 0, -1):
+        assert project.run(number, number, *DERIVED).success
+    assert project.all_rows() == expected
+
+
+def test_day_after_day_then_all_of_them_again(
+    full_run: Project, tmp_path: Path, spark: SparkSession, expected: Rows
+) -> None:
+    """Rules A1, E4, H1: as a daily schedule runs them, no later day is there yet.
+
+    The last day comes as one after a step that failed: with those before it, of which each raw day
+    is in the arrival log.
+    """
+    project = not_ingested(full_run, tmp_path)
+    for number in range(1, DAYS):
+        assert project.run(number, number).success
+    result = project.run(1, DAYS)
+    assert result.success
+    assert project.all_rows() == expected
+    assert raw_rows(project) == raw_rows(full_run)
+    assert_tells_of_its_tables(result, project, spark)
+
+
+def assert_tells_of_its_tables(
+    result: dg.ExecuteInProcessResult, project: Project, spark: SparkSession
+) -> None:
+    """What a run of all days materialized says of each day what the tables hold of it."""
+    told = {
+        (one.asset_key.to_user_string(), one.partition): {
+            name: value.value for name, value in one.metadata.items()
+        }
+        for one in materializations(result)
+    }
+    source = project.source
+    of_source: list[Table] = list(vars(source).values())
+    derived: list[Table] = [getattr(project.windows, name) for name in DERIVED]
+    rows = {
+        table.name: Counter(row[0] for row in stored_rows(table)) for table in of_source + derived
+    }
+    late, rejected = rows[project.windows.late_records.name], rows[source.rejected_records.name]
+    assert min(len(late), len(rejected)) == DAYS
+    # Rules A2 to A4: of one source partition the largest event time so far, less grace.
+    latest = source.raw_events.read(spark).groupBy("unit").agg(F.max("event_time").alias("time"))
+    stream_times = accumulate((row.time for row in latest.sort("unit").collect()), max)
+    grace = timedelta(minutes=int(SHORT_GRACE.removesuffix(" minutes")))
+    closed = {day(n): (time - grace).timestamp() for n, time in enumerate(stream_times, 1)}
+
+    plot = told["flights/hourly/alerts", day(DAYS).isoformat()].pop("plot")
+    assert_is_a_picture(str(plot))
+    for table in of_source + derived:
+        of_table = {
+            "dagster/uri": table.location,
+            "delta_version": deltalake.DeltaTable(table.location).version(),
+            "rows_of_run": rows[table.name].total(),
+        }
+        stored = spark.read.format("delta").load(table.location).dtypes
+        for unit, closed_through in closed.items():
+            metadata = told.pop((table.name, unit.isoformat()))
+            schema = metadata.pop("dagster/column_schema")
+            assert isinstance(schema, dg.TableSchema)
+            assert [(column.name, column.type) for column in schema.columns] == stored
+            of_day = {
+                "dagster/partition_row_count": rows[table.name][unit],
+                "rejected": rejected[unit],
+            }
+            if table in derived:
+                of_day |= {"late": late[unit], "closed_through": closed_through}
+            else:
+                of_day["hourly_closed_through"] = closed_through
+            assert metadata == of_table | of_day
+    assert told == {}
+
+
+def assert_is_a_picture(markdown: str) -> None:
+    """A PNG image that a browser can show, with lines in colour on it."""
+    found = re.fullmatch(r"!\[alerts\]\(data:image/png;base64,(.+)\)", markdown)
+    assert found is not None
+    pixels = imread(io.BytesIO(base64.b64decode(found[1], validate=True)), format="png")
+    assert (pixels[..., 0] != pixels[..., 2]).any()
+
+
+def test_raw_days_ingested_at_once(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
+    """Rules A1, A2: by runs that know nothing of each other, and all make the tables.
+
+    Without checks: Great Expectations works in one thread of a process.
+    """
+    project = not_ingested(full_run, tmp_path)
+    begin = Barrier(DAYS)
+
+    def ingest(number: int) -> None:
+        job = RawEventsJob(project.pipeline, project.settings)
+        begin.wait()
+        write_unchecked(job, spark.newSession(), [day(number)])
+
+    with ThreadPoolExecutor(DAYS) as threads:
+        list(threads.map(ingest, range(DAYS, 0, -1)))
+    assert raw_rows(project) == raw_rows(full_run)
+
+
+def test_a_day_without_folder_says_what_to_do(full_run: Project, tmp_path: Path) -> None:
+    project = Project(tmp_path / "empty", full_run.base)
+    project.declare()
+    (project.folder / "data" / "flights").mkdir(parents=True)
+    result = project.run(1, 1, "raw_events")
+    assert not result.success
+    failure = json.dumps([str(event) for event in result.all_events if event.is_failure])
+    assert "2013-01-01" in failure
+    assert "land the day's files, or an empty folder for a day without events" in failure

@@ -1,0 +1,169 @@
+"""Days that come again, late or by mistake: what hangs on them is computed or named (A2, E1)."""
+
+from __future__ import annotations
+
+import shutil
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
+
+LONG = {**TUMBLING, "grace": "1000 ms"}
+FAR = f"{HEADER}z,1000000,0\n"
+
+
+def test_days_that_hang_on_a_changed_one_wait_for_a_correction(project: SmallProject) -> None:
+    """The window is final with a later day; a day past its look-back does not hang on it."""
+    project.declare(LONG)
+    project.land(1, f"{HEADER}a,0,1\na,1,2\n")
+    project.land(2, f"{HEADER}a,5,4\n")
+    project.land(3, FAR)
+    project.land(4, f"{HEADER}z,2000000,0\n")
+    project.land(5, f"{HEADER}z,3000000,0\n")
+    assert project.call("run", "p")[0] == 0
+    project.land(1, f"{HEADER}a,0,100\na,1,2\n")
+    status, said = project.call("run", "p")
+    assert (status, "2026-11-01/a.csv has 20 bytes, and had 18" in said) == (1, True), said
+    assert "windows-pipeline run p --from 2026-11-01 --to 2026-11-01" in said
+    status, said = project.call("run", "p", "--from", "2026-11-01")
+    assert (status, "2026-11-02 to 2026-11-03: hang on what changed" in said) == (1, True), said
+    assert "final_never_changed: FAILED" in said
+    command = "windows-pipeline correct p --windows w --from 2026-11-01 --cause TEXT"
+    assert (command in said, "2026-11-01 to 2026-11-03: ingested and not" in said) == (True, True)
+    status, said = project.call("check", "p")
+    assert (status, command in said) == (1, True), said
+    cause = ("--from", "2026-11-01", "--cause", "mended")
+    status, said = project.call("correct", "p", "--windows", "w", *cause)
+    assert (status, "1 changed, 0 retracted, 0 added" in said) == (0, True), said
+    assert project.call("check", "p")[0] == 0
+    status, said = project.call("run", "p")
+    assert (status, "nothing to do" in said) == (0, True), said
+    assert [row for row in project.sums("key", "s", "closed") if row[2]][:1] == [("a", 106.0, True)]
+
+
+def test_open_windows_of_later_days_are_computed_again(project: SmallProject) -> None:
+    project.declare(LONG)
+    project.land(1, f"{HEADER}a,0,1\n")
+    project.land(2, f"{HEADER}a,5,4\n")
+    assert project.call("run", "p")[0] == 0
+    project.land(1, f"{HEADER}a,0,100\n")
+    status, said = project.call("run", "p", "--from", "2026-11-01")
+    assert (status, "1 day, 2026-11-02: hang on what changed" in said) == (0, True), said
+    assert project.sums("s", "closed") == [(100.0, False), (104.0, False)]
+    status, said = project.call("run", "p", "--from", "2026-11-01")  # the same again
+    assert (status, "hang on" in said) == (0, False), said
+
+
+def test_check_sees_values_that_do_not_follow_from_the_records(
+    project: SmallProject, spark: SparkSession
+) -> None:
+    """As where raw days were ingested again, and nothing after them."""
+    project.declare(LONG)
+    project.land(1, f"{HEADER}a,0,1\n")
+    assert project.call("run", "p")[0] == 0
+    table = project.windows.keyed_windows
+    rows = table.read(spark).toArrow()
+    at = rows.column_names.index("s")
+    changed = rows.set_column(at, "s", pa.array([7.0]))
+    table.publish(spark.createDataFrame(changed), rows["unit"].to_pylist(), 1)
+    status, said = project.call("check", "p")
+    assert (status, "values_are_those_of_records: FAILED" in said) == (1, True), said
+
+
+def test_a_new_definition_gets_all_ingested_days(project: SmallProject) -> None:
+    project.declare()
+    for day in (1, 2):
+        project.land(day, f"{HEADER}a,{100 * day},1\n")
+    assert project.call("run", "p")[0] == 0
+    project.declare(others={"more": TUMBLING})
+    status, said = project.call("check", "p")
+    assert (status, "p more: 2 days, 2026-11-01 to 2026-11-02" in said) == (1, True), said
+    project.land(3, f"{HEADER}a,300,1\n")
+    assert project.call("run", "p")[0] == 0
+    rows = project.sums("s", "c", "window_end", "unit")
+    project.name = "more"
+    assert project.sums("s", "c", "window_end", "unit") == rows
+    assert len(rows) == 5
+
+
+@pytest.mark.parametrize("way", ["run", "stream"])
+def test_nothing_is_computed_from_less_than_what_arrived(project: SmallProject, way: str) -> None:
+    """Rule A2: raw_events is gone, and the log is not."""
+    project.declare(LONG)
+    project.land(1, f"{HEADER}a,0,1\n")
+    assert project.ingest(way)[0] == 0
+    project.land(2, f"{HEADER}a,5,4\n", "b.csv")
+    before = project.sums()
+    shutil.rmtree(project.source.raw_events.location)
+    status, said = project.ingest(way)
+    named = "p/raw_events must hold the 1 rows of 2026-11-01 that arrival_log names, and holds 0"
+    assert (status, named in said) == (2, True), said
+    assert "windows-pipeline rebuild p --from raw_events" in said
+    assert project.sums() == before
+    if way == "run":
+        assert project.call("rebuild", "p", "--from", "raw_events")[0] == 0
+        assert project.sums() == [(1, 1.0), (2, 5.0)]
+
+
+def test_a_run_beside_a_stream_has_a_way_out(project: SmallProject, spark: SparkSession) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,1,1\n")
+    assert project.call("stream", "p")[0] == 0
+    project.land(2, f"{HEADER}a,2,1\n")
+    status, said = project.call("run", "p")
+    assert (status, "windows-pipeline stream p" in said) == (2, True), said
+    status, said = project.call("check", "p")
+    assert (status, "not computed" in said) == (0, False), said
+    # Both wrote at once: neither goes on, and both name what does.
+    log = project.source.arrival_log
+    whole = log.read(spark).selectExpr("* EXCEPT (unit, batch, stream)", "DATE'2026-11-02' AS unit")
+    named = whole.selectExpr("*", "CAST(NULL AS bigint) AS batch", "CAST(NULL AS string) AS stream")
+    days = [row.unit for row in named.collect()]
+    log.publish(named, days)
+    raw = project.source.raw_events
+    row = raw.read(spark).selectExpr("* EXCEPT (unit, batch)", "DATE'2026-11-02' AS unit")
+    raw.publish(row.selectExpr("*", "CAST(NULL AS bigint) AS batch"), days)
+    rebuild = "windows-pipeline rebuild p --from raw_events"
+    for way in ("run", "stream"):
+        status, said = project.ingest(way)
+        assert (status, rebuild in said) == (2, True), said
+    assert project.call("rebuild", "p", "--from", "raw_events")[0] == 0
+    assert project.call("check", "p")[0] == 0
+
+
+def test_a_checkpoint_without_its_newest_files_is_named(project: SmallProject) -> None:
+    project.declare()
+    for day in (1, 2):
+        project.land(day, f"{HEADER}a,{day},1\n", f"{day}.csv")
+        assert project.call("stream", "p")[0] == 0
+    checkpoint = project.folder / "warehouse" / "p" / "_stream"
+    for kind in ("offsets", "commits"):
+        (checkpoint / kind / "1").unlink()
+        (checkpoint / kind / ".1.crc").unlink(missing_ok=True)
+    project.land(3, f"{HEADER}a,3,1\n", "3.csv")
+    status, said = project.call("stream", "p")
+    assert (status, "its tables end with micro-batch 1" in said) == (2, True), said
+    assert ("offsets/1 is not there" in said, "another stream" in said) == (True, False)
+
+
+def test_a_day_that_came_by_mistake_is_taken_away(project: SmallProject) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,1,1\n")
+    project.land(5, f"{HEADER}a,5,1\n")
+    status, said = project.call("run", "p")
+    assert (status, "2026-11-05: held back" in said) == (1, True), said
+    status, said = project.call("forget", "p", "2026-11-05")
+    assert (status, "its folder is still there" in said) == (0, True), said
+    shutil.rmtree(project.folder / "data" / "2026-11-05")
+    status, said = project.call("run", "p")
+    assert (status, "held back" in said) == (0, False), said
+    assert len(project.raw("key")) == 1
+    project.land(2, FAR)
+    assert project.call("run", "p")[0] == 0
+    for day, why in (("2026-11-01", "later days follow"), ("2026-11-02", "closed windows of w")):
+        status, said = project.call("forget", "p", day)
+        assert (status, why in said) == (2, True), said
+    status, said = project.call("run", "p", "--from", "9999-12-31")
+    assert (status, "at most tomorrow" in said) == (2, True), said

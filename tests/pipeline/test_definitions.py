@@ -1,0 +1,205 @@
+"""The project's definitions load; the schedule asks for the newest day; a second YAML runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import dagster as dg
+import pytest
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from pyspark.sql import SparkSession
+
+from assets.step import asset_key
+from definitions import build_definitions, defs
+from demo.run import assets_of_demo
+from tests.support.pipelines import ROOT, Project, day, materializations
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.table import Table
+
+
+@pytest.fixture
+def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Project:
+    """A project with the carriers' pipeline as its only one, and three landed days."""
+    project = Project(tmp_path, settings)
+    (tmp_path / "pipelines").mkdir()
+    shutil.copy(ROOT / "pipelines" / "carriers.yaml", tmp_path / "pipelines")
+    project.land(landed_flights, 3)
+    return project
+
+
+class Nights:
+    """The schedule's ticks over one Dagster instance, a night after the other."""
+
+    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+        self._definitions = definitions
+        self._instance = instance
+        self._now = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+        self._keys: set[str | None] = set()
+
+    def materialized(self, asset: str, *days: int) -> None:
+        for number in days:
+            key = dg.AssetKey(["carriers", *asset.split("/")])
+            made = dg.AssetMaterialization(key, partition=day(number).isoformat())
+            self._instance.report_runless_asset_event(made)
+
+    def failed(self, first: int, last: int, *, but: str | None = None) -> None:
+        """A run of some days that failed: nothing came of it, but what one step made."""
+        run = self._instance.create_run_for_job(
+            self._definitions.resolve_job_def("carriers_all"),
+            tags={
+                ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
+                ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
+            },
+        )
+        if but is not None:
+            self.materialized(but, *range(first, last + 1))
+        self._instance.report_run_failed(run)
+
+    def assets(self) -> list[str]:
+        """All that a run of the job materializes, without the pipeline's name."""
+        job = self._definitions.resolve_job_def("carriers_all")
+        return ["/".join(key.path[1:]) for key in job.asset_layer.executable_asset_keys]
+
+    def asked(self) -> list[tuple[str, str]]:
+        """The first and the last day of each run that the next tick asks for."""
+        self._now += timedelta(days=1)
+        schedule = self._definitions.resolve_schedule_def("carriers_daily")
+        with dg.build_schedule_context(
+            instance=self._instance,
+            scheduled_execution_time=self._now,
+            repository_def=self._definitions.get_repository_def(),
+        ) as context:
+            requests = schedule.evaluate_tick(context).run_requests or []
+        # Dagster passes over a request with a key that it has seen.
+        assert not self._keys & {request.run_key for request in requests}
+        self._keys |= {request.run_key for request in requests}
+        return [
+            (request.partition_key, request.partition_key)
+            if request.partition_key is not None
+            else (
+                request.tags[ASSET_PARTITION_RANGE_START_TAG],
+                request.tags[ASSET_PARTITION_RANGE_END_TAG],
+            )
+            for request in requests
+        ]
+
+
+@pytest.fixture
+def nights(carriers: Project) -> Iterator[Nights]:
+    definitions = build_definitions(carriers.settings)
+    dg.Definitions.validate_loadable(definitions)
+    with TemporaryDirectory() as folder, dg.DagsterInstance.local_temp(folder) as instance:
+        yield Nights(definitions, instance)
+
+
+FIRST, SECOND, THIRD = (day(number).isoformat() for number in (1, 2, 3))
+
+
+def test_the_schedule_asks_for_the_newest_landed_days(carriers: Project, nights: Nights) -> None:
+    assert nights.asked() == [(FIRST, THIRD)]
+    nights.materialized("raw_events", 1, 3)
+    # What a missing day held back comes with it.
+    assert nights.asked() == [(SECOND, THIRD)]
+    nights.materialized("raw_events", 2)
+    assert nights.asked() == []
+    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
+    assert nights.asked() == []
+
+
+def test_the_schedule_asks_for_no_day_before_a_gap(carriers: Project, nights: Nights) -> None:
+    shutil.rmtree(carriers.folder / "data" / "flights" / SECOND)
+    assert nights.asked() == [(THIRD, THIRD)]
+
+
+def test_the_schedule_asks_again_for_a_day_of_which_a_step_failed(nights: Nights) -> None:
+    """By itself, so that a new day need not wait for one that fails again."""
+    nights.materialized("raw_events", 1)
+    nights.failed(2, 2, but="raw_events")
+    assert nights.asked() == [(THIRD, THIRD), (SECOND, THIRD)]
+    nights.materialized("raw_events", 3)
+    assert nights.asked() == [(SECOND, THIRD)]
+    assert nights.asked() == [(SECOND, THIRD)]
+    # What became of it since counts, and of definitions that nobody asked for nothing is missing.
+    for asset in nights.assets():
+        nights.materialized(asset, 2)
+    assert nights.asked() == []
+
+
+def test_the_schedule_asks_again_for_a_raw_day_that_failed(nights: Nights) -> None:
+    nights.materialized("raw_events", 2)
+    nights.failed(1, 1)
+    assert nights.asked() == [(THIRD, THIRD), (FIRST, THIRD)]
+    nights.failed(1, 3)
+    assert nights.asked() == [(FIRST, THIRD)]
+
+
+def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
+    """How many rows of the run a table's materializations tell of."""
+    made = (one for one in materializations(result) if one.asset_key == asset_key(table))
+    return {one.metadata["rows_of_run"].value for one in made}
+
+
+def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: SparkSession) -> None:
+    definitions = build_definitions(carriers.settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = definitions.resolve_job_def("carriers_all").execute_in_process(
+            instance=instance,
+            # One of its two window definitions is enough.
+            asset_selection=[
+                dg.AssetKey(["carriers", *table])
+                for table in (
+                    ["raw_events"],
+                    ["rejected_records"],
+                    ["arrival_log"],
+                    ["half_hour", "keyed_windows"],
+                    ["half_hour", "late_records"],
+                    ["half_hour", "final_windows"],
+                    ["half_hour", "alerts"],
+                )
+            ],
+            tags={
+                ASSET_PARTITION_RANGE_START_TAG: day(1).isoformat(),
+                ASSET_PARTITION_RANGE_END_TAG: day(3).isoformat(),
+            },
+            raise_on_error=False,
+        )
+    assert result.success
+    pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
+    raw = source_tables(pipeline, carriers.settings.warehouse).raw_events.read(spark)
+    keys = {row.key for row in raw.select("key").distinct().collect()}
+    assert {"UA", "DL", "AA"} <= keys
+    tables = window_tables(pipeline, "half_hour", carriers.settings.warehouse)
+    final = tables.final_windows.read(spark)
+    assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
+    # It keeps closed windows only.
+    keyed = tables.keyed_windows.read(spark)
+    assert keyed.where("NOT closed").isEmpty()
+    assert rows_told(result, tables.keyed_windows) == {keyed.count()}
+    # What is published stands its checks by itself, without the windows that are open.
+    job = KeyedWindowsJob(pipeline, "half_hour", carriers.settings)
+    checks = check_published(job, spark, published_days(job, spark))
+    assert [check.check.name for check in checks if not check.passed] == []
+
+
+def test_windows_with_a_trigger_have_firings_and_the_demo_leaves_them_to_try() -> None:
+    job = defs.resolve_job_def("flights_all")
+    every = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
+    derived = {"keyed_windows", "late_records", "final_windows", "alerts"}
+    fired = {"firings", "early_warnings"}
+    shared = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
+    hourly = {f"flights/hourly/{name}" for name in derived}
+    assert every == shared | hourly | {f"flights/by_hour/{name}" for name in derived | fired}
+    assert {key.to_user_string() for key in assets_of_demo(job)} == shared | hourly
+    graph = defs.resolve_asset_graph()
+    alerts = graph.get(dg.AssetKey(["flights", "by_hour", "alerts"]))
+    assert dg.AssetKey(["flights", "by_hour", "early_warnings"]) in alerts.parent_keys

@@ -1,0 +1,294 @@
+"""What the driver reads and writes by itself is what Spark reads and writes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.support.pipelines import Project, day
+from tests.support.spark_cases import texts
+from tests.support.streams import writer_of
+from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.spark_session import configured, files_are_local
+from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage.schemas import arrival_log
+from windows_pipeline.storage.table import Table
+
+DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
+CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
+SCHEMA = arrival_log()
+TABLES = ("keyed_windows", "final_windows")
+Step = Callable[[Table, SparkSession], object]
+
+
+@contextmanager
+def by_spark_alone() -> Iterator[None]:
+    """As where tables lie in an object store."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(from_driver, "is_reached", lambda *_: False)
+        yield
+
+
+def table_in(folder: Path, *, partitioned: bool) -> Table:
+    place = str(folder / "a b" / "t*{x}")
+    return Table(
+        "numbers/log", "Rows.", place, SCHEMA, ("max_event_time",), {"a": "hourly 'x' \"y\""},
+        change_feed=True, partitioned=partitioned,
+    )  # fmt: skip
+
+
+def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
+    """Rows of units, each with a number of its own that it is known by."""
+    rows = [
+        {
+            "unit": unit,
+            "source_partition": str(number),
+            "max_event_time": datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=number),
+            "rows": number,
+            "unit_rejected": 0,
+        }
+        for unit, number in numbers
+    ]
+    return small_frame(spark, [[row.get(name) for name in SCHEMA.names] for row in rows], SCHEMA)
+
+
+def publish(*numbers: tuple[date, int], days: list[date]) -> Step:
+    return lambda table, spark: table.publish(rows_of(spark, *numbers), days, len(numbers))
+
+
+def append(batch: int, *numbers: tuple[date, int]) -> Step:
+    return lambda table, spark: table.append(rows_of(spark, *numbers), batch, len(numbers))
+
+
+def reject(rejected: dict[date, int]) -> Step:
+    schema = "unit date, unit_rejected bigint"
+    return lambda table, spark: table.update_units(small_frame(spark, rejected.items(), schema))
+
+
+STEPS: list[Step] = [
+    append(0, (DAYS[0], 1), (DAYS[1], 2)),
+    append(1, (DAYS[1], 3)),
+    append(1, (DAYS[1], 4)),  # the same micro-batch, run again
+    publish((DAYS[2], 5), (DAYS[3], 6), days=DAYS[2:]),
+    publish((DAYS[1], 7), days=[DAYS[1], DAYS[3]]),
+    lambda table, spark: table.publish_new(rows_of(spark, (DAYS[1], 8), (DAYS[3], 9)), DAYS, 2),
+    lambda table, spark: table.withdraw(spark, [DAYS[0]]),
+    lambda table, spark: table.withdraw(spark, [DAYS[0]]),
+    append(2, (DAYS[3], 10)),
+    append(0, (DAYS[3], 11)),
+    reject({DAYS[1]: 4, DAYS[0]: 9}),  # no row is added to a unit without any
+    reject({DAYS[3]: 6}),
+]
+LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
+
+
+def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
+    assert from_driver.is_reached(spark, "/data/a b")
+    for elsewhere in ("s3a://lake/tables", "hdfs:/tables", "/data/[a]", "/data/a%20b"):
+        assert not from_driver.is_reached(spark, elsewhere)
+
+
+def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSession) -> None:
+    own = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    elsewhere = spark.sparkContext._jvm.org.apache.hadoop.conf.Configuration(own)  # type: ignore[union-attr]  # noqa: SLF001
+    elsewhere.set("fs.defaultFS", "hdfs://127.0.0.1:9")
+    assert files_are_local(own)
+    assert not files_are_local(elsewhere)
+
+
+def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_many = 10_000_000
+    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
+    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
+    # Under another name, as other tests' results come from the same JVM.
+    monkeypatch.setattr(from_driver, "_MOST_BYTES", "test.most")
+    conf.set("test.most", "1m")
+    assert not from_driver.has_room(spark, SCHEMA, 1_000_000)
+    conf.set("test.most", "0")  # any number, to Spark
+    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
+    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
+    assert "Spark" in writer_of(table, 1)
+    assert table.publish(rows_of(spark, (DAYS[0], 2)), DAYS[:1], 1) == 2
+    assert "delta-rs" in writer_of(table, 2)
+    assert [row.rows for row in table.read(spark).collect()] == [2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("turn", "partitioned"),
+    [(None, False), (0, True)],
+    ids=["the driver", "in turns"],
+)
+def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
+    spark: SparkSession, tmp_path: Path, turn: int | None, *, partitioned: bool
+) -> None:
+    """Rule E4: what a unit has, whoever wrote it; each micro-batch is there once."""
+    table = table_in(tmp_path, partitioned=partitioned)
+    with configured(spark, CHECKPOINTS):
+        for place, step in enumerate([Table.create_if_missing, *STEPS]):
+            if turn is not None and place % 2 == turn:
+                with by_spark_alone():
+                    step(table, spark)
+            else:
+                step(table, spark)
+        table.require(spark)
+        assert table.version(spark) >= 4
+        told = []
+        for alone in (False, True):
+            with by_spark_alone() if alone else nullcontext():
+                found = table.read(spark).select("unit", "rows", "unit_rejected").collect()
+                properties = table.texts(spark)
+                told.append(
+                    (
+                        texts(map(tuple, found)),
+                        table.exists(spark),
+                        table.version(spark),
+                        table.count(spark),
+                        table.units(spark, DAYS[:3]),
+                        sorted(table.rows(spark, ["rows"])["rows"].to_pylist()),
+                        {name: properties[name] for name in properties if "windows_" in name},
+                        table.follows_definition(spark),
+                    )
+                )
+    assert told[0] == told[1]
+    assert told[0][0] == texts(LEFT)
+    assert told[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
+
+
+def test_rows_are_counted_where_files_hold_more_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    assert table.count(spark) == 0
+    table.set_properties(spark, {"delta.enableDeletionVectors": "true"})
+    many = 20
+    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(many))), "true")
+    DeltaTable.forPath(spark, table.location).delete("rows = 3")
+    assert from_driver.count(table.location) is None
+    assert table.count(spark) == many - 1
+
+
+@pytest.mark.long
+def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule E1: old and new rows, and none of a micro-batch that is run again."""
+    told = []
+    for alone in (False, True):
+        table = table_in(tmp_path / str(alone), partitioned=True)
+        with by_spark_alone() if alone else nullcontext():
+            for step in (Table.create_if_missing, *STEPS):
+                step(table, spark)
+        feed = spark.read.format("delta").option("readChangeFeed", "true")
+        changes = feed.option("startingVersion", 0).load(table.location)
+        told.append(texts(changes.select("_change_type", "unit", "rows").collect()))
+    assert told[0] == told[1]
+
+
+@pytest.mark.long
+def test_checkpoints_hold_all_that_was_said_whoever_made_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rule E1: a micro-batch is there once, too, when only a checkpoint tells of it."""
+    table = table_in(tmp_path, partitioned=True)
+    with configured(spark, CHECKPOINTS):
+        table.create_if_missing(spark)
+    for batch in range(12):
+        with by_spark_alone() if 4 <= batch < 8 else nullcontext():
+            append(batch, (DAYS[0], batch))(table, spark)
+    assert [writer_of(table, version)[:5] for version in (4, 8, 12)] == ["delta", "Apach", "delta"]
+    log = Path(table.location) / "_delta_log"
+    made = sorted(int(file.name.split(".")[0]) for file in log.glob("*.checkpoint*.parquet"))
+    assert made == [4, 8, 12]
+    assert not (log / "._last_checkpoint.crc").exists()  # of the one before
+    for version in range(12):
+        (log / f"{version:020}.json").unlink()
+    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]  # noqa: SLF001
+    for alone in (False, True):
+        with by_spark_alone() if alone else nullcontext():
+            append(7, (DAYS[0], 99))(table, spark)
+            assert table.version(spark) == 12
+            assert sorted(row.rows for row in table.read(spark).collect()) == [*range(12)]
+            table.require(spark)
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        ({}, 1),
+        ({"delta.enableExpiredLogCleanup": "false"}, 5),
+        ({"delta.enableExpiredLogCleanup": "FALSE"}, 5),
+        ({"delta.logRetentionDuration": "interval 60 days"}, 5),
+        ({"delta.logRetentionDuration": "60 days"}, 5),
+    ],
+    ids=["after 30 days", "never", "never, written otherwise", "later", "later, for Spark alone"],
+)
+def test_old_commits_go_with_a_checkpoint_as_the_table_says(
+    spark: SparkSession, tmp_path: Path, told: dict[str, str], left: int
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    prefix = "spark.databricks.delta.properties.defaults."
+    defaults = {prefix + name.removeprefix("delta."): text for name, text in told.items()}
+    with configured(spark, {**CHECKPOINTS, **defaults}):
+        table.create_if_missing(spark)
+    log = Path(table.location) / "_delta_log"
+    for batch in range(3):
+        append(batch, (DAYS[0], batch))(table, spark)
+    forty_days_ago = time.time() - 40 * 86_400
+    for commit in log.glob("*.json"):
+        os.utime(commit, (forty_days_ago, forty_days_ago))
+    append(3, (DAYS[0], 3))(table, spark)
+    assert len([*log.glob("*.json")]) == left
+    assert len([*log.glob("*.checkpoint*.parquet")]) == 1
+    assert table.count(spark) == 4
+
+
+def test_files_that_cannot_matter_are_left_out_and_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = table_in(tmp_path, partitioned=True)
+    table.create_if_missing(spark)
+    for number in range(4):
+        append(number, (DAYS[number], number))(table, spark)
+    start_ms = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp()) * 1_000
+    for since_ms, left in (
+        (start_ms + 2_000, [2, 3]),
+        (start_ms + 2_500, [3]),
+        (-(2**60), [*range(4)]),
+    ):
+        found = table.read(spark, since_ms=since_ms).select("rows").collect()
+        assert sorted(row.rows for row in found) == left
+        assert table.rows_since(spark, since_ms) == len(left)
+    with by_spark_alone():
+        assert table.rows_since(spark, start_ms) == 0
+    of_units = table.read(spark, units=DAYS[1:3]).select("rows").collect()
+    assert sorted(row.rows for row in of_units) == [1, 2]
+    assert table.read(spark, units=[]).collect() == []
+    assert table.read(spark, units=[]).schema.names == SCHEMA.names
+
+
+@pytest.mark.long
+def test_a_chain_by_spark_alone_is_the_same(
+    full_run: Project, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rule H1, where tables lie in an object store."""
+    alone = full_run.copy(tmp_path, derived=False)
+    with by_spark_alone():
+        assert alone.run(1, 3, *TABLES, "late_records").success
+        assert alone.windows.final_windows.units(spark, [day(1)]) == {day(1)}
+    for table in (*TABLES, "late_records"):
+        assert alone.rows(table) == full_run.rows(table), table

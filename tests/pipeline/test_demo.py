@@ -1,0 +1,137 @@
+"""What the demo prints at its end fits a terminal, and what it says to try next works."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import mean
+
+import pytest
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+from typer.core import TyperGroup
+
+from demo import summary
+from demo.status import Status
+from tests.support.pipelines import ROOT, Project
+from tests.support.stored_rows import stored_rows
+from windows_pipeline.cli.main import app
+from windows_pipeline.config import load_pipeline, load_pipelines
+from windows_pipeline.windows import SlidingWindows
+
+WIDTH = 80
+PROGRAM = ".venv/bin/windows-pipeline "
+
+
+@pytest.fixture(scope="module")
+def printed(full_run: Project, spark: SparkSession) -> list[str]:
+    """The lines of the summary of three days, on a terminal of 80 columns."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(summary, "_ROOT", full_run.folder)
+        patched.setattr(summary, "load_settings", lambda _folder: full_run.settings)
+        summary.print_summary(Console(file=out, width=WIDTH), spark)
+    return out.getvalue().splitlines()
+
+
+@pytest.fixture(scope="module")
+def commands(printed: Sequence[str]) -> list[str]:
+    """What it says to type, each in one line."""
+    return [line.split(PROGRAM)[1] for line in printed if PROGRAM in line]
+
+
+@pytest.fixture(scope="module")
+def trace(commands: Sequence[str]) -> dict[str, str]:
+    """The parameters of the command that traces an alert."""
+    (command,) = (one for one in commands if one.startswith("trace "))
+    return params(command)
+
+
+def params(command: str) -> dict[str, str]:
+    """What the command line takes a command for; it refuses what it does not know."""
+    name, *arguments = shlex.split(command)
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group.commands[name].make_context(name, arguments).params
+
+
+def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None:
+    """But for commands, which are there to be copied, each line fits."""
+    assert [line for line in printed if len(line) > WIDTH and PROGRAM not in line] == []
+    text = "\n".join(printed)
+    assert "…" not in text
+    for table in (*vars(full_run.source).values(), *vars(full_run.windows).values()):
+        rows = f"{len(stored_rows(table)):,}"
+        assert re.search(rf"^ *{table.name} +{rows} +\S", text, re.MULTILINE), table.name
+
+
+def test_its_commands_and_the_readmes_are_there(commands: list[str]) -> None:
+    (block,) = re.findall(
+        r"```\n(windows-pipeline .*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    in_readme = re.findall(r"^windows-pipeline (.+?)(?: {2,}.*)?$", block, re.MULTILINE)
+    assert {shlex.split(one)[0] for one in commands} == {"episodes", "trace"}
+    # It is the same window that both trace, so what is true of the one is true of the other.
+    assert [one for one in commands if one.startswith("trace ")] == [
+        one for one in in_readme if one.startswith("trace ")
+    ]
+    pipelines = {one.name: one for one in load_pipelines(ROOT / "pipelines")}
+    for command in commands + in_readme:
+        found = params(command)
+        if "pipeline" in found:
+            assert found.get("windows") in {None, *pipelines[found["pipeline"]].windows}
+
+
+def test_the_window_to_trace_is_final_and_broke_a_rule(
+    trace: dict[str, str], landed_flights: Path
+) -> None:
+    """Rules A2 to A5, B2, B3 and E5, from the landed lines, which are in order of arrival."""
+    hourly = load_pipeline(ROOT / "pipelines" / "flights.yaml").windows[trace["windows"]]
+    assert isinstance(hourly.spec, SlidingWindows)
+    assert hourly.alerts["disruption"].when == "record_count >= 10 and avg_dep_delay > 60"
+    end = datetime.fromisoformat(trace["window_end"]).replace(tzinfo=UTC)
+    start = end - timedelta(milliseconds=hourly.spec.time_difference_ms)
+    # Who departed on this evening in New York landed on the day on which the window ended in UTC.
+    file = landed_flights / end.date().isoformat() / "flights.jsonl"
+    closed_through = datetime.min.replace(tzinfo=UTC)
+    of_key, delays = set(), []
+    for record in map(json.loads, file.read_text().splitlines()):
+        if record["landed_at"] is None:  # rejected
+            continue
+        departed = datetime.fromisoformat(record["departed_at"])
+        grace = timedelta(milliseconds=hourly.spec.grace_ms)
+        closed_through = max(closed_through, departed - grace)
+        if record["origin"] == trace["key"]:
+            of_key.add(departed)
+            if start <= departed <= end and closed_through <= end:
+                delays.append(record["dep_delay"])
+    assert {end, start - timedelta(milliseconds=1)} & of_key
+    assert end < closed_through
+    assert len(delays) >= 10
+    assert mean(delays) > 60
+
+
+def test_what_others_print_beside_the_progress_is_no_part_of_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    out = io.StringIO()
+    with Status(Console(file=out, force_terminal=True), "starting") as status:
+        sys.stderr.write("of Dagster\n")
+        status.update("computing")
+    assert "of Dagster" in capfd.readouterr().err
+    assert "computing" in out.getvalue()
+    assert "of Dagster" not in out.getvalue()
+
+
+def test_on_a_pipe_the_progress_is_a_line_each() -> None:
+    out = io.StringIO()
+    with Status(Console(file=out), "starting") as status:
+        status.update("computing")
+    assert out.getvalue() == "starting\ncomputing\n"

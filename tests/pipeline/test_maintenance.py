@@ -1,0 +1,185 @@
+"""Maintenance joins and deletes files; rows, versions and readers stay as they are."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from definitions import build_definitions
+from tests.support.pipelines import DAYS, Project, day, version_of
+from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.maintenance import maintain
+from windows_pipeline.storage.table import Table, TableMissingError
+
+
+def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
+    files = table.read(spark).select("unit", "_metadata.file_path").distinct()
+    return {row["unit"]: row["count"] for row in files.groupBy("unit").count().collect()}
+
+
+def scatter(spark: SparkSession, table: Table) -> None:
+    """Writes day 2 anew, in three files."""
+    rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
+    rows.count()
+    rows.write.format("delta").mode("overwrite").option(
+        "replaceWhere", f"unit = DATE'{day(2)}'"
+    ).save(table.location)
+    rows.unpersist()
+
+
+@pytest.fixture
+def crowded(full_run: Project, tmp_path: Path, spark: SparkSession) -> Project:
+    """The rows of day 2 lie in three files of keyed_windows."""
+    project = full_run.copy(tmp_path / "crowded", derived=True)
+    scatter(spark, project.windows.keyed_windows)
+    return project
+
+
+@pytest.mark.long
+def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: SparkSession) -> None:
+    table = crowded.windows.keyed_windows
+    rows, version = crowded.rows("keyed_windows"), version_of(spark, table)
+    several = {unit: files for unit, files in files_by_unit(spark, table).items() if files > 1}
+    assert several[day(2)] == 3
+
+    done = maintain(spark, table)
+    assert done.units == sorted(several)
+    assert (done.files_before, done.files_after) == (sum(several.values()), len(several))
+    assert set(files_by_unit(spark, table).values()) == {1}
+    assert crowded.rows("keyed_windows") == rows
+    before = spark.read.format("delta").option("versionAsOf", version).load(table.location)
+    assert before.count() == len(rows)
+
+    again = maintain(spark, table)
+    assert (again.units, again.files_before, again.files_after) == ([], 0, 0)
+
+
+@pytest.mark.long
+def test_readers_of_changes_see_none_until_their_files_are_due(
+    crowded: Project, spark: SparkSession
+) -> None:
+    """The change data feed stays whole, then what was unused for the retention is deleted."""
+    table = crowded.windows.final_windows
+    scatter(spark, table)
+    changes = changes_of(spark, table)
+    assert {change.split("change=")[1].split(",")[0] for change in changes} == {"insert", "delete"}
+    assert maintain(spark, table).files_before == 3
+    assert changes_of(spark, table) == changes
+
+    kept = {path.name for path in parquet_files(table)}
+    spark.sql(
+        f"ALTER TABLE delta.`{table.location}` "
+        "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
+    )
+    rows = crowded.rows("final_windows")
+    maintain(spark, table)
+    left = {path.name for path in parquet_files(table)}
+    live = table.read(spark).select("_metadata.file_name").distinct().collect()
+    assert left == {row.file_name for row in live} < kept
+    assert crowded.rows("final_windows") == rows
+
+
+def changes_of(spark: SparkSession, table: Table) -> list[str]:
+    """All that readers of the change data feed are told, in no order of its own."""
+    feed = spark.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
+    return sorted(
+        f"change={row['_change_type']}, {row}" for row in feed.load(table.location).collect()
+    )
+
+
+def parquet_files(table: Table) -> set[Path]:
+    """The files of data, those that no version needs any more included."""
+    return set(Path(table.location).rglob("*.parquet")) - set(
+        Path(table.location, "_delta_log").rglob("*")
+    )
+
+
+@pytest.mark.long
+def test_units_that_share_files_are_joined_together(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    """The arrival log is read whole by each run: it is to be few files, however many units."""
+    project = full_run.copy(tmp_path / "days", derived=False)
+    log = project.source.arrival_log
+    rows = log.read(spark).persist()
+    before = sorted(map(str, rows.collect()))
+    for number in (2, 3):
+        log.publish(rows.where(in_units([day(number)])), [day(number)])
+    assert len(files_by_unit(spark, log)) == rows.select("unit").distinct().count()
+    several = log.read(spark).select("_metadata.file_path").distinct().count()
+    assert several > 1
+    assert maintain(spark, log).files_before == several
+    assert log.read(spark).select("_metadata.file_path").distinct().count() == 1
+    assert sorted(map(str, log.read(spark).collect())) == before
+    assert maintain(spark, log).files_before == 0
+    rows.unpersist()
+
+
+@pytest.mark.long
+def test_days_written_at_once_do_not_lose_each_other(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Units of the log share files: a write that another's got in the way of is made again."""
+    project = full_run.copy(tmp_path / "at once", derived=False)
+    log = project.source.arrival_log
+    before = log.read(spark).persist()
+    rows = sorted(map(str, before.collect()))
+
+    def write(number: int) -> None:
+        session = spark.newSession()
+        own = session.createDataFrame(before.where(in_units([day(number)])).toArrow())
+        for _ in range(3):
+            log.withdraw(session, [day(number)])
+            log.publish(own, [day(number)])
+
+    with ThreadPoolExecutor(DAYS) as pool:
+        list(pool.map(write, range(1, DAYS + 1)))
+    assert sorted(map(str, log.read(spark).collect())) == rows
+    before.unpersist()
+
+
+@pytest.mark.long
+def test_the_job_maintains_what_is_there(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    project = full_run.copy(tmp_path / "raw", derived=False)
+    raw = project.source.raw_events
+    rows = raw.read(spark).count()
+    scatter(spark, raw)
+    assert files_by_unit(spark, raw)[day(2)] == 3
+    definitions = build_definitions(project.settings)
+    with dg.DagsterInstance.ephemeral() as instance:
+        job = definitions.resolve_job_def("flights_maintenance")
+        assert job.execute_in_process(instance=instance).success
+    assert raw.read(spark).count() == rows
+    assert set(files_by_unit(spark, raw).values()) == {1}
+    names = {schedule.name for schedule in definitions.schedules or []}
+    assert "flights_weekly_maintenance" in names
+
+
+def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
+    project = full_run.copy(tmp_path / "raw", derived=False)
+    with pytest.raises(TableMissingError, match="flights/hourly/alerts"):
+        maintain(spark, project.windows.alerts)
+
+
+def test_files_tell_the_bounds_of_what_their_rows_are_sorted_by(
+    full_run: Project, spark: SparkSession
+) -> None:
+    """Of other columns they would say little, and take time to gather and to look through."""
+    tables = [
+        (full_run.windows.keyed_windows, {"window_end", "key"}),
+        (full_run.source.raw_events, {"event_time"}),
+        (full_run.source.arrival_log, {"unit", "source_partition"}),
+    ]
+    for table, columns in tables:
+        added = spark.read.json(f"{table.location}/_delta_log/*.json").select("add.stats")
+        found = [json.loads(row.stats) for row in added.dropna().collect()]
+        assert found
+        assert {name for stats in found for name in stats["minValues"]} == columns, table.name

@@ -1,0 +1,447 @@
+"""Pipelines of every kind of window: the whole chain against the oracle, and its checks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.kinds import (
+    AGGREGATES,
+    DAYS,
+    DECIMALS,
+    DEFINITIONS,
+    FIRST_DAY,
+    LARGE,
+    POLICIES,
+    RECORDS_A_DAY,
+    UNITS,
+    WINDOWS,
+    Ran,
+    arrived,
+    declare,
+    ms,
+    ran_in,
+    run_all,
+)
+from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.firings import Firing
+from tests.support.oracle.firings import firings as oracle_firings
+from tests.support.oracle.windows import (
+    TimeDefinition,
+    WindowRow,
+    close_times_met,
+    final_windows,
+    keyed_windows,
+    late_records,
+    reason_late,
+    windows_after,
+)
+from tests.support.shared_folders import made_once
+from tests.support.spark_cases import EPOCH, spec_of, texts
+from tests.support.streams import killed
+from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.checks.run import validate
+from windows_pipeline.incremental.early_warnings import as_they_stand
+from windows_pipeline.incremental.lookback import reached_from_ms
+from windows_pipeline.incremental.windows import is_late, is_uncovered
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.windows import SessionWindows, TimeWindows
+
+SAME = ("late_records", "final_windows", "alerts", "firings", "early_warnings")
+MILLISECOND = timedelta(milliseconds=1)
+BREAKS: dict[str, dict[str, dict[str, Any]]] = {
+    "hops": {
+        "bounds_aligned": {"window_start": -MILLISECOND},
+        "holds_its_records": {"record_count": 1},
+        "one_window_per_key_and_bounds": {},
+        "no_empty_window": {"record_count": -10},
+    },
+    "sessions": {
+        "bounds_are_records": {"window_end": MILLISECOND},
+        "session_holds_its_records": {"record_count": 1},
+        "sessions_apart": {"window_start": -100 * MILLISECOND},
+        "one_window_per_key_and_bounds": {},
+        "no_empty_window": {"record_count": -10},
+    },
+}
+"""What is added to a row for a check to find it; nothing where the row is there twice."""
+
+
+pytestmark = pytest.mark.usefixtures("small_slices")
+
+
+@pytest.fixture(scope="module")
+def ran(
+    spark: SparkSession, settings: Settings, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Ran:
+    """All windows of one pipeline, computed as one range of days; this process's own copy."""
+    made = made_once(shared / "kinds", lambda folder: run_all(spark, settings, folder))
+    own = shutil.copytree(made, tmp_path_factory.mktemp("kinds") / "own")
+    return ran_in(settings, own, "kinds")
+
+
+def ms_if_any(instant: datetime | None) -> int | None:
+    """A silence has none."""
+    return None if instant is None else ms(instant)
+
+
+def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -> list[str]:
+    """Rows of keyed_windows or final_windows, as the oracle writes them."""
+    return texts(
+        WindowRow(
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            ms_if_any(row.first_event_time), ms_if_any(row.last_event_time), row.record_count,
+            {of: row[of] for of in AGGREGATES[name]}, row.closed if closed is None else closed,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules A4, A5, B3, B8, C1, D1, D2, E1, E4, E5: three units at once."""
+    definition, tables = DEFINITIONS[name], ran.tables(name)
+    found = tables.keyed_windows.read(spark).collect()
+    wanted = keyed_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    assert window_rows(name, found) == texts(wanted)
+    assert {row.closed for row in wanted} == {True, False}
+    final = final_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    rows = tables.final_windows.read(spark).collect()
+    assert window_rows(name, rows, closed=True) == texts(final)
+    late = tables.late_records.read(spark).collect()
+    listed = late_records(ran.records, UNITS, definition)
+    assert listed
+    assert sorted(
+        ((row.unit - FIRST_DAY).days, (row.arrived_unit - FIRST_DAY).days, row.offset, row.reason)
+        for row in late
+    ) == [(row.unit, row.record.unit, row.record.offset, row.reason) for row in listed]
+    alerts = [
+        ((row.unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
+        for row in tables.alerts.read(spark).where("rule = 'busy'").collect()
+    ]
+    raised = oracle_alerts.alerts(
+        final, lambda row: row.record_count >= 2, lambda row: row.values["total"]
+    )
+    assert raised
+    assert sorted(alerts) == sorted(alert[:5] for alert in raised)
+
+
+def fired(ran: Ran, name: str) -> list[Firing]:
+    """The oracle's firings, of windows that the definition has."""
+    first = WINDOWS[name].get("first_window_start") and -18
+    found = oracle_firings([(one.key, one.event_time) for one in ran.records], POLICIES[name])
+    return [firing for firing in found if first is None or firing.start >= int(str(first))]
+
+
+def total(ran: Ran, firing: Firing, of: str) -> Any:
+    """The sum of a pane's values, null of none (rule G1)."""
+    values = [ran.records[number].values[of] for number in firing.records]
+    return (
+        sum(value for value in values if value is not None)
+        if any(value is not None for value in values)
+        else None
+    )
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules E2, E4: in the unit of the record that made it fire, numbers going on."""
+    gap = POLICIES[name].gap
+    wanted = []
+    for firing in fired(ran, name):
+        assert firing.after is not None
+        after = ran.records[firing.after]
+        cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
+        ids = (firing.start, firing.end - gap, firing.id, firing.reason, cause)
+        held = (len(firing.records), total(ran, firing, "whole"), firing.is_final)
+        wanted.append((after.unit, firing.key, *ids, firing.stream_time, after.offset, *held))
+    found = [
+        (
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            row.firing_id, row.reason, row.cause, ms(row.stream_time), row.fired_after,
+            row.record_count, row.total, row.is_final,
+        )
+        for row in ran.fires(name).firings.read(spark).collect()
+    ]  # fmt: skip
+    assert {row[5] for row in found} == {"EARLY", "ON_TIME", "LATE"}
+    assert (0 in {row[9] for row in found}) == (name == "slides")  # silences
+    assert sorted(found) == sorted(wanted)
+
+
+def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSession) -> None:
+    """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
+    breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
+        "busy": lambda count, _: count >= 2,
+        "large": lambda _, exact: exact is not None and exact >= LARGE,
+    }
+    first: dict[tuple[Any, ...], Firing] = {}
+    for firing in fired(ran, "hops"):
+        for rule, broken in breaks.items():
+            if broken(len(firing.records), total(ran, firing, "amount")) and not firing.is_final:
+                first.setdefault((rule, firing.key, firing.start), firing)
+    wanted = [
+        (ran.records[firing.after or 0].unit, *place, firing.id, "open")
+        for place, firing in first.items()
+    ]
+    for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], AGGREGATES["hops"]):
+        for rule, broken in breaks.items():
+            place = (rule, row.key, row.start)
+            if place in first:
+                holds = broken(row.record_count, row.values["exact"])
+                state = "confirmed" if holds else "withdrawn"
+                wanted.append((row.unit, *place, first[place].id, state))
+    table = ran.fires("hops").early_warnings
+    assert table is not None
+    rows = table.read(spark)
+    found = [
+        ((row.unit - FIRST_DAY).days, row.rule, row.key, ms(row.window_start), row.firing_id,
+         row.state)
+        for row in rows.collect()
+    ]  # fmt: skip
+    assert {row[-1] for row in found} == {"open", "confirmed", "withdrawn"}
+    assert sorted(found) == sorted(wanted)
+    settled = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
+    raised = {row[1:4]: row[0] for row in wanted if row[-1] == "open"}
+    stand = {
+        (row.rule, row.key, ms(row.window_start)): ((row.unit - FIRST_DAY).days, row.state)
+        for row in as_they_stand(rows).collect()
+    }
+    assert stand == {place: (raised[place], settled.get(place, "open")) for place in raised}
+    assert ran.fires("sessions").early_warnings is None
+
+
+def test_decimals_stay_exact_from_landed_text_to_alerts(ran: Ran, spark: SparkSession) -> None:
+    """Rules A6 and G2: what does not fit the type is rejected; nothing is rounded."""
+    source = source_tables(ran.pipeline, ran.settings.warehouse)
+    (rejected,) = source.rejected_records.read(spark).collect()
+    assert rejected.reason == "wrong_type: amount"
+    assert json.loads(rejected.original)["amount"] == 0.005
+    tables = ran.tables("hops")
+    final = tables.final_windows.read(spark)
+    assert {name: final.schema[name].dataType.simpleString() for name in DECIMALS} == DECIMALS
+    aggregates = AGGREGATES["hops"]
+    large = [
+        row.values["exact"]
+        for row in final_windows(ran.records, UNITS, DEFINITIONS["hops"], aggregates)
+        if row.values["exact"] is not None and row.values["exact"] >= LARGE
+    ]
+    assert len(large) > 1
+    raised = tables.alerts.read(spark).where("rule = 'large'").collect()
+    assert sorted(row.exact for row in raised) == sorted(large)
+
+
+@pytest.mark.long
+def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> None:
+    """Rule H1: what lies further back is found again; what was published is not changed."""
+    for name, steps in (("hops", (0, 3)), ("sessions", (0, 1, 2, 3)), ("slides", (3,))):
+        before = ran.rows(name)
+        jobs = window_jobs(ran.pipeline, name, ran.settings)
+        for job in (jobs[step] for step in steps):
+            result = run_job(job, spark, DAYS[-1:])
+            assert result.published, [check for check in result.checks if not check.passed]
+        assert ran.rows(name) == before
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_units_of_which_all_are_held_back_come_out_empty(
+    ran: Ran, spark: SparkSession, name: str
+) -> None:
+    """Rule A2: nothing closes past a missing unit, be it the first."""
+    keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
+    log = tuple(row for row in keyed.arrived(spark) if row.unit != DAYS[0])
+    staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
+    assert [rows.count() for rows in staged] == [0, 0]
+    batches = keyed.evidence(spark, DAYS[1:], staged, log)
+    failed = {
+        found.check.name for batch in batches for found in validate(batch) if not found.passed
+    }
+    assert failed == {"no_arrival_missing"}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules C1, D1, D2: each check finds the window that was broken for it."""
+    job = window_jobs(ran.pipeline, name, ran.settings)[0]
+    log = job.arrived(spark)
+    keyed, late = (table.read(spark) for table in job.tables)
+    windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "unit").collect()]
+    # The second and later ones of a key: a session's neighbour is one before it.
+    fitting = [
+        now
+        for before, now in pairwise(windows)
+        if before["key"] == now["key"] and now["record_count"] < 10
+    ]
+    broken: dict[str, tuple[object, ...]] = {}
+    for number, (check, change) in enumerate(BREAKS[name].items()):
+        window = fitting[number * len(fitting) // len(BREAKS[name])]
+        if not change:
+            windows.append(dict(window))
+        for column, more in change.items():
+            window[column] += more
+        broken[check] = (window["key"], ms(window["window_start"]))
+    rows = spark.createDataFrame(
+        [tuple(row[column] for column in keyed.columns) for row in windows], keyed.schema
+    )
+    failing = {
+        check.name: {
+            (row.key, row.window_start_ms) for row in batch.rows.where(check.failing).collect()
+        }
+        for batch in job.evidence(spark, DAYS, [rows, late], log)
+        for check in batch.checks
+        if check.name in broken
+    }
+    assert [check for check, place in broken.items() if place not in failing[check]] == []
+
+
+@pytest.mark.long
+def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSession) -> None:
+    """Rules E1, E2: each check finds the window that was broken for it."""
+    job = window_jobs(ran.pipeline, "hops", ran.settings)[-1]
+    log = job.arrived(spark)
+    firings, warnings = (
+        [row.asDict() for row in table.read(spark).collect()] for table in job.tables
+    )
+    final = ran.tables("hops").final_windows.read(spark).collect()
+    closed = {(row.key, row.window_start) for row in final}
+    firings.sort(key=lambda row: row["firing_id"])
+    last = {(row["key"], row["window_start"]): row for row in firings}
+    late = [place for place, row in last.items() if place in closed and row["reason"] == "LATE"]
+    numbered, in_order, once, shown, ended = late[:5]
+    last[numbered]["firing_id"] += 1
+    last[in_order]["reason"] = "EARLY"
+    last[once]["reason"] = "ON_TIME"
+    last[shown]["record_count"] += 1
+    last[ended] |= {"is_final": True, "record_count": 0}
+    raised = [row for row in warnings if row["state"] == "open" and row["rule"] == "busy"]
+    settled = next(row for row in warnings if row["state"] == "confirmed")
+    settled["state"] = "withdrawn"
+    raised[0]["record_count"] = 1
+    warnings.append(dict(raised[1]))
+    broken = {
+        "firings_numbered": numbered,
+        "firing_reasons_in_order": in_order,
+        "on_time_once": once,
+        "last_firing_shows_final": shown,
+        "final_firing_is_final": ended,
+        "early_warning_breaks_its_rule": (raised[0]["key"], raised[0]["window_start"]),
+        "early_warning_settled_by_final": (settled["key"], settled["window_start"]),
+        "early_warning_once": (raised[1]["key"], raised[1]["window_start"]),
+    }
+    rows = [
+        spark.createDataFrame(
+            [tuple(row[name] for name in table.schema.names) for row in of], table.schema
+        )
+        for table, of in zip(job.tables, (firings, warnings), strict=True)
+    ]
+    failing = {
+        check.name: {
+            (row.key, row.window_start) for row in batch.rows.where(check.failing).collect()
+        }
+        for batch in job.evidence(spark, DAYS, rows, log)
+        for check in batch.checks
+    }
+    assert set(failing) == set(broken) == {check.name for check in job.checks}
+    assert [name for name, place in broken.items() if place not in failing[name]] == []
+
+
+def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> None:
+    """Rules D2, E5: also where another's records or late ones lie between its bounds."""
+    last = windows_after(ran.records, UNITS - 1, DEFINITIONS["sessions"])
+    window = max((one for one in last if one.closed), key=lambda one: len(one.records))
+    end = EPOCH + timedelta(milliseconds=window.end)
+    found = records_of_alert(
+        spark, ran.settings, ran.pipeline, "sessions", window.key, end
+    ).collect()
+    assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
+        (record.unit, record.offset) for record in window.records
+    )
+
+
+def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> None:
+    """Rule D1: over more days than one, to where a longer gap begins; each close time by itself."""
+    hour = 3_600_000
+    gap = 3 * hour
+    times = {
+        "a": [-20 * hour, *range(0, 60 * hour, gap)],
+        "b": [50 * hour, 53 * hour + 1],
+        None: [58 * hour],
+    }
+    rows = [(key, EPOCH + timedelta(milliseconds=time)) for key, of in times.items() for time in of]
+    records = spark.createDataFrame(rows, "key string, event_time timestamp")
+    closes = [-10 * hour, 55 * hour, 59 * hour]
+    spec = SessionWindows(gap, 0)
+    found = reached_from_ms(records, spec, closes[1:])
+    assert found == {NEVER_MS: NEVER_MS, 55 * hour: 0, 59 * hour: 59 * hour}
+    assert reached_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
+
+
+def test_which_records_no_window_counts(spark: SparkSession) -> None:
+    """Rules A5, C1: late and uncovered as Spark's expressions tell it, in gaps and below zero."""
+    definitions = [
+        *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
+        TimeDefinition(size=10, advance=10, grace=4),
+        TimeDefinition(size=3, advance=5, grace=0),
+        TimeDefinition(size=1, advance=1, grace=2, first_window_start=1),
+    ]
+    met = {
+        number: close_times_met(arrived(), definition)
+        for number, definition in enumerate(definitions)
+    }
+    rows = [
+        (number, *one.id, one.event_time, int(met[number][one.id]))
+        for number in met
+        for one in arrived()
+    ]
+    columns = (
+        "number int, unit int, part int, offset int, event_time_ms bigint, close_time_ms bigint"
+    )
+    reason = F.lit(None).cast("string")
+    for number, definition in enumerate(definitions):
+        spec = spec_of(definition)
+        assert isinstance(spec, TimeWindows)
+        told = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
+        reason = F.when(F.col("number") == number, told).otherwise(reason)
+    found = spark.createDataFrame(rows, columns).select("number", "unit", "offset", reason)
+    wanted = [
+        (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
+        for number, definition in enumerate(definitions)
+        for one in arrived()
+    ]
+    assert {row[3] for row in wanted} == {None, "late", "uncovered"}
+    assert texts(map(tuple, found.collect())) == texts(wanted)
+
+
+@pytest.mark.long
+def test_a_stream_of_every_kind_is_the_same(
+    ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules E1, E2, E4, E5, H1: a micro-batch begins with one half of a day, and ends with one."""
+    halves = (range(RECORDS_A_DAY // 2), range(RECORDS_A_DAY // 2, RECORDS_A_DAY))
+    fields = {"stream": True, "max_per_batch": 3}
+    streamed = declare(settings, tmp_path, halves, **fields)
+    told: list[BatchResult] = []
+    with killed("firings", "after"):
+        run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
+    for name in DEFINITIONS:
+        found, wanted = streamed.rows(name), ran.rows(name)
+        same = [table for table in found if table.rsplit("/", 1)[1] in SAME]
+        assert len(same) == len(streamed.fires(name).all) + 3
+        for table in same:
+            assert found[table] == wanted[table], table

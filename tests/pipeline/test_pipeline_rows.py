@@ -1,0 +1,338 @@
+"""Pipelines of row windows and count windows: the chain against the oracle, batch and stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from datetime import date
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.kinds import DAYS, FIRST_DAY, UNITS, Ran, line, ms, ran_in
+from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.rows import CountBlock, RowDefinition, RowsAround, Session, TumblingBlock
+from tests.support.oracle.unit_rows import CountDefinition, UnitRow, final_rows, in_time
+from tests.support.oracle.windows import Record, WindowRow
+from tests.support.shared_folders import made_once
+from tests.support.spark_cases import instant
+from windows_pipeline.checks.run import breaking
+from windows_pipeline.incremental.alerts import standing
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult, run_stream
+
+
+class Defined(NamedTuple):
+    """A definition as the oracle and as the file have it, in ms."""
+
+    oracle: RowDefinition | CountDefinition
+    fields: dict[str, object]
+
+
+GRACE = 6
+CHAINED = {
+    "around": Defined(
+        RowsAround(is_range=True, back=10, ahead=4),
+        {"kind": "slide_rows", "preceding": "10 ms", "following": "4 ms"},
+    ),
+    "fours": Defined(CountDefinition(4, 2), {"kind": "count", "size": 4, "advance": 2}),
+}
+"""Those that get the whole chain."""
+DEFINED = CHAINED | {
+    "beside": Defined(
+        RowsAround(is_range=False, back=2, ahead=2),
+        {"kind": "slide_rows", "preceding": "2 rows", "following": "2 rows"},
+    ),
+    "visits": Defined(Session(4), {"kind": "session_rows", "gap": "4 ms"}),
+    "before": Defined(
+        RowsAround(is_range=True, back=10, ahead=-3),
+        {"kind": "slide_rows", "preceding": "10 ms", "following": "-3 ms"},
+    ),
+    "after": Defined(
+        RowsAround(is_range=False, back=-1, ahead=3),
+        {"kind": "slide_rows", "preceding": "-1 rows", "following": "3 rows"},
+    ),
+    "so_far": Defined(
+        RowsAround(is_range=True, back=None, ahead=0),
+        {"kind": "slide_rows", "preceding": "unbounded"},
+    ),
+    "rows_so_far": Defined(
+        RowsAround(is_range=False, back=None, ahead=-1),
+        {"kind": "slide_rows", "preceding": "unbounded rows", "following": "-1 row"},
+    ),
+    "tens": Defined(TumblingBlock(10), {"kind": "tumble_rows", "size": "10 ms"}),
+    "threes": Defined(CountBlock(3), {"kind": "tumble_rows", "size": "3 rows"}),
+    "short": Defined(
+        CountDefinition(4, 3, short_first=True),
+        {"kind": "count", "size": 4, "advance": 3, "short_first": True},
+    ),
+}
+STREAMED = [*CHAINED, "beside", "visits", "tens", "threes"]
+"""One of each kind and measure."""
+BUSY = {"busy": {"when": "record_count >= 3", "severity": "total"}}
+
+
+def declare(settings: Settings, folder: Path, names: Sequence[str], **source: object) -> Ran:
+    """A pipeline of some definitions; its landed files are the caller's."""
+    columns = {
+        "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
+        "amount": "decimal(20, 2)",
+    }  # fmt: skip
+    roles = {"key": "k", "event_time": "ms", "arrival": "n"}
+    text = {
+        "name": "rows",
+        "source": {"path": "data", "format": "jsonl", "columns": columns, **roles, **source},
+        "partitions": {"start": FIRST_DAY.isoformat()},
+        "windows": {
+            name: {
+                **DEFINED[name].fields,
+                "grace": f"{GRACE} ms",
+                "aggregates": {"total": "sum(whole)"},
+                "alerts": BUSY,
+            }
+            for name in names
+        },
+    }
+    declared = folder / "pipelines" / "rows.yaml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(json.dumps(text))
+    return ran_in(settings, folder, "rows")
+
+
+def land(folder: Path, name: str, records: Sequence[Record]) -> Path:
+    landed = folder / "data" / DAYS[records[0].unit].isoformat() / name
+    landed.parent.mkdir(parents=True, exist_ok=True)
+    landed.write_text("".join(map(line, records)))
+    return landed
+
+
+def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[date]) -> None:
+    for job in jobs:
+        result = run_job(job, spark, days)
+        assert result.published, [check for check in result.checks if not check.passed]
+
+
+pytestmark = pytest.mark.usefixtures("small_slices")
+
+
+@pytest.fixture(scope="module")
+def ran(
+    spark: SparkSession,
+    settings: Settings,
+    shared: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Ran:
+    """The chain of some definitions, computed as one range of days; this process's own copy."""
+
+    def make(folder: Path) -> None:
+        made = declare(settings, folder, list(DEFINED))
+        for unit in range(UNITS):
+            land(folder, "all.jsonl", [one for one in made.records if one.unit == unit])
+        published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
+        for name in CHAINED:
+            published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
+
+    made = made_once(shared / "rows", make)
+    return ran_in(settings, shutil.copytree(made, tmp_path_factory.mktemp("rows") / "own"), "rows")
+
+
+def unit_row(row: Any) -> UnitRow:
+    """A row of keyed_windows or final_windows, as the oracle writes it."""
+    return UnitRow(
+        (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+        row.first_event_time and ms(row.first_event_time),
+        row.last_event_time and ms(row.last_event_time),
+        row.record_count, row.total, ms(row.event_time), (row.arrived_unit - FIRST_DAY).days,
+        row.offset,
+    )  # fmt: skip
+
+
+def wanted_of(records: Sequence[Record], name: str) -> list[UnitRow]:
+    return final_rows(records, UNITS, DEFINED[name].oracle, GRACE)
+
+
+def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
+    ran: Ran, spark: SparkSession
+) -> None:
+    """Rules E4, F1, F2, F5, H1: all days at once, and the last alone; no check fails."""
+    log = KeyedWindowsJob(ran.pipeline, "around", ran.settings).arrived(spark)
+    staged: list[DataFrame] = []
+    failing: list[DataFrame] = []
+    cached: list[DataFrame] = []
+    for name in DEFINED:
+        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        for days in (DAYS, DAYS[2:]):
+            stage = job.stage(spark, days, log)
+            cached += stage.cached
+            rows = [table.rows for table in stage.tables]
+            staged.append(rows[0].withColumns({"of": F.lit(f"{name} {len(days)}")}))
+            if days == DAYS:
+                for batch in job.evidence(spark, days, rows, log):
+                    broken = batch.rows.where(breaking(batch.checks))
+                    failing.append(broken.select(F.lit(f"{name} {batch.name}")))
+    found = reduce(DataFrame.unionByName, staged).collect()
+    assert reduce(DataFrame.union, failing).collect() == []
+    for frame in cached:
+        frame.unpersist()
+    for name in DEFINED:
+        wanted = wanted_of(ran.records, name)
+        assert {row.unit for row in wanted} == set(range(UNITS)), name
+        at_once = [unit_row(row) for row in found if row.of == f"{name} {UNITS}"]
+        assert sorted(map(repr, at_once)) == sorted(map(repr, wanted)), name
+        alone = [unit_row(row) for row in found if row.of == f"{name} 1"]
+        of_them = [row for row in wanted if row.unit == UNITS - 1]
+        assert sorted(map(repr, alone)) == sorted(map(repr, of_them)), name
+
+
+@pytest.mark.parametrize("name", CHAINED)
+def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules A5, E1, E5, F5: three units at once, every check passed."""
+    tables = ran.tables(name)
+    final = tables.final_windows.read(spark).collect()
+    wanted = wanted_of(ran.records, name)
+    assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted))
+    late = tables.late_records.read(spark).collect()
+    came = {one.id for one in in_time(ran.records, GRACE)}
+    assert sorted((row.unit, row.arrived_unit, row.offset, row.reason) for row in late) == sorted(
+        (DAYS[one.unit], DAYS[one.unit], one.offset, "late")
+        for one in ran.records
+        if one.id not in came
+    )
+    alerts = [
+        ((row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+         ms(row.episode_start))
+        for row in tables.alerts.read(spark).collect()
+    ]  # fmt: skip
+    by_start = sorted(wanted, key=lambda row: (row.end, row.start))
+    rows = [WindowRow(*row[:7], {"total": row.total}, closed=True) for row in by_start]
+    raised = oracle_alerts.alerts(
+        rows, lambda row: row.record_count >= 3, lambda row: row.values["total"]
+    )
+    assert len({alert.episode for alert in raised}) > 1
+    assert sorted(alerts) == sorted(alert[:5] for alert in raised)
+
+
+@pytest.mark.long
+def test_the_last_days_first_give_the_same(ran: Ran, spark: SparkSession) -> None:
+    """Rules E5, H1: episodes that began earlier are found before these days are computed."""
+    jobs = window_jobs(ran.pipeline, "fours", ran.settings)
+    before = ran.rows("fours")
+    for job in jobs:
+        for table in job.tables:
+            table.withdraw(spark, DAYS)
+    for days in (DAYS[1:], DAYS[:1]):
+        published(spark, jobs, days)
+    assert ran.rows("fours") == before
+
+
+BREAKS: list[tuple[str, str, dict[str, str]]] = [
+    ("one_result_a_row", "around", {"offset": "offset + 1000"}),
+    ("bounds_inclusive", "around", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}),
+    ("row_holds_its_records", "around", {"record_count": "record_count + 1"}),
+    ("every_record_accounted_for", "fours", {"arrived_unit": "arrived_unit - INTERVAL 9 DAYS"}),
+]
+"""A check, a definition, and what breaks it."""
+
+
+def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
+    """Rule F5: recounted by other code than the engine's."""
+    failing: list[DataFrame] = []
+    for fails, name, change in BREAKS:
+        job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
+        keyed, late = (table.read(spark).where(F.col("unit") == DAYS[1]) for table in job.tables)
+        broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
+        for batch in job.evidence(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
+            own = (check.failing for check in batch.checks if check.name == fails)
+            failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)
+    found = {row[0] for row in reduce(DataFrame.union, failing).collect()}
+    assert found == {fails for fails, *_ in BREAKS}
+
+
+def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSession) -> None:
+    """Rule E5: of count windows, between whose bounds others of its key may lie."""
+    window = next(row for row in wanted_of(ran.records, "fours") if row.unit == UNITS - 1)
+    alike = [row for row in wanted_of(ran.records, "fours") if row[1:4:2] == window[1:4:2]]
+    own = [one for one in in_time(ran.records, GRACE) if one.key == window.key]
+    ends = [[(one.unit, one.offset) for one in own].index(row[9:]) for row in alike]
+    wanted = {(one.unit, one.offset) for end in ends for one in own[end - 3 : end + 1]}
+    found = records_of_alert(
+        spark, ran.settings, ran.pipeline, "fours", window.key, instant(window.end)
+    ).collect()
+    assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(wanted)
+
+
+@pytest.mark.long
+def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
+    ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules E4, F4, H1: cut at random within the middle day."""
+    streamed = declare(settings, tmp_path, STREAMED, max_per_batch=2)
+    cut = SystemRandom().randrange(1, sum(one.unit == 1 for one in streamed.records))
+    written_at = 1_000_000_000
+    for unit in range(UNITS):
+        of_unit = [one for one in streamed.records if one.unit == unit]
+        cuts = [cut] if unit == 1 else []
+        for first, last in pairwise([0, *cuts, len(of_unit)]):
+            landed = land(tmp_path, f"{first}.jsonl", of_unit[first:last])
+            os.utime(landed, (written_at, written_at))  # what was written first is read first
+            written_at += 1
+    told: list[BatchResult] = []
+    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    assert [result.units for result in told] == [DAYS[:2], DAYS[1:]]
+    for name in STREAMED:
+        final = streamed.tables(name).final_windows.read(spark).collect()
+        wanted = wanted_of(streamed.records, name)
+        assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted)), (name, cut)
+    for name in CHAINED:
+        assert streamed.rows(name) == ran.rows(name), (name, cut)
+    job = window_jobs(streamed.pipeline, "fours", streamed.settings)[0]
+    assert [one for one in check_published(job, spark, DAYS) if not one.passed] == []
+
+
+@pytest.mark.long
+def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
+    """Rule E1: by what names them. The last of these tests, as it changes the raw records."""
+    latest = max(one.event_time for one in ran.records if one.unit == 1)
+    added = Record(1, 0, 26, "c", latest, {"whole": 100, "amount": None})
+    after = [*ran.records, added]
+    land(Path(ran.settings.landing), "all.jsonl", [one for one in after if one.unit == 1])
+    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS[1:2])
+    result = correct(
+        spark, ran.pipeline, "fours", ran.settings, DAYS[1], None, "a record was missing"
+    )
+    assert result.published
+    wanted = wanted_of(after, "fours")
+    rows = ran.tables("fours").final_windows.read(spark).collect()
+    assert sorted(map(repr, map(unit_row, rows))) == sorted(map(repr, wanted))
+    old, new = (
+        {(*row[:4], *row[8:]): row for row in wanted_of(of, "fours")} for of in (ran.records, after)
+    )
+    told = {
+        **dict.fromkeys(old.keys() - new.keys(), "retracted"),
+        **dict.fromkeys(new.keys() - old.keys(), "added"),
+        **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
+    }
+    assert {"retracted", "added"} <= set(told.values())
+    found = {
+        (
+            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            ms(row.event_time), (row.arrived_unit - FIRST_DAY).days, row.offset,
+        ): row.what
+        for row in ran.tables("fours").corrections.read(spark).collect()
+    }  # fmt: skip
+    assert found == told
+    alerts = standing(ran.tables("fours").alerts.read(spark))
+    assert alerts.count() == sum(row.record_count >= 3 for row in wanted)

@@ -1,0 +1,92 @@
+"""A run of few records is computed as `small_batches` says, one of many is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.pipelines import Project, day
+from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.compat.spark_session import configured
+from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
+from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.arrival_units import in_units
+
+NAME = "windows_pipeline.run_is"
+
+
+@dataclass(frozen=True)
+class NotingRaw(RawEventsJob):
+    """Notes what Spark is told while it runs."""
+
+    seen: list[str | None] = field(default_factory=list)
+
+    def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
+        self.seen.append(spark.conf.get(NAME, None))
+        return super().stage(spark, days, log)
+
+
+def landed_in(spark: SparkSession, project: Project, days: Sequence[date]) -> int:
+    tables = (project.source.raw_events, project.source.rejected_records)
+    return sum(table.read(spark).where(in_units(days)).count() for table in tables)
+
+
+def test_settings_tell_few_from_many(settings: Settings) -> None:
+    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    assert told.conf_for(10_000) == {NAME: "small"}
+    assert told.conf_for(10_001) == {}
+
+
+@pytest.mark.long
+def test_a_day_of_few_records_runs_so_and_many_days_do_not(
+    spark: SparkSession, settings: Settings, landed_flights: Path, tmp_path: Path
+) -> None:
+    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    project = Project(tmp_path, told)
+    project.declare()
+    project.land(landed_flights, 12)
+    few, many = [day(1)], [day(number) for number in range(1, 13)]
+    raw = NotingRaw(project.pipeline, project.settings)
+    for days in (few, many):
+        assert run_job(raw, spark, days).published
+        assert spark.conf.get(NAME, None) is None
+    assert raw.seen == ["small", None]
+
+    # Other jobs ask the log.
+    keyed = KeyedWindowsJob(project.pipeline, "hourly", project.settings)
+    log = read_log(spark, project.source.arrival_log)
+    for days in (few, many):
+        assert keyed.records(days, log) == landed_in(spark, project, days)
+    assert landed_in(spark, project, many) > 10_000
+
+
+def test_what_was_set_is_put_back_after_an_error(spark: SparkSession) -> None:
+    spark.conf.set(NAME, "before")
+    with pytest.raises(AnalysisException), configured(spark, {NAME: "small"}):
+        spark.sql("SELECT no_such_column")
+    assert spark.conf.get(NAME) == "before"
+    spark.conf.unset(NAME)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_kept_is_computed_once_with_its_plan_or_without(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *, keeps: bool
+) -> None:
+    with configured(spark, {KEEP_PLANS: str(keeps).lower()}):
+        rows = kept(spark.range(4).withColumn("drawn", F.expr("uuid()")))
+    further = rows.where("id > 0")
+    first = sorted(rows.collect())
+    assert sorted(further.collect()) == first[1:]
+    capsys.readouterr()
+    further.explain("extended")
+    analyzed = capsys.readouterr().out.split("== Optimized")[0]
+    assert ("Range (0, 4" in analyzed) is keeps
+    rows.unpersist()

@@ -1,0 +1,287 @@
+"""Whatever lands is taken as it is, or refused by name: by days and as a stream (A1, A6, A7)."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
+
+WAYS = ["run", "stream"]
+SLIDING = {"kind": "sliding", "time_difference": "10 ms", "aggregates": TUMBLING["aggregates"]}
+TIMES = {"k": "string", "t": "timestamp", "v": "double"}
+
+
+def as_json(**record: object) -> str:
+    return json.dumps(record) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("way", "folder"),
+    [
+        ("stream", "data"),
+        ("run", "data"),
+        pytest.param("stream", "we[i]rd {x}", marks=pytest.mark.long),
+        pytest.param("run", "we[i]rd {x}", marks=pytest.mark.long),
+    ],
+)
+def test_names_that_look_like_patterns_are_names(
+    project: SmallProject, way: str, folder: str
+) -> None:
+    names = ["{z}.csv", "b.csv", "a[1].csv", "a1.csv", "a*.csv", "a?.csv", "a\\b.csv", "ab.csv"]
+    project.declare(path=folder)
+    for number, name in enumerate(names):
+        project.land(1, f"{HEADER}a,{number},{2**number}\n", name)
+    if folder != "data":
+        (project.folder / "data").rename(project.folder / folder)
+    assert project.ingest(way)[0] == 0
+    assert project.sums() == [(8, 255.0)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_lines_arrive_as_they_stand(project: SmallProject, way: str) -> None:
+    """Rule A1. By event time no record would be late, and 103 would be with 100."""
+    project.declare({**SLIDING, "grace": "5 ms"})
+    project.land(1, f"{HEADER}a,100,1\na,116,2\na,103,4\na,60,8\na,300,0\n")
+    status, said = project.ingest(way)
+    assert (status, "1 late" in said) == (0, True), said
+    rows = project.sums("window_start", "window_end", "s", "closed")
+    closed = [(ms(start), ms(end), total) for start, end, total, done in rows if done]
+    assert closed == [(90, 100, 1.0), (101, 111, 4.0), (106, 116, 2.0)]
+
+
+def ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("way", "arrival"),
+    [
+        ("run", "event_time"),
+        ("stream", "t"),
+        pytest.param("stream", None, marks=pytest.mark.long),
+        pytest.param("run", "lines", marks=pytest.mark.long),
+        pytest.param("run", "t", marks=pytest.mark.long),
+        pytest.param("stream", "event_time", marks=pytest.mark.long),
+    ],
+)
+def test_arrival_may_be_by_event_time(project: SmallProject, way: str, arrival: str | None) -> None:
+    """Rule A1: files by name (in a stream as they were written), or all of the day by time."""
+    project.declare(arrival=arrival)
+    project.land(1, f"{HEADER}a,300,1\n", "a.csv")
+    project.land(1, f"{HEADER}a,100,2\na,50,4\n", "b.csv")
+    assert project.ingest(way)[0] == (1 if arrival in (None, "lines") else 0)
+    expected = [300, 100, 50] if arrival in (None, "lines") else [50, 100, 300]
+    assert [ms(row["event_time"]) for row in project.raw("event_time")] == expected
+
+
+def test_half_of_a_day_that_is_late_fails_its_check(project: SmallProject) -> None:
+    """Rule A1: the message offers what may be meant; a limit may be set."""
+    project.declare()
+    project.land(1, f"{HEADER}a,300,1\na,100,2\na,50,4\n")
+    status, said = project.call("run", "p")
+    assert (status, "late_within_limit: FAILED" in said) == (1, True), said
+    assert "arrival: event_time" in said
+    assert "2 late" in said
+    project.declare(top={"limits": {"late": "70 %"}})
+    status, said = project.call("check", "p")
+    assert (status, "late_within_limit: passed" in said) == (0, True), said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_text_that_is_no_utf8_is_rejected_and_can_be_read(project: SmallProject, way: str) -> None:
+    """Two keys that a reader would make one stay out of the windows."""
+    project.declare(format="jsonl")
+    good, bad = as_json(k="é", t=1, v=1).encode(), as_json(k="X", t=1, v=1).encode()
+    lone = b'{"k": "\\ud800", "t": 1, "v": 1}\n{"k": "\\uDC01x", "t": 1, "v": 1}\n'
+    pair = b'{"k": "\\ud83d\\ude00 \\\\ud800", "t": 1, "v": 2}\n'
+    lines = good + bad.replace(b"X", b"\xe9") + bad.replace(b"X", b"\xe8") + lone + pair
+    project.land(1, lines, "a.jsonl")
+    assert project.ingest(way)[0] == 1
+    assert [row["key"] for row in project.raw("key")] == ["é", "\U0001f600 \\ud800"]
+    found = project.rejected()
+    assert [reason for reason, _ in found] == ["malformed"] * 4
+    assert sum("\ufffd" in str(text) for _, text in found) == 2
+
+
+def test_text_that_is_no_utf8_is_rejected_in_csv_and_parquet(project: SmallProject) -> None:
+    project.declare()
+    project.land(1, HEADER.encode() + b"\xe9,1,1\nb,1,2\n")
+    status, said = project.call("run", "p")
+    assert (status, "1 rejected" in said) == (0, True), said
+    assert project.rejected() == [("malformed", "\ufffd,1,1")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_instant_beyond_the_day_moves_nothing(project: SmallProject, way: str) -> None:
+    """Rule A7: the arrival time is the record's own word; the day's end is not."""
+    project.declare(columns=TIMES | {"at": "timestamp"}, arrival="at")
+    far, day = "9999-01-01T00:00:00Z", "2026-11-01"
+    lines = [f"a,{day}T01:00:00Z,1,{day}T01:00:00Z", f"x,{far},1,{far}"]
+    lines.append(f"a,{day}T02:00:00Z,1,{day}T02:00:00Z")
+    project.land(1, "k,t,v,at\n" + "\n".join(lines) + "\n")
+    status, said = project.ingest(way)
+    assert (status, "0 late" in said) == (0, True), said
+    assert [reason for reason, _ in project.rejected()] == ["too_far_ahead"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_that_is_not_compressed_as_it_says(project: SmallProject, way: str) -> None:
+    project.declare(format="jsonl")
+    project.land(1, as_json(k="a", t=1, v=1), "x.jsonl.bz2")
+    status, said = project.ingest(way)
+    assert (status, "2026-11-01/x.jsonl.bz2: its name ends with .bz2" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_without_a_line_is_named(project: SmallProject, way: str) -> None:
+    project.declare(format="jsonl")
+    project.land(1, as_json(k="a", t=1, v=1), "a.jsonl")
+    project.land(1, "\n  \n", "blank.jsonl")
+    status, said = project.ingest(way)
+    assert (status, "blank.jsonl: no record in 4 bytes" in said) == (1, True), said
+    if way == "run":
+        assert project.call("check", "p")[0] == 1
+
+
+def test_a_csv_file_of_a_header_alone_is_an_empty_one(project: SmallProject) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,1,1\n")
+    project.land(1, HEADER, "b.csv")
+    assert project.call("run", "p")[0] == 0
+    project.land(2, "\n\n")
+    status, said = project.call("run", "p")
+    assert (status, "2026-11-02/a.csv: no record in 2 bytes" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_column_that_no_record_has_is_named(project: SmallProject, way: str) -> None:
+    project.declare(
+        columns={"k": "string", "t": "bigint", "v": "double", "w": "double"}, format="jsonl"
+    )
+    project.land(1, as_json(k="a", t=1, v=1), "x.jsonl")
+    status, said = project.ingest(way)
+    named = "'without_value': \"['w']\"" if way == "run" else "a value in column 'w'"
+    assert (status, "warning" in said, named in said) == (0, True, True), said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_epochs_in_a_column_of_timestamps_fail(project: SmallProject, way: str) -> None:
+    project.declare(columns=TIMES)
+    project.land(1, HEADER + "".join(f"a,{1_700_000_000_000 + n},1\n" for n in range(3)))
+    status, said = project.ingest(way)
+    assert status == 1, said
+    assert ("rejected_within_limit: FAILED" in said) is (way == "run"), said
+    reason = "unreadable_event_time: looks like epoch milliseconds: declare timestamp_ms"
+    assert {found for found, _ in project.rejected()} == {reason}
+    assert way == "stream" or reason in said
+
+
+def test_epochs_of_every_unit_are_times(project: SmallProject) -> None:
+    kinds = {"s": "1700000000.5", "ms": "1700000000500", "us": "1700000000500000.0"}
+    kinds["ns"] = "1700000000500000999"
+    columns = {"k": "string", **{name: f"timestamp_{name}" for name in kinds}}
+    project.declare(
+        TUMBLING | {"aggregates": {}},
+        columns,
+        event_time="ms",
+    )
+    project.land(1, f"k,{','.join(kinds)}\na,{','.join(kinds.values())}\na,x,-1,2,3\n")
+    assert project.call("run", "p")[0] == 0
+    (row,) = project.raw("event_time", "s", "us", "ns")
+    assert {ms(instant) for instant in row.values()} == {1_700_000_000_500}
+    assert row["ns"].microsecond == 500_000
+    assert project.rejected() == [("wrong_type: s", "a,x,-1,2,3")]
+
+
+@pytest.mark.parametrize(
+    ("way", "texts", "kind"),
+    [
+        ("run", ["8", "9", "10"], "bigint"),
+        ("stream", ["8", "9", "10"], "bigint"),
+        pytest.param("run", ["8.5", "10"], "double", marks=pytest.mark.long),
+        ("run", ["2026-11-01 9:00", "2026-11-01 10:00"], "timestamp"),
+    ],
+)
+def test_numbers_and_times_as_text_order_nothing(
+    project: SmallProject, way: str, texts: list[str], kind: str
+) -> None:
+    project.declare(
+        columns={"k": "string", "t": "bigint", "v": "double", "n": "string"}, arrival="n"
+    )
+    lines = [f"a,{number},1,{text}" for number, text in enumerate(texts)]
+    project.land(1, "k,t,v,n\n" + "\n".join(lines) + "\n")
+    status, said = project.ingest(way)
+    assert (status, f"Declare 'n: {kind}'" in said) == (2, True), said
+
+
+def test_a_long_header_is_read_and_a_longer_one_named(project: SmallProject) -> None:
+    project.declare()
+    many = ",".join(f"column_{number}" for number in range(10_000))
+    project.land(1, f"k,t,v,{many}\na,1,1{',' * 10_000}\n")
+    assert project.call("run", "p")[0] == 0
+    assert project.sums() == [(1, 1.0)]
+    for more, wrong in ((1 << 17, "must be a header"), (1 << 20, "is longer than")):
+        project.land(2, "k,t,v," + "x" * (more + 1) + "\n")
+        status, said = project.call("run", "p")
+        assert (status, "2026-11-02/a.csv: its first line" in said) == (2, True), said
+        assert wrong in said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_skipped_is_named_and_links_are_not_followed(
+    project: SmallProject, way: str
+) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,1,1\n")
+    project.land(1, f"{HEADER}HIDDEN,1,1\n", "_x.csv")
+    secret = project.folder / "secret.csv"
+    secret.write_text(f"{HEADER}SECRET,1,1\n")
+    data = project.folder / "data"
+    (data / "2026-11-01" / "link.csv").symlink_to(secret)
+    (data / "2026-11-01" / "within").mkdir()
+    (project.folder / "elsewhere").mkdir()
+    (project.folder / "elsewhere" / "b.csv").write_text(f"{HEADER}SECRET,1,1\n")
+    (data / "2026-11-02").symlink_to(project.folder / "elsewhere")
+    (data / "loose.csv").write_text(HEADER)
+    far = data / "9999-12-31"
+    far.mkdir()
+    (far / "a.csv").write_text(f"{HEADER}FAR,1,1\n")
+    status, said = project.ingest(way)
+    assert status == 0, said
+    for named in (
+        "2026-11-01/_x.csv: its name begins with _ or .",
+        "2026-11-01/link.csv: a link, which is not followed",
+        "2026-11-01/within: a folder within a day's",
+        "2026-11-02: a link, which is not followed",
+        "loose.csv: no folder of a day",
+        "9999-12-31: after tomorrow",
+    ):
+        assert named in said
+    assert {row["key"] for row in project.raw("key")} == {"a"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rejected_texts_may_be_left_out(project: SmallProject, way: str) -> None:
+    project.declare(keep_rejected_text=False)
+    project.land(1, f"{HEADER}a,1,1\na,x,SECRET\n")
+    assert project.ingest(way)[0] == 0
+    assert project.rejected() == [("unreadable_event_time", None)]
+
+
+def test_both_ways_end_in_the_same_rows(project: SmallProject, tmp_path: Path) -> None:
+    """Rule H1, for the order of lines: several files, late and rejected ones among the records."""
+    lines = ["a,100,1\nb,90,2\n", "a,70,4\nx,,8\nb,101,16\n", "a,300,0\n\nb,95,1\n"]
+    other = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
+    for each, way in ((project, "run"), (other, "stream")):
+        each.declare({**SLIDING, "grace": "3 ms"})
+        for number, text in enumerate(lines):
+            each.land(1 + number // 2, HEADER + text, f"{number}.csv")
+            if way == "stream":
+                assert each.ingest(way)[0] in (0, 1)
+        if way == "run":
+            assert each.ingest(way)[0] in (0, 1)
+    assert project.all_rows() == other.all_rows()

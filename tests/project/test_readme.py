@@ -1,0 +1,124 @@
+"""What the README, and the library's page, say is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.cases import KINDS, Case, read_cases
+from windows_pipeline.aggregates import Function, parse_aggregate
+from windows_pipeline.checks.table_rules import (
+    accounting_checks,
+    alerts_checks,
+    alerts_history_checks,
+    final_windows_checks,
+    raw_events_checks,
+)
+from windows_pipeline.checks.window_rules import window_checks
+from windows_pipeline.config import load_pipeline
+from windows_pipeline.config.checks import ROLE_TYPES
+from windows_pipeline.config.row_kinds import CountKind
+from windows_pipeline.jobs import FiringsJob
+from windows_pipeline.settings import Settings
+
+README = Path(__file__).parents[2] / "README.md"
+LIBRARY = README.parent / "docs" / "library.md"
+
+
+def test_its_pipeline_is_valid(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(name: .*?)```", README.read_text(), re.DOTALL)
+    file = tmp_path / "flights.yaml"
+    file.write_text(block)
+    assert list(load_pipeline(file).windows) == ["hourly"]
+
+
+@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 2)], ids=["README", "library"])
+def test_its_examples_print_what_it_says(
+    page: Path, number: int, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KIP-450's 7 windows (rule B4); a user's aggregate (G1), silences (C1), cogrouped streams."""
+    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(examples) == number
+    for code, printed in examples:
+        exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
+        assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_it_has_the_types_of_the_columns_that_have_a_role() -> None:
+    rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|\n", README.read_text()))
+    for role, types in ROLE_TYPES.items():
+        assert re.findall(r"`(\w+)`", rows[role]) == list(types)
+
+
+def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> None:
+    types = ["string", "bigint", "double", "decimal(12,2)", "boolean", "date", "timestamp"]
+    table = README.read_text().partition("| aggregate | of a column of type |")[2]
+    table = table.partition("\n\n")[0]
+    found = {}
+    for names, taken in re.findall(r"\| (`.*) \| (.*) \|", table):
+        for name in re.findall(r"`(\w+)", names):
+            found[name] = types if taken == "any" else re.findall(r"`(\w+)`", taken)
+    assert set(found) == set(Function) - {Function.COLLECT_LIST}
+    for name, taken in found.items():
+        made = parse_aggregate("x", f"{name}(a{', 0.5' if name == 'percentile' else ''})")
+        for kind in types:
+            if kind in taken or kind.partition("(")[0] in taken:
+                made.result_type(kind)
+            else:
+                with pytest.raises(ValueError, match="takes numbers"):
+                    made.result_type(kind)
+
+
+def test_its_scores_are_of_all_golden_cases() -> None:
+    """That they pass is for test_conformance to say: here, that none is left out."""
+
+    def cases(engine: str, *names: str) -> list[Case]:
+        return [case for name in names for case in read_cases(engine, name).values()]
+
+    contract = cases("contract", *KINDS)
+    kafka = {case["id"] for case in cases("kafka", *KINDS)}
+    agreeing = {case["id"] for case in contract if case["agrees_with"] is not None}
+    numbers = {
+        "contract": len(contract),
+        "Kafka Streams": len(kafka & agreeing),
+        "Flink, batch": len(cases("flink", "group_time")),
+        "Flink, count windows": len(cases("flink", "group_count")),
+        "Flink and DuckDB, row windows": len(
+            cases("flink", "over_rows", "following_rows", "grouped_rows")
+        ),
+        "Flink, firings": len(cases("flink", "firings")),
+    }
+    text = README.read_text()
+    for what, number in numbers.items():
+        assert f"| {what} | {number} of {number} |" in text
+
+
+def test_the_librarys_page_names_tests_that_are_there() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parents[1].glob("*/test_*.py"))
+    named = re.findall(r"`(test_\w+)`", LIBRARY.read_text())
+    assert named
+    assert [name for name in named if f"def {name}(" not in tests] == []
+
+
+def test_it_names_every_check(settings: Settings) -> None:
+    text = README.read_text()
+    pipeline = load_pipeline(README.parent / "pipelines" / "flights.yaml")
+    silent = pipeline.windows["hourly"]
+    plain = silent.model_copy(update={"emit_empty": False})
+    of_rows = {"kind": "count", "size": 5, "grace": "0 ms", "aggregates": {}}
+    rows = CountKind.model_validate(of_rows)
+    checks = [
+        *raw_events_checks(pipeline),
+        *window_checks(silent),
+        *window_checks(plain),
+        *window_checks(rows),
+        *accounting_checks(pipeline),
+        *final_windows_checks(silent, ""),
+        *alerts_checks(silent, silent.result_columns(pipeline.source)),
+        *alerts_history_checks(""),
+        *FiringsJob(pipeline, "by_hour", settings).checks,
+    ]
+    assert [check.name for check in checks if check.name not in text] == []

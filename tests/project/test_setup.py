@@ -1,0 +1,349 @@
+"""What a fresh machine meets: requirements, the lock, the wheel, Dagster's own files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+from dagster import DagsterEventType, DagsterInstance
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from resources.event_log import BatchedEventLogStorage
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCK = (ROOT / "requirements.lock").read_text()
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder for PATH with the shell's tools, and neither Python nor Java."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("bash", "sed", "dirname"):
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def write_program(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{shutil.which('bash')}\n{script}\n")
+    path.chmod(0o755)
+
+
+def write_python(path: Path, version: str, *, venv: bool = True) -> None:
+    """Answers as a Python of that version does, asked for it or to import venv."""
+    import_venv = "exit 0" if venv else "exit 1"
+    write_program(path, f'case "$2" in *venv*) {import_venv} ;; *) echo {version} ;; esac')
+
+
+def run(script: str, programs: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [programs / "bash", "-c", f". tools/require.sh; {script}"],
+        cwd=ROOT,
+        env={"PATH": str(programs), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def refusal(script: str, programs: Path, **variables: str) -> str:
+    """The one line that is told when something is missing."""
+    ended = run(script, programs, **variables)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.4", "25-ea"])
+def test_java_from_17_on_will_do(programs: Path, version: str) -> None:
+    options = 'echo "Picked up JAVA_TOOL_OPTIONS: -Dversion=1"'
+    write_program(programs / "java", f"({options}; echo 'openjdk version \"{version}\" 2024') >&2")
+    assert run("require_java", programs).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [("1.8.0_292", "found: 8, java"), ("11.0.2", "found: 11, java")]
+)
+def test_an_older_java_is_named(programs: Path, version: str, told: str) -> None:
+    write_program(programs / "java", f"echo 'java version \"{version}\"' >&2")
+    assert told in refusal("require_java", programs)
+
+
+def test_a_machine_without_java_is_told_the_cure(programs: Path) -> None:
+    assert "found: none" in refusal("require_java", programs)
+    write_program(programs / "java", "echo 'No Java runtime present' >&2; exit 1")
+    line = refusal("require_java", programs)
+    assert "found: none" in line
+    assert "install a JDK 17 or 21" in line
+
+
+def test_the_java_of_java_home_counts_as_it_does_for_spark(programs: Path, tmp_path: Path) -> None:
+    write_program(programs / "java", "echo 'java version \"1.8.0\"' >&2")
+    write_program(tmp_path / "jdk/bin/java", "echo 'openjdk version \"21.0.1\"' >&2")
+    assert run("require_java", programs, JAVA_HOME=str(tmp_path / "jdk")).returncode == 0
+    assert "JAVA_HOME is /nowhere" in refusal("require_java", programs, JAVA_HOME="/nowhere")
+
+
+def test_the_first_python_that_is_3_11_with_venv_is_taken(programs: Path) -> None:
+    write_python(programs / "mine", "3.12")
+    write_python(programs / "python3.11", "3.11", venv=False)
+    write_python(programs / "python3", "3.11")
+    ended = run("find_python", programs, PYTHON="mine")
+    assert ended.stdout == "python3\n"
+    assert "PYTHON is mine, which is no Python 3.11 with venv; python3 is taken" in ended.stderr
+    assert run("find_python", programs, PYTHON="python3").stderr == ""
+
+
+def test_without_a_fitting_python_each_one_found_is_named(programs: Path) -> None:
+    assert "(found: none)" in refusal("find_python", programs)
+    write_python(programs / "python3.11", "3.11", venv=False)
+    write_python(programs / "python3", "3.13")
+    line = refusal("find_python", programs)
+    assert "python3.11 has no venv or ensurepip module" in line
+    assert "python3 is 3.13" in line
+    assert "make PYTHON=" in line
+    assert "PYTHON is /nowhere)" in refusal("find_python", programs, PYTHON="/nowhere")
+
+
+def test_a_port_in_use_is_told_before_the_ui_starts(programs: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert f"port {port} is in use" in refusal(f"require_free_port {port}", programs)
+    assert run(f"require_free_port {port}", programs).returncode == 0
+
+
+def test_a_machine_without_a_browser_is_told_the_cure(programs: Path) -> None:
+    line = refusal("require_browser", programs)
+    assert "found: none" in line
+    assert "install Chromium" in line
+    assert "BROWSER_BINARY is /nowhere" in refusal(
+        "require_browser", programs, BROWSER_BINARY="/nowhere"
+    )
+
+
+def test_the_browser_that_is_named_or_else_found_is_taken(programs: Path, tmp_path: Path) -> None:
+    write_program(programs / "google-chrome", "")
+    assert run("require_browser", programs).stdout == f"{programs}/google-chrome\n"
+    write_program(programs / "chromium", "")
+    assert run("require_browser", programs).stdout == f"{programs}/chromium\n"
+    mine = tmp_path / "my browser"
+    write_program(mine, "")
+    assert run("require_browser", programs, BROWSER_BINARY=str(mine)).stdout == f"{mine}\n"
+
+
+def locked_packages() -> dict[str, str]:
+    entries = re.findall(r"^([a-z0-9-]+)==(\S+) \\$", LOCK, re.MULTILINE)
+    return {str(canonicalize_name(name)): version for name, version in entries}
+
+
+def declared_requirements() -> list[Requirement]:
+    project = PROJECT["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    groups += [PROJECT["dependency-groups"]["dev"], PROJECT["build-system"]["requires"]]
+    return [Requirement(text) for group in groups for text in group]
+
+
+@pytest.mark.parametrize("requirement", declared_requirements(), ids=str)
+def test_the_lock_holds_what_the_project_asks_for(requirement: Requirement) -> None:
+    version = locked_packages()[str(canonicalize_name(requirement.name))]
+    assert requirement.specifier.contains(version, prereleases=True)
+
+
+@pytest.mark.parametrize("folder", [".", "benchmarks", "tests/browser"])
+def test_every_line_of_a_lock_is_a_version_or_its_hash(folder: str) -> None:
+    entry = r"[a-z0-9-]+==\S+( ; [^/\\]+)? \\"
+    digest = r"    --hash=sha256:[0-9a-f]{64}( \\)?"
+    lines = (ROOT / folder / "requirements.lock").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(f"{entry}|{digest}", line)] == []
+
+
+def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {"windows_pipeline/py.typed", "windows_pipeline/ivysettings.xml"} <= names
+    folders = {name.split("/")[0] for name in names}
+    assert folders == {"windows_pipeline", "windows_pipeline-0.1.0.dist-info"}
+
+
+DAYS = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
+
+
+def tags_of(days: Sequence[str]) -> dict[str, str]:
+    """What names a run's range of days."""
+    return {ASSET_PARTITION_RANGE_START_TAG: days[0], ASSET_PARTITION_RANGE_END_TAG: days[-1]}
+
+
+@dg.asset(
+    partitions_def=DAYS,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    check_specs=[dg.AssetCheckSpec("held", asset="noted")],
+)
+def noted():  # type: ignore[no-untyped-def]  # noqa: ANN201  Dagster takes no type of one result here
+    """An asset whose events are stored, a range at once."""
+    return dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=True)])
+
+
+def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    shutil.copy(ROOT / "resources/dagster.yaml", tmp_path)
+    with DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert isinstance(instance.event_log_storage, BatchedEventLogStorage)
+        # Dagster's own storage reads what the batches wrote.
+        own = SqliteEventLogStorage(str(tmp_path))
+        days = DAYS.get_partition_keys()
+        run = dg.materialize(
+            [noted],
+            instance=instance,
+            tags=tags_of(days),
+        )
+        stored = own.get_logs_for_run(run.run_id)
+        events = [entry.dagster_event_type for entry in stored]
+        assert events.count(DagsterEventType.ASSET_MATERIALIZATION_PLANNED) == len(days)
+        assert events.count(DagsterEventType.ASSET_MATERIALIZATION) == len(days)
+        assert events[-1] is DagsterEventType.RUN_SUCCESS
+        assert own.get_materialized_partitions(noted.key) == set(days)
+
+        # A batch is stored whole or not at all, and the log goes on after it.
+        batch = [
+            entry
+            for entry in stored
+            if entry.dagster_event_type is DagsterEventType.ASSET_MATERIALIZATION
+        ]
+        broken = batch[0]._replace(timestamp=1e30)
+        with pytest.raises((ValueError, OverflowError)):
+            instance.event_log_storage.store_event_batch([*batch, broken])
+        assert len(own.get_logs_for_run(run.run_id)) == len(stored)
+        instance.event_log_storage.store_event(batch[0])
+        assert len(own.get_logs_for_run(run.run_id)) == len(stored) + 1
+        assert not instance.telemetry_enabled
+        assert not instance.nux_enabled
+        concurrency = instance.get_concurrency_config()
+        assert concurrency.run_queue_config is not None
+        assert concurrency.run_queue_config.max_concurrent_runs == 1
+
+
+def test_no_instance_file_lies_where_dagster_dev_would_warn_of_it() -> None:
+    """`dagster dev` warns of a file in its working directory that is not DAGSTER_HOME's."""
+    assert [path.name for path in ROOT.glob("dagster.y*ml")] == []
+    makefile = (ROOT / "Makefile").read_text()
+    assert "$(DAGSTER_FILE): resources/dagster.yaml" in makefile
+
+
+def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None:
+    days = DAYS.get_partition_keys()
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.materialize([noted], instance=instance, tags=tags_of(days))
+        events = instance.all_logs(run.run_id)
+    own = SqliteEventLogStorage(str(tmp_path / "own"))
+    batched = BatchedEventLogStorage(str(tmp_path / "batched"))
+    for event in events:
+        own.store_event(event)
+    batched.store_event_batch(events[:-3])
+    batched.store_event_batch(events[-3:])
+    (record,) = batched.get_asset_records([noted.key])
+    assert record.asset_entry.last_materialization_record is not None
+    assert record.asset_entry.last_materialization_record.partition_key == days[-1]
+    assert len(_rows(tmp_path / "batched", "asset_check_executions")) >= len(days)
+    for table in ("asset_keys", "event_logs", "asset_event_tags", "asset_check_executions"):
+        assert _rows(tmp_path / "batched", table) == _rows(tmp_path / "own", table)
+
+
+def _rows(storage: Path, table: str) -> list[tuple[object, ...]]:
+    """What Dagster's index holds, but for the moments at which it was written."""
+    with closing(sqlite3.connect(storage / "index.db")) as index:
+        index.row_factory = sqlite3.Row
+        rows = [dict(row) for row in index.execute(f"SELECT * FROM {table}")]  # noqa: S608
+    return [tuple(v for k, v in row.items() if k != "create_timestamp") for row in rows]
+
+
+def test_a_runs_page_follows_the_run(tmp_path: Path) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.materialize([noted], instance=instance, tags=tags_of(["2013-01-01"]))
+        events = instance.all_logs(run.run_id)
+    writer, page = BatchedEventLogStorage(str(tmp_path)), BatchedEventLogStorage(str(tmp_path))
+    run_id, last = events[0].run_id, events[-1]
+    told: list[dg.EventLogEntry] = []
+    all_told = threading.Event()
+
+    def tell(event: dg.EventLogEntry, _: str) -> None:
+        told.append(event)
+        if event == last:
+            all_told.set()
+
+    writer.store_event(events[0])
+    page.watch(run_id, None, tell)
+    writer.store_event_batch(events[1:-1])
+    writer.store_event(last)
+    assert all_told.wait(timeout=30)
+    assert told == events
+    page.dispose()
+
+
+def test_the_workspace_names_files_that_are_there() -> None:
+    (location,) = yaml.safe_load((ROOT / "workspace.yaml").read_text())["load_from"]
+    assert (ROOT / location["python_file"]["relative_path"]).is_file()
+    assert (ROOT / location["python_file"]["working_directory"] / "assets").is_dir()
+
+
+def test_make_alone_lists_every_target() -> None:
+    listed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {line.split()[1] for line in listed.splitlines()} == targets - {"java", "chromium"}
+
+
+def test_the_library_knows_nothing_of_dagster() -> None:
+    script = (
+        "import pkgutil, sys, windows_pipeline as package\n"
+        "for module in pkgutil.walk_packages(package.__path__, 'windows_pipeline.'):\n"
+        "    __import__(module.name)\n"
+        "print([name for name in sys.modules if name.split('.')[0] == 'dagster'])"
+    )
+    assert imported(script) == "[]"
+
+
+@pytest.mark.parametrize("package", ["windows", "aggregates"])
+def test_what_a_window_is_knows_nothing_of_spark(package: str) -> None:
+    script = f"import sys, windows_pipeline.{package}; print('pyspark' in sys.modules)"
+    assert imported(script) == "False"
+
+
+def imported(script: str) -> str:
+    """What a fresh Python prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout.strip()

@@ -1,0 +1,316 @@
+"""Windows on any DataFrame, through Spark: what a user of the library writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis.strategies import SearchStrategy
+from pyspark.errors import SparkRuntimeException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.oracle.batch import BatchRecord, answer_batch
+from tests.support.oracle.definitions import Definition
+from tests.support.spark_cases import sample, spec_of
+from tests.support.strategies import (
+    arrivals_of,
+    forward_definitions,
+    session_definitions,
+    sliding_definitions,
+    time_definitions,
+)
+from windows_pipeline import (
+    Arrival,
+    SessionWindows,
+    SlidingWindows,
+    Stream,
+    TimeWindows,
+    UserAggregate,
+    aggregate,
+    avg,
+    cogroup,
+    collect_list,
+    count,
+    count_distinct,
+    first,
+    late_records,
+    max_,
+    median,
+    min_,
+    stddev_pop,
+    sum_,
+    until_window_closes,
+    user_aggregate,
+)
+
+TEN_MS = SlidingWindows.with_time_difference_and_grace("10 ms", "0 ms")
+KINDS: dict[str, Callable[[int, int], SearchStrategy[Any]]] = {
+    "sliding": sliding_definitions,
+    "forward": forward_definitions,
+    "time": time_definitions,
+    "session": session_definitions,
+}
+
+
+@pytest.fixture(scope="module")
+def worked_example(spark: SparkSession) -> DataFrame:
+    """KIP-450's records."""
+    rows = [(0, "k", 3, "a"), (1, "k", 7, "b"), (2, "k", 12, "c"), (3, "k", 19, "d")]
+    return spark.createDataFrame(rows, "at bigint, key string, ms bigint, name string")
+
+
+def test_the_worked_example_of_the_kip(worked_example: DataFrame) -> None:
+    """Rule B4: 7 sliding windows; hopping ones of this size that advance by 1 are 26."""
+    of = [collect_list("name").alias("names")]
+    sliding = worked_example.transform(aggregate(TEN_MS, by="key", event_time="ms", of=of))
+    found = {(row.window_start, row.window_end): "".join(row.names) for row in sliding.collect()}
+    assert found == {
+        (-7, 3): "a",
+        (-3, 7): "ab",
+        (2, 12): "abc",
+        (4, 14): "bc",
+        (8, 18): "c",
+        (9, 19): "cd",
+        (13, 23): "d",
+    }
+    hopping = TimeWindows.of_size_with_no_grace("10 ms").advance_by("1 ms")
+    hops = worked_example.transform(aggregate(hopping, by="key", event_time="ms", of=of))
+    assert hops.count() == 26
+
+
+def idle_after_of(definition: Definition) -> timedelta | None:
+    if definition.idle_after is None:
+        return None
+    return timedelta(milliseconds=definition.idle_after)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str) -> None:
+    """Rules A to D on a DataFrame whose arrival is known: final, open and late."""
+    cases = sample(arrivals_of(KINDS[kind], max_units=1, max_records_a_unit=40), 120)
+    batches = [
+        [
+            BatchRecord(record.source_partition, place, record.key, record.event_time)
+            for place, record in enumerate(case.records)
+        ]
+        for case in cases
+    ]
+    # The case with the most late records and final windows tells the most.
+    answers = [
+        answer_batch(batch, case.definition) for batch, case in zip(batches, cases, strict=True)
+    ]
+    number = max(range(len(answers)), key=lambda i: len(answers[i].dropped) * len(answers[i].final))
+    batch = batches[number]
+    definition = cases[number].definition
+    expected = answers[number]
+    assert expected.dropped
+    assert expected.final
+
+    events = spark.createDataFrame(batch, "part int, at bigint, key string, ms bigint")
+    windows, arrival = spec_of(definition), Arrival("at", "part", idle_after_of(definition))
+    of = [collect_list("at").alias("records")]
+    found = events.transform(
+        aggregate(windows, by="key", event_time="ms", of=of, arrival=arrival)
+    ).collect()
+    got = sorted(
+        (repr(row.key), row.window_start, row.window_end, tuple(sorted(row.records)), row.closed)
+        for row in found
+    )
+    assert got == sorted(
+        (repr(window.key), window.start, window.end, window.offsets, closed)
+        for closed, side in ((True, expected.final), (False, expected.open))
+        for window in side
+    )
+    late = events.transform(late_records(windows, by="key", event_time="ms", arrival=arrival))
+    reasons = {row.at: row.reason for row in late.collect()}
+    for reason, wanted in (("late", expected.dropped), ("uncovered", expected.uncovered)):
+        assert sorted(at for at, said in reasons.items() if said == reason) == wanted
+
+
+def test_final_results_are_the_closed_ones(worked_example: DataFrame) -> None:
+    """Rule E1; without a known arrival stream time is the largest event time (rule A2)."""
+    windows = worked_example.transform(
+        aggregate(TEN_MS, by="key", event_time="ms", of=[count()])
+    ).transform(until_window_closes)
+    assert "closed" not in windows.columns
+    assert sorted(row.window_end for row in windows.collect()) == [3, 7, 12, 14, 18]
+
+
+def test_late_records_say_what_they_met(spark: SparkSession) -> None:
+    """Rule A5: the reason, S, C and how late it was, beside the record's own columns."""
+    events = spark.createDataFrame(
+        [(0, "a", 100, "x"), (1, "b", 50, "y")], "at bigint, key string, ms bigint, note string"
+    )
+    windows = SlidingWindows.with_time_difference_and_grace("10 ms", "20 ms")
+    late = late_records(windows, by="key", event_time="ms", arrival=Arrival("at"))(events)
+    (row,) = late.collect()
+    assert row.asDict() == {
+        "at": 1,
+        "key": "b",
+        "ms": 50,
+        "note": "y",
+        "reason": "late",
+        "stream_time": 100,
+        "close_time": 80,
+        "late_by_ms": 30,
+    }
+
+
+@pytest.fixture
+def in_berlin(spark: SparkSession) -> Iterator[None]:
+    """A session of another zone, whose clocks change on the day of the records."""
+    setting = "spark.sql.session.timeZone"
+    zone = str(spark.conf.get(setting))
+    spark.conf.set(setting, "Europe/Berlin")
+    yield
+    spark.conf.set(setting, zone)
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_every_type_of_column(spark: SparkSession) -> None:
+    """Rules A6, G1, G2: timestamps with zones, decimals, dates, composite keys, nulls, NaN."""
+    noon = datetime(2026, 3, 29, 12, tzinfo=UTC)
+    zoned = noon.astimezone(tz=None)
+    rows = [
+        ("u", None, float("nan"), noon, Decimal("0.10"), noon.date(), True, -0.0),
+        ("u", None, float("nan"), zoned + timedelta(minutes=5), Decimal("0.20"), None, None, None),
+        (None, 1, 0.0, noon, Decimal("99999999.99"), noon.date(), False, 1.5),
+        (None, 1, -0.0, noon + timedelta(minutes=20), None, None, None, float("inf")),
+    ]
+    events = spark.createDataFrame(
+        rows,
+        "user string, part int, x double, at timestamp, price decimal(10,2), day date, "
+        "flag boolean, v double",
+    ).withColumn("nested", F.struct("part", "x"))
+    of = [
+        sum_("price"),
+        avg("price"),
+        min_("day"),
+        count_distinct("flag"),
+        max_("v"),
+        count("at").where("price > 0.15").alias("dear"),
+        sum_(F.col("price") * 2).alias("double_price"),
+        first("at"),
+        median("v"),
+        stddev_pop("v"),
+    ]
+    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", timedelta(0))
+    found = events.transform(aggregate(windows, by=["user", "nested"], event_time="at", of=of))
+    assert dict(found.dtypes)["sum_price"] == "decimal(20,2)"
+    assert dict(found.dtypes)["window_start"] == "timestamp"
+    rows_by_end = {
+        (row.nested.part, row.end): row
+        for row in found.withColumn("end", F.unix_millis("window_end")).collect()
+    }
+    noon_ms = round(noon.timestamp() * 1000)
+    minutes = 60_000
+    assert sorted(rows_by_end, key=repr) == sorted(
+        [
+            (None, noon_ms),
+            (None, noon_ms + 5 * minutes),
+            (None, noon_ms + 10 * minutes + 1),
+            (1, noon_ms),
+            (1, noon_ms + 10 * minutes + 1 + 10 * minutes - 1),
+        ],
+        key=repr,
+    )
+    assert {part: row.user for (part, _), row in rows_by_end.items()} == {None: "u", 1: None}
+    both = rows_by_end[None, noon_ms + 5 * minutes]
+    assert (both.record_count, both.sum_price, both.avg_price) == (
+        2,
+        Decimal("0.30"),
+        Decimal("0.150000"),
+    )
+    assert (both.min_day, both.count_distinct_flag, both.max_v, both.dear) == (
+        noon.date(),
+        1,
+        0.0,
+        1,
+    )
+    assert both.double_price == Decimal("0.60")
+    last_one = rows_by_end[1, noon_ms + 20 * minutes]
+    assert last_one.dear == 0  # where the condition is null
+    assert (last_one.sum_price, last_one.max_v, last_one.median_v) == (
+        None,
+        float("inf"),
+        float("inf"),
+    )
+
+
+def test_windows_over_all_records(worked_example: DataFrame) -> None:
+    """Without a key there is one group."""
+    sessions = SessionWindows.of_inactivity_gap_with_no_grace("4 ms")
+    found = worked_example.transform(aggregate(sessions, by=[], event_time="ms", of=[count()]))
+    assert sorted(
+        (row.window_start, row.window_end, row.session_timeout, row["count"])
+        for row in found.collect()
+    ) == [(3, 7, 11, 2), (12, 12, 16, 1), (19, 19, 23, 1)]
+
+
+def test_a_users_own_aggregate(worked_example: DataFrame) -> None:
+    """Rule G1: create, update, merge, result."""
+    longest = UserAggregate(
+        create=lambda: "",
+        update=lambda so_far, name: so_far + name,
+        merge=lambda a, b: a + b,
+        result=lambda so_far: so_far[::-1],
+        result_type="string",
+    )
+    of = [user_aggregate("name", longest).alias("backwards")]
+    found = worked_example.transform(aggregate(TEN_MS, by="key", event_time="ms", of=of))
+    assert {row.window_end: row.backwards for row in found.collect()}[12] == "cba"
+
+
+def test_cogrouped_streams(spark: SparkSession) -> None:
+    """Several streams, each with aggregates of its own, in the same windows; A4 across them."""
+    clicks = spark.createDataFrame(
+        [(0, "u", 0), (1, "u", 4), (2, "u", 40)], "o bigint, user string, ms bigint"
+    )
+    orders = spark.createDataFrame(
+        [(0, "u", 5, 7), (1, "u", 21, 1)], "n bigint, buyer string, ms bigint, amount bigint"
+    )
+    tumbling = TimeWindows.of_size_with_no_grace("10 ms")
+    found = cogroup(
+        tumbling,
+        [
+            Stream(clicks, "user", "ms", [count().alias("clicks")], Arrival("o")),
+            Stream(orders, "buyer", "ms", [sum_("amount"), count().alias("orders")], Arrival("n")),
+        ],
+    )
+    assert found.columns[0] == "user"
+    rows = {row.window_start: row for row in found.collect()}
+    assert {
+        start: (row.record_count, row.clicks, row.sum_amount, row.orders, row.closed)
+        for start, row in rows.items()
+    } == {
+        0: (3, 2, 7, 1, True),
+        20: (1, 0, 1, 1, False),  # the orders have come to 21 only
+        40: (1, 1, None, 0, False),
+    }
+
+
+def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:
+    """A column by its name, however it reads as SQL; -0.0 is 0.0 in a key's field, too (G2)."""
+    rows = [((0.0, "a"), 1, 5), ((-0.0, "a"), 2, 7), ((1.0, "a"), 3, 9)]
+    schema = "key struct<x: double, y: string>, ms int, true bigint"
+    events = spark.createDataFrame(rows, schema).withColumn("Ünï", F.col("true") + 1)
+    of = [max_("true").alias("most"), max_("Ünï").alias("more")]
+    windows = TimeWindows.of_size_with_no_grace("10 ms")
+    for pre_aggregate in (True, False):
+        asked = aggregate(windows, by="key", event_time="ms", of=of, pre_aggregate=pre_aggregate)
+        found = asked(events).select("key.x", "record_count", "most", "more").collect()
+        assert {(str(row[0]), *row[1:]) for row in found} == {("0.0", 2, 7, 8), ("1.0", 1, 9, 10)}
+
+
+def test_an_int_of_milliseconds_does_not_wrap(spark: SparkSession) -> None:
+    events = spark.createDataFrame([("a", 2**31 - 8)], "key string, ms int")
+    sessions = SessionWindows.of_inactivity_gap_with_no_grace("10 ms")
+    timed = aggregate(sessions, by="key", event_time="ms", of=[count()])(events)
+    with pytest.raises(
+        SparkRuntimeException, match=r"is an int, and .* fits none; cast it to bigint"
+    ):
+        timed.collect()

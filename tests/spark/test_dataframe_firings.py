@@ -1,0 +1,296 @@
+"""Firings on DataFrames (rules A1, A4, E2, E3, E4); a few Spark jobs for everything."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.support.oracle.firings import Firing, Key, Policy
+from tests.support.oracle.firings import firings as oracle_firings
+from windows_pipeline import Arrival, SessionWindows, SlidingWindows, TimeWindows, count, sum_
+from windows_pipeline.aggregates import Aggregate, Function, collect_list
+from windows_pipeline.dataframe.firings import firings, process_firings
+from windows_pipeline.dataframe.windows import aggregate
+from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.plan import fire
+from windows_pipeline.engine.firings.process import FunctionKernel
+from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.window_function import FiringContext, WindowFunction
+
+HOPPING = TimeWindows(20, 5, 5)
+SLIDING = SlidingWindows(12, 5)
+EARLY = Trigger.at_window_end().early_every("4 ms")
+ARRIVAL = Arrival("at")
+COLUMNS = "user string, ts bigint, value bigint, at bigint, source string"
+
+
+def made(seed: int, number: int = 60) -> list[tuple[Key, int]]:
+    chosen = random.Random(seed)
+    return [(chosen.choice([None, "a", "b"]), n + chosen.randint(-12, 3)) for n in range(number)]
+
+
+def frame(spark: SparkSession, records: list[tuple[Key, int]]) -> DataFrame:
+    rows = [(key, time, at, at, "one") for at, (key, time) in enumerate(records)]
+    return spark.createDataFrame(random.Random(0).sample(rows, len(rows)), COLUMNS)
+
+
+def in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=repr)
+
+
+def wanted(firing: Firing) -> tuple[Any, ...]:
+    cause = "RECORD" if firing.cause == "record" else "STREAM_TIME"
+    met = None if firing.after is None else firing.stream_time
+    ids = (firing.key, firing.start, firing.end, firing.id, firing.reason, cause)
+    total = sum(firing.records) if firing.records else None
+    held = (len(firing.records), total, list(firing.records))
+    return (*ids, met, firing.after, *held, firing.is_final)
+
+
+@pytest.mark.parametrize(
+    ("windows", "trigger", "policy"),
+    [
+        (HOPPING, EARLY, Policy(20, 5, lateness=5, interval=4)),
+        (
+            SlidingWindows(3, 2, emit_empty=True),
+            EARLY.discarding(),
+            Policy(difference=3, lateness=2, interval=4, discarding=True, emit_empty=True),
+        ),
+    ],
+)
+def test_firings_of_a_dataframe(
+    spark: SparkSession, windows: TimeWindows | SlidingWindows, trigger: Trigger, policy: Policy
+) -> None:
+    """Rules B8, E2, with a null key (A6), in any order of rows and with an input that ends."""
+    records = made(1)
+    of = [sum_("value").alias("total"), collect_list("value").alias("listed")]
+    found = frame(spark, records).transform(
+        firings(
+            windows, trigger, by="user", event_time="ts", of=of, arrival=ARRIVAL, input_ends=True
+        )
+    )
+    assert found.columns == [
+        *("user", "window_start", "window_end", "firing_id", "reason", "cause", "stream_time"),
+        *("fired_after", "first_event_time", "last_event_time", "record_count", "total", "listed"),
+        "is_final",
+    ]
+    rows = [
+        (*row[:8], row.record_count, row.total, sorted(row.listed), row.is_final)
+        for row in found.collect()
+    ]
+    expected = oracle_firings(records, policy._replace(input_ends=True))
+    assert policy.emit_empty == any(not firing.records for firing in expected)
+    assert in_order(rows) == in_order([wanted(firing) for firing in expected])
+
+
+def test_a_final_result_is_one_firing_of_any_windows(spark: SparkSession) -> None:
+    """Rules A4 and E1: each closed window once, after the first record that closes it."""
+    records = made(2)
+    events = frame(spark, records)
+    for windows, beyond in (
+        (SlidingWindows(10, 5), 5 + 1),
+        (SessionWindows(3, 5), 3 + 5 + 1),
+    ):
+        shared: dict[str, Any] = {"by": "user", "event_time": "ts", "of": [count().alias("n")]}
+        fired = events.transform(
+            firings(windows, Trigger.until_window_closes(), arrival=ARRIVAL, **shared)
+        ).collect()
+        bounds = {(r.user, r.window_start, r.window_end, r.n) for r in fired}
+        if isinstance(windows, SlidingWindows):
+            every = events.transform(aggregate(windows, arrival=ARRIVAL, **shared))
+            closed = every.where("closed").collect()
+            assert bounds == {(r.user, r.window_start, r.window_end, r.n) for r in closed}
+        for row in fired:
+            stream_times = [max(time for _, time in records[: n + 1]) for n in range(len(records))]
+            after = next(n for n, s in enumerate(stream_times) if s >= row.window_end + beyond)
+            assert (row.fired_after, row.stream_time) == (after, stream_times[after])
+            assert (row.firing_id, row.reason, row.is_final) == (0, "ON_TIME", True)
+
+
+def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> None:
+    """Rules A1 and A4: as far as the slowest has come, in the order of (S, partition, offset)."""
+    halves = {"one": made(3), "two": [(key, time + 5) for key, time in made(4)]}
+    merged, ends = [], []
+    for source, records in halves.items():
+        stream_time = -100
+        for at, (key, time) in enumerate(records):
+            stream_time = max(stream_time, time)
+            merged.append((stream_time, source, at, key, time))
+        ends.append((stream_time, source))
+    rows = [(key, time, at, at, source) for _, source, at, key, time in merged]
+    events = spark.createDataFrame(rows, COLUMNS)
+    held = sorted(record for record in merged if record[:2] <= min(ends))
+    found = events.transform(
+        firings(
+            HOPPING,
+            EARLY,
+            by="user",
+            event_time="ts",
+            arrival=Arrival("at", source_partition="source"),
+        )
+    )
+    policy = Policy(20, 5, lateness=5, interval=4)
+    expected = [
+        (f.key, f.start, f.id, f.reason, f.stream_time, *held[f.after][1:3], len(f.records))
+        for f in oracle_firings([record[3:] for record in held], policy)
+        if f.after is not None
+    ]
+    got = [
+        (
+            r.user,
+            r.window_start,
+            r.firing_id,
+            r.reason,
+            r.stream_time,
+            r.fired_after_partition,
+            r.fired_after,
+            r.record_count,
+        )
+        for r in found.collect()
+    ]
+    assert in_order(got) == in_order(expected)
+
+
+def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSession) -> None:
+    """Rule E4: unit by unit, from what can still matter, they are those of the whole.
+
+    Targets of other windows are told by the same job.
+    """
+    records, cuts = made(5), [0, 17, 18, 40, 60]
+    rows = []
+    for unit, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        before = max((time for _, time in records[:begin]), default=-100)
+        for at, (key, time) in enumerate(records[:end]):
+            # Windows that were closed before the unit begin this far back at most.
+            met = max(other for _, other in records[: at + 1])
+            for kind, reach in enumerate((20, 12 + 1)):
+                if at >= begin or time >= before - 5 - reach:
+                    rows.append((4 * kind + unit, key, time, met, at, at >= begin))
+    schema = "target int, user string, event_time_ms bigint, stream_time_ms bigint"
+    came = spark.createDataFrame(rows, f"{schema}, at bigint, is_new boolean")
+    targets = {unit: FiringTarget(HOPPING, EARLY) for unit in range(4)}
+    targets |= {4 + unit: FiringTarget(SLIDING, EARLY) for unit in range(4)}
+    listed = Aggregate("listed", Function.COLLECT_LIST, "at")
+    found = fire(came, targets, ["user"], [listed], ["at"]).collect()
+    policies = Policy(20, 5, lateness=5, interval=4), Policy(difference=12, lateness=5, interval=4)
+    expected = [
+        (kind, f.after, *f[:5], f.records)
+        for kind, policy in enumerate(policies)
+        for f in oracle_firings(records, policy)
+    ]
+    got = [
+        (
+            r.target // 4,
+            r.after_at,
+            r.user,
+            r.window_start_ms,
+            r.window_end_ms,
+            r.firing_id,
+            r.reason,
+            tuple(sorted(r.listed)),
+        )
+        for r in found
+    ]
+    assert in_order(got) == in_order(expected)
+    units = [row.target % 4 for row in found]
+    assert all(
+        cuts[unit] <= row.after_at < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
+    )
+
+
+def test_a_users_function_sees_records_and_context(spark: SparkSession) -> None:
+    """Rule E3."""
+
+    def summed(key: Any, window: Any, content: Any, context: FiringContext) -> Iterator[Any]:
+        """A row for each record of an early firing; one of all for others."""
+        values = [record["value"] for record in content]
+        for value in values if context.reason == "EARLY" else [sum(values)]:
+            yield key, window.start_ms, context.firing_id, context.stream_time, value
+
+    records = made(6)
+    schema = "user string, start bigint, id bigint, met bigint, value bigint"
+    function = WindowFunction(summed, schema, records=["value"])
+    found = frame(spark, records).transform(
+        process_firings(HOPPING, EARLY, function, by="user", event_time="ts", arrival=ARRIVAL)
+    )
+    assert [field.simpleString() for field in found.schema] == schema.replace(" ", ":").split(",:")
+    expected = []
+    for f in oracle_firings(records, Policy(20, 5, lateness=5, interval=4)):
+        values = f.records if f.reason == "EARLY" else [sum(f.records)]
+        expected += [(f.key, f.start, f.id, f.stream_time, value) for value in values]
+    assert in_order([tuple(row) for row in found.collect()]) == in_order(expected)
+
+
+def test_what_fails_names_key_window_and_firing(spark: SparkSession) -> None:
+    """Rule E3; Spark gives no rows of a job that fails."""
+    found = frame(spark, [("a", 3)]).transform(
+        process_firings(
+            HOPPING,
+            Trigger.at_window_end().early_every_update(),
+            WindowFunction(lambda *_: [1 // 0], "n bigint"),
+            by="user",
+            event_time="ts",
+            arrival=ARRIVAL,
+        )
+    )
+    with pytest.raises(Exception, match="ZeroDivisionError") as raised:
+        found.collect()
+    assert "firing 0 of the window of key 'a' from -15 to 5 (ms)" in str(raised.value)
+    assert f"{__file__}, line " in str(raised.value)
+
+
+def test_records_that_are_not_there_are_told(spark: SparkSession) -> None:
+    """Rule E3."""
+    function = WindowFunction(lambda *_: [], "n bigint", records=["nope"])
+    wanted = process_firings(
+        HOPPING,
+        Trigger.at_window_end(),
+        function,
+        by="user",
+        event_time="ts",
+        arrival=ARRIVAL,
+    )
+    with pytest.raises(ValueError, match="records: there is no column 'nope'; use one of"):
+        frame(spark, [("a", 3)]).transform(wanted)
+
+
+@pytest.mark.parametrize(
+    ("process", "error", "message"),
+    [
+        (lambda *_: [{"m": 1}], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
+        (lambda *_: [(1, 2)], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
+        (lambda *_: None, TypeError, "gave None in firing 7 .*; have it yield rows"),
+        (lambda *_: [[1], ("x",)], TypeError, "gave \\('x',\\), which is no row of 'n bigint'"),
+    ],
+)
+def test_a_row_that_is_not_of_the_schema(
+    process: Callable[..., Any], error: type[Exception], message: str
+) -> None:
+    """Rule E3: with key, window and firing."""
+    context = {"firing_id": [7], "reason": ["LATE"], "cause": ["RECORD"], "stream_time_ms": [9]}
+    told = {
+        "k": ["a"],
+        "window_start_ms": [0],
+        "window_end_ms": [5],
+        **context,
+        "is_final": [False],
+    }
+    kernel = FunctionKernel(WindowFunction(process, "n bigint"), ["k"], ["k"])
+    with pytest.raises(error, match=message) as raised:
+        list(kernel(iter([pa.RecordBatch.from_pydict(told)])))
+    assert "firing 7 of the window of key 'a' from 0 to 5 (ms)" in str(raised.value)
+
+
+def test_what_a_window_function_refuses() -> None:
+    with pytest.raises(ValueError, match="process: 3 is no function"):
+        WindowFunction(3, "n bigint")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="schema: 'n bignum' is none"):
+        WindowFunction(lambda *_: [], "n bignum")
+    with pytest.raises(ValueError, match="records: 'value' is no list of columns"):
+        WindowFunction(lambda *_: [], "n bigint", records="value")

@@ -1,0 +1,234 @@
+"""Topics of a real broker: each offset once, and no loss in silence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.support.kafka import KafkaBroker, Record
+from windows_pipeline.settings import DELTA_PACKAGE, KAFKA_PACKAGE, Settings, load_settings
+from windows_pipeline.sources.kafka import KafkaTopic, read_range, read_topic
+from windows_pipeline.sources.kafka_errors import (
+    KafkaDataLostError,
+    KafkaUnavailableError,
+    require_same_topic,
+    told,
+)
+from windows_pipeline.sources.kafka_state import topic_state
+
+ROOT = Path(__file__).parents[2]
+Row = tuple[str, int, str | None]
+"""Source partition, offset, text."""
+
+
+def numbered(partition: int, first: int, last: int) -> list[Record]:
+    """Records that say which they are."""
+    return [(partition, "k", f"{partition}:{one}", one) for one in range(first, last + 1)]
+
+
+def rows(partition: int, first: int, last: int) -> set[Row]:
+    return {(str(partition), one, f"{partition}:{one}") for one in range(first, last + 1)}
+
+
+class Stream:
+    """Runs of one stream with one checkpoint."""
+
+    def __init__(self, spark: SparkSession, topic: KafkaTopic, folder: Path) -> None:
+        self._spark = spark
+        self._topic = topic
+        self._folder = folder
+
+    def run(self) -> list[set[Row]]:
+        """Reads what is there; the rows of each micro-batch.
+
+        Raises:
+            Exception: What `told` makes of the query's end.
+        """
+        batches: list[set[Row]] = []
+
+        def take(batch: DataFrame, _number: int) -> None:
+            read = batch.select("source_partition", "offset", "original").collect()
+            batches.append({tuple(row) for row in read})
+            assert len(read) == len(batches[-1])
+
+        writer = read_topic(self._spark, self._topic).writeStream.foreachBatch(take)
+        writer = writer.option("checkpointLocation", str(self._folder))
+        query = writer.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            raise told(error, self._spark, self._topic) from error
+        return batches
+
+
+@pytest.fixture
+def stream(spark: SparkSession, broker: KafkaBroker, tmp_path: Path) -> Callable[..., Stream]:
+    def make(name: str, batch: int | None = None, patience_ms: int = 20_000) -> Stream:
+        options = {"default.api.timeout.ms": str(patience_ms)}
+        topic = KafkaTopic(broker.servers, name, max_records_per_batch=batch, options=options)
+        return Stream(spark, topic, tmp_path / name)
+
+    return make
+
+
+def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
+    broker: KafkaBroker, stream: Callable[..., Stream]
+) -> None:
+    """Rule A1: offsets order a partition's records; the partitions have offsets of their own."""
+    broker.create_topic("once", 2)
+    broker.send("once", numbered(0, 0, 2) + numbered(1, 0, 1))
+    one = stream("once", batch=3)
+    first = one.run()
+    assert max(map(len, first)) <= 3
+    assert sum(map(len, first)) == 5
+    assert set.union(*first) == rows(0, 0, 2) | rows(1, 0, 1)
+    broker.send("once", numbered(0, 3, 3))
+    broker.stop()
+    began = time.monotonic()
+    with pytest.raises(KafkaUnavailableError) as raised:
+        stream("once", patience_ms=1500).run()
+    assert time.monotonic() - began < 10
+    answer = "no answer within 1500 ms: no broker runs there"
+    assert str(raised.value).startswith(f"topic once at {broker.servers}: {answer}")
+    broker.start()
+    assert one.run() == [rows(0, 3, 3)]
+    assert one.run() == []
+
+
+def test_a_record_has_kafkas_own_key_text_and_time(
+    spark: SparkSession, broker: KafkaBroker
+) -> None:
+    """Rule A6: what holds no text or no key is a record, and must come to be told of."""
+    broker.create_topic("columns", 3)
+    broker.send(
+        "columns", [(2, "a", '{"é": 1}', 1_357_034_400_123), (0, None, None, 5), (1, "", "", 0)]
+    )
+    topic = KafkaTopic(broker.servers, "columns")
+    batch = read_range(spark, topic, dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 1))
+    assert batch.dtypes == [
+        ("source_partition", "string"),
+        ("offset", "bigint"),
+        ("original", "string"),
+        ("arrived_at", "timestamp"),
+        ("key", "string"),
+    ]
+    assert read_topic(spark, topic).schema == batch.schema
+    read = sorted(tuple(row) for row in batch.collect())
+    arrived = [datetime.fromtimestamp(ms / 1000, UTC) for ms in (5, 0, 1_357_034_400_123)]
+    assert [row[3].astimezone(UTC) for row in read] == arrived
+    assert [row[:3] + row[4:] for row in read] == [
+        ("0", 0, None, None),
+        ("1", 0, "", ""),
+        ("2", 0, '{"é": 1}', "a"),
+    ]
+
+
+def test_what_expired_before_it_was_read_is_told(
+    broker: KafkaBroker, stream: Callable[..., Stream]
+) -> None:
+    """Rule A5: nothing is silently dropped."""
+    broker.create_topic("expiry", 2)
+    broker.send("expiry", numbered(0, 0, 4) + numbered(1, 0, 0))
+    one = stream("expiry")
+    one.run()
+    broker.delete_records("expiry", 0, 3)
+    broker.send("expiry", numbered(0, 5, 5))
+    assert one.run() == [rows(0, 5, 5)]
+    broker.send("expiry", numbered(0, 6, 9))
+    broker.delete_records("expiry", 0, 8)
+    with pytest.raises(KafkaDataLostError) as raised:
+        one.run()
+    assert str(raised.value).startswith(
+        f"topic expiry at {broker.servers}: partition 0: offsets 6 to 9 were asked for; "
+        "Kafka has 8 to 9 of partition 0, 0 to 0 of partition 1. "
+    )
+
+
+def test_a_topic_made_again_is_told(
+    spark: SparkSession, broker: KafkaBroker, stream: Callable[..., Stream]
+) -> None:
+    topic = KafkaTopic(broker.servers, "again")
+    broker.create_topic("again", 1)
+    broker.send("again", numbered(0, 0, 3))
+    one = stream("again")
+    one.run()
+    began = topic_state(spark, topic)
+    assert began.offsets == {0: (0, 4)}
+    require_same_topic(began, topic, began.topic_id)
+    broker.delete_topic("again")
+    with pytest.raises(KafkaUnavailableError, match="there is no such topic"):
+        one.run()
+    broker.create_topic("again", 1)
+    broker.send("again", numbered(0, 0, 1))
+    with pytest.raises(KafkaDataLostError) as raised:
+        one.run()
+    assert "partition 0: offsets from 4 on were asked for" in str(raised.value)
+    assert "Kafka has 0 to 1 of partition 0" in str(raised.value)
+    broker.send("again", numbered(0, 2, 9))
+    with pytest.raises(
+        KafkaDataLostError, match=f"id {began.topic_id}, which was deleted"
+    ) as raised:
+        require_same_topic(topic_state(spark, topic), topic, began.topic_id)
+    assert "has 0 to 9 of partition 0" in str(raised.value)
+
+
+def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) -> None:
+    topic = KafkaTopic(broker.servers, "range")
+    broker.create_topic("range", 2)
+    broker.send("range", numbered(1, 0, 5))
+    assert read_range(spark, topic, {1: 2}, {1: 4}).count() == 2
+    broker.delete_records("range", 1, 3)
+    with pytest.raises(Exception, match="Some data may have been lost") as raised:
+        read_range(spark, topic, {1: 2}, {1: 4}).collect()
+    lost = told(raised.value, spark, topic)
+    assert isinstance(lost, KafkaDataLostError)
+    assert "partition 1: offsets 2 to 3 were asked for; Kafka has none of partition 0" in str(lost)
+    assert "3 to 5 of partition 1" in str(lost)
+
+
+def test_other_errors_stay_as_they_are(spark: SparkSession) -> None:
+    error = ValueError("a value")
+    assert told(error, spark, KafkaTopic("nowhere:1", "any")) is error
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"servers": " "}, "servers is empty"),
+        ({"topic": ""}, "topic is empty"),
+        ({"starting": "first"}, "starting is 'first'"),
+        ({"max_records_per_batch": 0}, "max_records_per_batch is 0"),
+    ],
+)
+def test_a_wrong_topic_names_the_field(fields: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        KafkaTopic(**{"servers": "a:1", "topic": "t", **fields})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "named"),
+    [({0: 1}, {1: 2}, "give both for each"), ({0: 3}, {0: 2}, "from 3 up to 2 are no range")],
+)
+def test_a_wrong_range_is_refused(
+    spark: SparkSession, start: dict[int, int], end: dict[int, int], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        read_range(spark, KafkaTopic("a:1", "t"), start, end)
+
+
+def test_the_clients_options_are_in_no_text() -> None:
+    topic = KafkaTopic("a:1", "t", options={"sasl.jaas.config": "a secret"})
+    assert "secret" not in repr(topic)
+    assert topic.client["sasl.jaas.config"] == "a secret"
+
+
+def test_spark_loads_the_connector_only_where_settings_name_it(settings: Settings) -> None:
+    packages = "spark.jars.packages"
+    assert settings.spark_conf()[packages] == f"{DELTA_PACKAGE},{KAFKA_PACKAGE}"
+    assert load_settings(ROOT).spark_conf()[packages] == DELTA_PACKAGE

@@ -1,0 +1,153 @@
+"""A stream and what corrects its results (rule E1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.oracle.windows import Record, SlidingDefinition, final_windows
+from tests.support.spark_cases import instant
+from tests.support.stored_rows import named_rows, stored_rows
+from tests.support.streams import (
+    SLIDING,
+    KilledError,
+    add_rows,
+    as_if_it_ran_before,
+    declared_pipeline,
+)
+from windows_pipeline.jobs.correction import run as jobs_correct
+from windows_pipeline.jobs.correction.marker import (
+    Correction,
+    CorrectionUnfinishedError,
+    mark_begun,
+    mark_needless,
+    unfinished_correction,
+)
+from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.table import DefinitionChangedError, Table
+from windows_pipeline.streaming import BatchResult, run_stream
+
+
+def begun_a_day_later(offsets: Path) -> date:
+    """Has Spark's note of a micro-batch say that it was begun a day later; returns the day."""
+    version, noted, *of_sources = offsets.read_text().splitlines()
+    batch = json.loads(noted)
+    batch["batchTimestampMs"] += 86_400_000
+    offsets.write_text("\n".join([version, json.dumps(batch), *of_sources]))
+    offsets.with_name(f".{offsets.name}.crc").unlink()
+    return instant(batch["batchTimestampMs"]).date()
+
+
+@pytest.mark.long
+def test_a_correction_and_a_micro_batch_see_each_other(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E1: neither computes from tables that the other is about to write."""
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    table = tmp_path / "table"
+    for ms in (3, 30):
+        add_rows(table, [("a", ms, 1)])
+
+    def begin(result: BatchResult) -> None:
+        (unit,) = result.units
+        correction = Correction(1, unit, unit, "why", 0, 0)
+        mark_begun(spark, tables.corrections, correction)
+
+    def corrected(said: Callable[[str], None] = lambda _: None) -> None:
+        units = tables.keyed_windows.read(spark).select("unit").collect()
+        correct(spark, pipeline, "sums", own, min(units).unit, None, "why", said)
+
+    # One that began after the stream did.
+    with pytest.raises(CorrectionUnfinishedError):
+        run_stream(spark, pipeline, own, on_batch=begin)
+    mark_needless(spark, tables.corrections)
+    next_day = begun_a_day_later(Path(own.warehouse) / "numbers" / "_stream" / "offsets" / "1")
+    # A micro-batch that was begun, and is not in the log.
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
+        corrected()
+    run_stream(spark, pipeline, own)
+    # Its records are of the day on which it was begun, not of the one on which it ends.
+    assert [row.unit for row in tables.final_windows.read(spark).collect()] == [next_day]
+
+    # One that came after the correction looked for such.
+    def after_another(*begun: Any) -> None:
+        add_rows(table, [("a", 60, 1), (None, 40, 1)])
+        run_stream(spark, pipeline, own)
+        mark_begun(*begun)
+
+    monkeypatch.setattr(jobs_correct, "mark_begun", after_another)
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 2 "):
+        corrected()
+    assert unfinished_correction(spark, tables.corrections) is None
+    monkeypatch.undo()
+
+    # One that comes once it is under way, which is killed and run again before that one.
+    def killed_beside(_said: str) -> None:
+        add_rows(table, [("a", 60, 1)])
+        with as_if_it_ran_before(), pytest.raises(CorrectionUnfinishedError):
+            run_stream(spark, pipeline, own)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        corrected(killed_beside)
+    corrected()
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(0, 3, 30, 60)
+    run_stream(spark, pipeline, own)
+    counts_late_records_once_the_grace_is_raised(spark, settings, tmp_path)
+
+
+def counts_late_records_once_the_grace_is_raised(
+    spark: SparkSession, settings: Settings, folder: Path
+) -> None:
+    """Rules A5, A6, E1: a rejected record, too, sent again; and it goes on with the new grace."""
+    source = {"format": "delta", "path": "table", "max_per_batch": 1}
+    pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    refused = source_tables(pipeline, own.warehouse).rejected_records
+    (original,) = (row["original"] for row in named_rows(refused))
+    assert json.loads(str(original)) == {"k": None, "ms": 40, "whole": 1}
+    add_rows(folder / "table", [("a", 40, 1)])
+    run_stream(spark, pipeline, own)
+    assert [row["event_time"] for row in named_rows(tables.late_records)] == [instant(40)]
+    raised, _ = declared_pipeline(folder, settings, source, {**SLIDING, "grace": "30 ms"})
+    with pytest.raises(DefinitionChangedError, match=r"sums\.grace: was .* correct numbers"):
+        run_stream(spark, raised, own)
+    first = min(row["unit"] for row in named_rows(tables.keyed_windows))
+    result = correct(spark, raised, "sums", own, first, None, "what came late counts")
+    assert result.published
+    assert stored_rows(tables.late_records) == []
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, 3, 30, 60, 60, 40)
+    add_rows(folder / "table", [("a", 100, 1)])
+    run_stream(spark, raised, own)
+    came = (3, 30, 60, 60, 40, 100)
+    assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
+    told = {(row["window_end"], row["what"]) for row in named_rows(tables.corrections)}
+    assert told == {(instant(30), "retracted")}
+    assert len(named_rows(refused)) == 1
+
+
+def final_totals(final_windows: Table) -> list[tuple[datetime, datetime, int]]:
+    """The start, the end and the sum of each final window."""
+    rows = named_rows(final_windows)
+    return sorted((row["window_start"], row["window_end"], row["total"]) for row in rows)
+
+
+def final_totals_of_the_oracle(
+    grace_ms: int, *times_ms: int
+) -> list[tuple[datetime, datetime, int]]:
+    """The same of records of one key, each with a 1, in the order in which they came."""
+    records = [Record(0, 0, at, "a", ms, {"whole": 1}) for at, ms in enumerate(times_ms)]
+    definition = SlidingDefinition(10, grace_ms)
+    rows = final_windows(records, 1, definition, {"total": ("sum", "whole")})
+    return sorted((instant(row.start), instant(row.end), row.values["total"]) for row in rows)

@@ -1,0 +1,433 @@
+"""A stream gives what one run gives, whatever the cut and wherever it was killed (rule H1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from bisect import bisect_right
+from copy import deepcopy
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from definitions import build_definitions
+from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day, failed_checks
+from tests.support.small_ranges import in_small_ranges
+from tests.support.stored_rows import stored_rows
+from tests.support.streams import (
+    HOPS,
+    SLIDING,
+    KilledError,
+    add_rows,
+    as_if_it_ran_before,
+    as_json,
+    declared_pipeline,
+    killed,
+    rows_of,
+)
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events
+from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.jobs.raw_events import FedByStreamError
+from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import all_tables, source_tables, window_tables
+from windows_pipeline.storage.table import Table
+from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
+
+PIECES = 2
+SAME = ("late_records", "final_windows", "alerts")
+KILLS = [("arrival_log", "after"), ("early_warnings", "before")]
+FIRING = {
+    "kind": "hopping",
+    "size": "1 hour",
+    "advance": "30 minutes",
+    "grace": SHORT_GRACE,
+    "trigger": {"early_every": "15 minutes"},
+    "aggregates": {"mean": "avg(dep_delay)"},
+    "alerts": {"busy": {"when": "record_count >= 12", "severity": "record_count"}},
+}
+"""Windows that fire before they close."""
+
+
+def landed_at(line: str) -> str:
+    return json.loads(line).get("landed_at") or ""
+
+
+def cut(lines: list[str], piece: int) -> list[str]:
+    """A piece of lines; of one instant of arrival all are in one."""
+    size = -(-len(lines) // PIECES)
+    bounds = [landed_at(lines[place * size]) for place in range(1, PIECES)]
+    return [line for line in lines if bisect_right(bounds, landed_at(line)) == piece]
+
+
+def land_in_pieces(project: Project, flights: Path) -> None:
+    """The days' files cut by arrival; every second file ends with a day and begins the next."""
+    written_at = 1_000_000_000
+    for number in range(1, DAYS + 1):
+        folder = flights / day(number).isoformat()
+        lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
+        lines.sort(key=landed_at)
+        target = project.folder / "data" / "flights" / folder.name
+        target.mkdir(parents=True)
+        for piece in range(PIECES):
+            file = target / f"{piece}.jsonl"
+            file.write_text("\n".join(cut(lines, piece)) + "\n")
+            os.utime(file, (written_at, written_at))  # what was written first is read first
+            written_at += 1
+
+
+def test_files_in_pieces_and_killed_between_tables(
+    full_run: Project,
+    landed_flights: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rules A1, E1, E2, E4, E5, H1: three days of flights in two micro-batches.
+
+    Each is sorted in ranges, as one of large files is, and judged in stretches.
+    """
+    monkeypatch.setattr(raw_events, "RECORDS_A_TASK", 100)
+    monkeypatch.setattr(raw_events, "STRETCH_ROWS", 50)
+    in_ranges = in_small_ranges(monkeypatch)
+    project = Project(tmp_path, full_run.base)
+    project.declare(grace=SHORT_GRACE, partial_results=False)
+    file = project.folder / "pipelines" / "flights.yaml"
+    declared = yaml.safe_load(file.read_text())
+    declared["source"]["max_per_batch"] = 3
+    declared["windows"]["firing"] = FIRING
+    file.write_text(yaml.safe_dump(declared))
+    land_in_pieces(project, landed_flights)
+    told: list[BatchResult] = []
+
+    def end(_result: BatchResult) -> None:
+        raise KilledError
+
+    for table, when in KILLS:
+        with killed(table, when):
+            run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+        if table == "arrival_log":
+            # By days the micro-batch's windows would be there before it appends them.
+            job = window_jobs(project.pipeline, "hourly", project.settings)[0]
+            with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream is not"):
+                run_job(job, spark, [day(1)])
+    # All tables have the micro-batch, and Spark has not noted so.
+    with pytest.raises(KilledError):
+        run_stream(spark, project.pipeline, project.settings, on_batch=end)
+    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+
+    assert [(result.batch, result.units) for result in told] == [
+        (0, [day(1), day(2)]),
+        (1, [day(2), day(3)]),
+    ]
+    assert min(in_ranges) > 1
+    for table in SAME:
+        assert project.rows(table) == full_run.rows(table), table
+    raw = [
+        sorted(map(repr, stored_rows(one.source.raw_events, "batch")))
+        for one in (project, full_run)
+    ]
+    assert raw[0] == raw[1]
+    # The other tables are those of the full run, whose checks passed, or judged by these.
+    hourly, *_ = window_jobs(project.pipeline, "hourly", project.settings)
+    *_, firing = window_jobs(project.pipeline, "firing", project.settings)
+    jobs: list[Job] = [RawEventsJob(project.pipeline, project.settings), hourly, firing]
+    days = [day(number) for number in range(1, DAYS + 1)]
+    failed = [
+        found.check.name
+        for job in jobs
+        for found in check_published(job, spark, days)
+        if not found.passed
+    ]
+    assert failed == []
+    streamed = rows_of(firing)
+    assert all(streamed)
+    assert run_job(firing, spark, days).published
+    assert rows_of(firing) == streamed
+    # Nothing new: nothing happens.
+    told.clear()
+    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+    assert told == []
+
+
+def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
+    job = build_definitions(own).resolve_job_def("numbers_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        return job.execute_in_process(instance=instance)
+
+
+def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
+    """Each check was run, and passed."""
+    wanted = {key.name for key in ran.job_def.asset_layer.asset_graph.asset_check_keys}
+    assert {one.check_name for one in ran.get_asset_check_evaluations()} == wanted
+    assert failed_checks(ran) == set()
+
+
+@pytest.mark.long
+def test_a_delta_table_and_a_checkpoint_that_is_gone(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    source = {"format": "delta", "path": "table"}
+    quiet = {**HOPS, "alerts": {}}
+    # No record came for years.
+    start = "2019-11-01"
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, start, hops=quiet)
+    first, second = [("a", 3, 1), ("a", 7, 2)], [("a", 30, 5), (None, 31, 0)]
+    add_rows(tmp_path / "table", first)
+    run_stream(spark, pipeline, own)
+    add_rows(tmp_path / "table", second)
+    # As a Dagster run, which looks at the tables with every check.
+    ran = run_in_dagster(own)
+    assert_checked(ran)
+    (raw,) = [
+        made.metadata
+        for made in (
+            event.step_materialization_data.materialization
+            for event in ran.all_events
+            if event.is_step_materialization
+        )
+        if made.asset_key.path[-1] == "raw_events"
+    ]
+    counted = [raw[name].value for name in ("micro_batches", "accepted", "rejected")]
+    assert counted == [1, 1, 1]
+    tables = window_tables(pipeline, "sums", own.warehouse)
+    found = tables.keyed_windows.read(spark).select(
+        "batch", F.unix_millis("window_end"), "total", "closed"
+    )
+    assert sorted(map(tuple, found.collect())) == [
+        (0, 3, 1, True),
+        (0, 7, 3, False),
+        (0, 14, 2, False),
+        (1, 7, 3, True),
+        (1, 14, 2, True),
+        (1, 30, 5, False),
+    ]
+    assert tables.final_windows.read(spark).count() == 3
+    firings_told = window_jobs(pipeline, "hops", own)[-1].tables[0].read(spark)
+    on_time = firings_told.where("reason = 'ON_TIME'").select(F.unix_millis("window_start"))
+    assert sorted(row[0] for row in on_time.collect()) == [-5, 0, 5]
+    (rejected,) = source_tables(pipeline, own.warehouse).rejected_records.read(spark).collect()
+    assert rejected.reason == "null_key"
+    assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
+
+    # Nothing new, and no alert in any table.
+    assert_checked(run_in_dagster(own))
+
+    DeltaTable(tmp_path / "table").delete("ms = 3")
+    with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
+        run_stream(spark, pipeline, own)
+
+    # As a rebuild leaves a table that was stopped before it filled it again.
+    tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})
+    with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
+        run_stream(spark, pipeline, own)
+    tables.alerts.mark_rebuilt(spark)
+
+    (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
+    with pytest.raises(StreamBehindError, match="which begins anew; put its checkpoint back"):
+        run_stream(spark, pipeline, own)
+    assert tables.final_windows.read(spark).count() == 3
+
+
+@pytest.mark.long
+def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Rules A5, H1: no record is silently in no window of it, nor in any table again."""
+    source = {"format": "delta", "path": "table"}
+    add_rows(tmp_path / "table", [("a", 3, 1), ("a", 30, 5)])
+    run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
+    later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
+    pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
+    # What is added later comes later, in one micro-batch, too.
+    add_rows(tmp_path / "table", [("a", 60, 2)])
+    add_rows(tmp_path / "table", [("a", 40, 7)])
+    for _ in range(2):
+        with pytest.raises(StreamBehindError, match="numbers/later/keyed_windows lacks what came"):
+            run_stream(spark, pipeline, own)
+    filled = [name for name, result in rebuild(spark, pipeline, own) if result.published]
+    assert filled == [
+        f"numbers/later/{step}" for step in ("keyed_windows", "final_windows", "alerts")
+    ]
+    # Nor does any rebuild leave a table behind that the stream waits for.
+    assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
+    run_stream(spark, pipeline, own)
+    for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
+        final = window_tables(pipeline, name, own.warehouse).final_windows.read(spark)
+        assert sorted(row[0] for row in final.select(F.unix_millis("window_end")).collect()) == ends
+    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [40]
+
+    def rebuilding(_result: BatchResult) -> None:
+        window_tables(pipeline, "sums", own.warehouse).final_windows.mark_rebuilding(spark)
+        add_rows(tmp_path / "table", [("a", 91, 2)])
+
+    # One that begins while the stream runs on has the next micro-batch refused.
+    add_rows(tmp_path / "table", [("a", 90, 2)])
+    with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
+        run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
+
+    # It was stopped before it emptied a table: the micro-batch comes first.
+    with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
+        next(rebuild(spark, pipeline, own))
+    run_stream(spark, pipeline, own)
+    a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
+    # Nor is a table added to those that a micro-batch was stopped between.
+    add_rows(tmp_path / "table", [("a", 140, 2)])
+    with killed("raw_events", "after"):
+        run_stream(spark, pipeline, own)
+    newer, _ = declared_pipeline(
+        tmp_path, settings, source, SLIDING, later=later, newer=deepcopy(later)
+    )
+    with pytest.raises(StreamBehindError, match=r"numbers/newer/\w+ is new, .* micro-batch 5 "):
+        run_stream(spark, newer, own)
+    run_stream(spark, pipeline, own)
+    for table in all_tables(pipeline, own.warehouse):
+        shutil.rmtree(table.location)
+    add_rows(tmp_path / "table", [("a", 92, 2)])
+    with pytest.raises(StreamBehindError, match="have no micro-batch, the checkpoint ends with 5"):
+        run_stream(spark, pipeline, own)
+
+
+def a_rebuild_and_a_micro_batch_see_each_other(
+    spark: SparkSession, pipeline: Pipeline, own: Settings
+) -> None:
+    """Rules E1, H1: what a micro-batch refused to bring, as a rebuild began, comes after it."""
+
+    def comes_beside(said: str) -> None:
+        if "later/final_windows" in said:
+            add_rows(Path(own.landing) / "table", [("a", 130, 2)])
+        with as_if_it_ran_before(), pytest.raises(StreamBehindError, match="lacks what came"):
+            run_stream(spark, pipeline, own)
+
+    assert all(
+        result.published
+        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_beside)
+    )
+    told: list[BatchResult] = []
+    run_stream(spark, pipeline, own, on_batch=told.append)
+    assert [(one.batch, one.accepted) for one in told] == [(4, 1)]
+
+
+def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:
+    """Lands records in a file that was written at a time, in seconds since 1970."""
+    path = folder / "data" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{as_json(*record)}\n" for record in records))
+    os.utime(path, (written_at, written_at))
+
+
+def transactions(table: Table) -> list[tuple[str, int]]:
+    """The application and version of each transaction in a table's Delta log."""
+    log = sorted((Path(table.location) / "_delta_log").glob("*.json"))
+    actions = (json.loads(line) for file in log for line in file.read_text().splitlines())
+    return [(one["txn"]["appId"], one["txn"]["version"]) for one in actions if "txn" in one]
+
+
+def the_log_tells_that_a_stream_fills_it(
+    spark: SparkSession, pipeline: Pipeline, own: Settings
+) -> None:
+    """Rule A6: checks do not ask folders for a stream's units, though no pipeline says so."""
+    shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
+    by_hand = pipeline.source.model_copy(update={"stream": False})
+    job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
+    units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
+    judged = check_published(job, spark, units)
+    # No record there has a value.
+    broken = [one for one in judged if not one.passed]
+    assert {one.check.name for one in broken} == {"columns_have_values"}
+
+
+def test_landed_files_are_followed_and_no_day_is_ingested_beside(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules A1, E1: in the order in which files were written, whatever their names and days."""
+    read: list[int] = []
+    conf_for = Settings.conf_for
+
+    def noted(told: Settings, many: int) -> dict[str, str]:
+        read.append(many)
+        return conf_for(told, many)
+
+    monkeypatch.setattr(Settings, "conf_for", noted)
+    source = {"format": "jsonl", "path": "data", "stream": True}
+    # A column of any name is the source's own.
+    columns = {"k": "string", "ms": "bigint", "whole": "bigint", "later": "string"}
+    pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
+    told: list[BatchResult] = []
+    (tmp_path / "data").mkdir()
+    assert_checked(run_in_dagster(own))  # nothing is there yet
+    now = 1_000_000_000
+    land(tmp_path, "2026-11-02/a.jsonl", ("a", 3, 1), written_at=now)
+    land(tmp_path, "2026-10-31/outside.jsonl", ("a", 5, 1), written_at=now)
+    land(tmp_path, "2026-11-31/no_such_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
+    land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
+    run_stream(spark, pipeline, own, on_batch=told.append)
+    # Copied with the time of a file that is older than what Spark calls too old: a week.
+    land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
+    run_stream(spark, pipeline, own, on_batch=told.append)
+    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 5), (1, 2, 0)]
+    # Spark's settings follow from what is read, of earlier micro-batches, too.
+    assert read == [1, 3]
+    # A file is known by its name.
+    land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
+    run_stream(spark, pipeline, own, on_batch=told.append)
+    assert len(told) == 2
+    # Of one micro-batch, as if each had one of its own, also where an hour comes twice.
+    summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
+    land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=summer)
+    land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=summer + 2_400)
+    land(tmp_path, "2026-11-02/b.jsonl", ("a", 120, 1), written_at=summer + 2_401)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        run_stream(spark, pipeline, own, on_batch=told.append)
+    time.tzset()
+    tables = source_tables(pipeline, own.warehouse)
+    raw = tables.raw_events.read(spark).select(
+        F.dayofmonth("unit"), "offset", F.unix_millis("event_time"), "batch"
+    )
+    assert sorted(map(tuple, raw.collect())) == [
+        (2, 0, 3, 0),
+        (2, 1, 9, 1),
+        (2, 2, 30, 1),
+        (3, 0, 100, 2),
+        (3, 1, 60, 2),
+        (3, 2, 120, 2),
+    ]
+    late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
+    assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [60]
+
+    # Each append says of which micro-batch it is.
+    found = {one.name: transactions(one) for one in all_tables(pipeline, own.warehouse)}
+    assert {name: of for name, of in found.items() if of} == {
+        name: [(name, batch) for batch in batches]
+        for name, batches in {
+            "numbers/raw_events": (0, 1, 2),
+            "numbers/arrival_log": (0, 1, 2),
+            "numbers/sums/late_records": (2,),
+            "numbers/sums/keyed_windows": (0, 1, 2),
+            "numbers/sums/final_windows": (1, 2),
+        }.items()
+    }
+
+    the_log_tells_that_a_stream_fills_it(spark, pipeline, own)
+
+    with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
+        run_job(RawEventsJob(pipeline, own), spark, [day(1)])
+    with pytest.raises(ValueError, match="its source can't be read by days again"):
+        next(rebuild(spark, pipeline, own, "raw_events"))
+    definitions = build_definitions(own)
+    assert definitions.resolve_schedule_def("numbers_stream").cron_schedule == "*/10 * * * *"

@@ -1,0 +1,176 @@
+"""Random firings through the compiled code and through the oracle, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from tests.support.oracle.arrival import Position, Record, frontier_after
+from tests.support.oracle.definitions import Definition
+from tests.support.oracle.firings import Firing, Key, Policy
+from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
+from windows_pipeline.kernels.firings.find import Arrived, find_firings
+from windows_pipeline.kernels.firings.window_state import FiringReason
+from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows.triggers import Trigger
+
+Records = Sequence[tuple[Key, int]]
+
+
+def spec_of(policy: Policy) -> FiringWindows:
+    grace_ms = policy.out_of_orderness + policy.lateness
+    if policy.difference:
+        first = policy.first_start
+        return SlidingWindows(policy.difference, grace_ms, first, policy.emit_empty)
+    if policy.gap:
+        return SessionWindows(policy.gap, grace_ms)
+    return TimeWindows(policy.size, policy.advance, grace_ms)
+
+
+def trigger_of(policy: Policy) -> Trigger:
+    return Trigger(
+        early_every_records=policy.every_n or None,
+        early_every_ms=policy.interval or None,
+        late=policy.late,
+        discards=policy.discarding,
+        out_of_orderness_ms=policy.out_of_orderness,
+        as_in_flink=policy.as_in_flink,
+    )
+
+
+def rises_of(times: np.ndarray, grid_ms: int, *, input_ends: bool) -> Rises:
+    """The rises of one partition's records, by their numbers."""
+    stream_time = np.maximum.accumulate(times)
+    first = np.unique(stream_time // grid_ms, return_index=True)[1]
+    numbers = [int(number) for number in first]
+    risen = stream_time[first]
+    if input_ends:
+        risen, numbers = np.append(risen, END_OF_INPUT_MS), [*numbers, None]  # type: ignore[list-item]
+    at = pa.table({"offset": pa.array(numbers, pa.int64())})
+    return Rises(risen, np.ones(len(risen), np.bool_), at)
+
+
+def arrived_of(
+    records: Records, policy: Policy, grid_ms: int = 1
+) -> tuple[Arrived, Rises, list[Key], np.ndarray]:
+    """The records by key as the engine takes them, the rises, the keys, and each one's number."""
+    times = np.array([time for _, time in records], np.int64)
+    rises = rises_of(times, grid_ms, input_ends=policy.input_ends)
+    keys = sorted({key for key, _ in records}, key=lambda key: (key is not None, key or ""))
+    of_key = [[n for n, (k, _) in enumerate(records) if k == key] for key in keys]
+    number = np.array([n for numbers in of_key for n in numbers], np.int64)
+    stream_time = np.maximum.accumulate(times)[number]
+    arrived = Arrived(
+        np.cumsum([0, *map(len, of_key)]),
+        times[number],
+        stream_time,
+        rises.entry(stream_time, pa.table({"offset": number})),
+        rises.stream_time_ms,
+    )
+    return arrived, rises, keys, number
+
+
+def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
+    """What the engine fires."""
+    arrived, rises, keys, number = arrived_of(records, policy, grid_ms)
+    found: list[Firing] = []
+    for part in find_firings(spec_of(policy), trigger_of(policy), arrived):
+        windows = part.panes.windows
+        for f in range(len(part.id)):
+            chain = part.panes.starts[windows.group[f]]
+            held = windows.enter_order[chain : windows.entered[f]]
+            held = held[held >= windows.left[f]]
+            after = int(part.after[f])
+            met = (rises.stream_time_ms if part.by_rise[f] else arrived.stream_time_ms)[after]
+            last = bool(met == END_OF_INPUT_MS)
+            at = rises.at["offset"][after].as_py() if part.by_rise[f] else int(number[after])
+            found.append(
+                Firing(
+                    keys[part.group[f]],
+                    int(part.start_ms[f]),
+                    int(part.end_ms[f]),
+                    int(part.id[f]),
+                    FiringReason(part.reason[f]).name,
+                    "stream time" if part.by_rise[f] else "record",
+                    at,
+                    np.inf if last else int(met),
+                    bool(part.is_final[f]),
+                    tuple(sorted(number[part.record[held]].tolist())),
+                )
+            )
+    return sorted(found, key=lambda f: (f.key is not None, f.key or "", *f[1:4]))
+
+
+def stream_times(records: Sequence[Record]) -> list[int]:
+    """Rule A2: of each record's own source partition."""
+    so_far: dict[int, int] = {}
+    found = []
+    for record in records:
+        known = so_far.get(record.source_partition, record.event_time)
+        so_far[record.source_partition] = max(known, record.event_time)
+        found.append(so_far[record.source_partition])
+    return found
+
+
+def merged_in(
+    records: Sequence[Record], units: int, definition: Definition
+) -> list[tuple[int, Record]]:
+    """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
+
+    One of a source partition that wakes meets at least the stream time in force, and comes no
+    earlier than what is merged.
+    """
+    after = [frontier_after(records, unit, definition) for unit in range(-1, units)]
+    placed = []
+    for record, stream_time in zip(records, stream_times(records), strict=True):
+        before = after[record.unit]
+        own = Position(max(stream_time, before.stream_time), record.source_partition)
+        place = max(own, before)
+        held = (unit for unit in range(record.unit, units) if place <= after[unit + 1])
+        unit = next(held, None)
+        if unit is not None:
+            placed.append((place, record.id, unit, record))
+    return [(unit, record) for *_, unit, record in sorted(placed, key=lambda row: row[:2])]
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    """Any policy of any kind of window."""
+    kind = draw(st.sampled_from(["time", "session", "sliding"]))
+    early = draw(st.sampled_from(["none", "n", "interval"]))
+    is_time, is_sliding = kind == "time", kind == "sliding"
+    return Policy(
+        size=draw(st.integers(1, 20)) if is_time else 0,
+        advance=draw(st.integers(1, 12)) if is_time else 0,
+        gap=draw(st.integers(1, 10)) if kind == "session" else 0,
+        difference=draw(st.integers(1, 12)) if is_sliding else 0,
+        first_start=draw(st.none() | st.integers(-20, 20)) if is_sliding else None,
+        emit_empty=is_sliding and draw(st.booleans()),
+        lateness=draw(st.sampled_from([0, 1, 5, 30])),
+        out_of_orderness=draw(st.sampled_from([0, 0, 1, 5, 20])),
+        every_n=draw(st.integers(1, 4)) if early == "n" else 0,
+        interval=draw(st.integers(1, 12)) if early == "interval" else 0,
+        late=draw(st.booleans()),
+        discarding=draw(st.booleans()),
+        as_in_flink=not is_sliding and draw(st.booleans()),
+        input_ends=draw(st.booleans()),
+    )
+
+
+def record_lists() -> st.SearchStrategy[list[tuple[Key, int]]]:
+    """Records about in order, of few keys, some far behind or ahead."""
+    jumps = st.integers(-4, 6) | st.integers(-40, 40)
+    return st.lists(
+        st.tuples(st.sampled_from([None, "a", "b"]), jumps), min_size=1, max_size=40
+    ).map(_walked)
+
+
+def _walked(steps: list[tuple[Key, int]]) -> list[tuple[Key, int]]:
+    records, now = [], 0
+    for key, step in steps:
+        now = max(now, now + step)
+        records.append((key, now + min(step, 0)))
+    return records

@@ -1,0 +1,269 @@
+"""Runs the kernels on the oracle's records, whatever the kind of window, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tests.support.oracle.arrival import positions_met
+from tests.support.oracle.definitions import close_delay
+from tests.support.oracle.windows import (
+    Aggregates,
+    Definition,
+    Key,
+    Record,
+    RecordId,
+    WindowRow,
+    close_time_after,
+)
+from tests.support.radix_batches import cut_up
+from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_row
+from tests.support.strategies import ArrivalsOf
+from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
+from windows_pipeline.kernels.windows.chunk import Target
+
+OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")
+OF_NUMBERS = (
+    "sum",
+    "avg",
+    "variance",
+    "stddev",
+    "var_pop",
+    "stddev_pop",
+    "percentile(0.0)",
+    "percentile(0.3)",
+    "percentile(0.5)",
+    "percentile(0.95)",
+)
+EVERY_AGGREGATE: Aggregates = {
+    f"{function} of {column}": (function, column)
+    for column in ("whole", "real", "amount", "name")
+    for function in (OF_ANY if column == "name" else (*OF_ANY, *OF_NUMBERS))
+}
+"""Each aggregate of each column that `strategies.arrivals_of` makes."""
+
+ARRIVAL = ("merged_as", "unit", "source_partition", "offset")
+"""What orders records that met one close time (rule A1)."""
+
+
+class Keys(NamedTuple):
+    """Key columns, and the values in them that stand for the oracle's keys."""
+
+    columns: Mapping[str, pa.DataType]
+    values: Mapping[Key, tuple[Any, ...]]
+
+
+DOUBLE = Keys({"key": pa.float64()}, {None: (None,), "a": (0.0,), "b": (float("nan"),)})
+TWO_COLUMNS = Keys(
+    {"carrier": pa.string(), "number": pa.int32()},
+    {None: (None, 1), "a": ("UA", None), "b": ("UA", 1)},
+)
+STRUCT = Keys(
+    {"flight": pa.struct([("carrier", pa.string()), ("number", pa.int32())])},
+    {
+        None: (None,),
+        "a": ({"carrier": None, "number": None},),
+        "b": ({"carrier": "UA", "number": None},),
+    },
+)
+NONE_AT_ALL = Keys({}, {None: ()})
+
+
+class Read(NamedTuple):
+    """A record as a target reads it.
+
+    Attributes:
+        record: The record.
+        close_time_ms: The close time that it met; None where it is on time by definition.
+        merged_as: The source partition in whose place it stands in the merge: its own, or where
+            that was idle or is new, the one that held the close time (rule A4).
+        is_new: Whether it came with the target unit.
+    """
+
+    record: Record
+    close_time_ms: int | None
+    merged_as: int
+    is_new: bool = True
+
+
+class Asked(NamedTuple):
+    """The records that a target reads, and the windows that it wants of them."""
+
+    definition: Definition
+    reads: list[Read]
+    close_before_ms: int
+    close_after_ms: int
+
+    @property
+    def target(self) -> Target:
+        return Target(spec_of(self.definition), self.close_before_ms, self.close_after_ms)
+
+
+def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
+    """All records as one unit (rules A2 to A4): S of each, and the slowest partition's last."""
+    stream_times: dict[int, int] = {}
+    reads = []
+    delay_ms = close_delay(definition)
+    for record in sorted(records, key=lambda each: each.id):
+        own = record.source_partition
+        stream_times[own] = max(record.event_time, stream_times.get(own, record.event_time))
+        reads.append(Read(record, stream_times[own] - delay_ms, own))
+    close_after_ms = min(stream_times.values(), default=NEVER_MS) - delay_ms
+    return Asked(definition, reads, NEVER_MS, close_after_ms)
+
+
+def by_unit(case: ArrivalsOf[Any]) -> dict[int, Asked]:
+    """Each unit as a target, with the records of all units up to it (rule E4)."""
+    records, units, definition = case
+    positions = positions_met(records, definition)
+    delay_ms = close_delay(definition)
+
+    def close_ms(unit: int) -> int:
+        close_time = close_time_after(records, unit, definition)
+        return int(close_time) if close_time > NEVER_MS else NEVER_MS
+
+    return {
+        unit: Asked(
+            definition,
+            [
+                Read(record, int(time) - delay_ms, partition, record.unit == unit)
+                for record in records
+                if record.unit <= unit
+                for time, partition in [positions[record.id]]
+            ],
+            close_ms(unit - 1),
+            close_ms(unit),
+        )
+        for unit in range(units)
+    }
+
+
+def windows_of(
+    asked: Mapping[int, Asked],
+    aggregates: Aggregates,
+    keys: Keys | None = None,
+    cuts: Sequence[int] = (),
+    random: Random | None = None,
+) -> list[WindowRow]:
+    """The kernel's windows as the oracle writes them; a row's unit is its target.
+
+    Args:
+        asked: What each target reads and wants, all in one input.
+        aggregates: What to compute.
+        keys: The form of the keys; None for text, whatever they are.
+        cuts: Where the ordered records are cut into batches, counted around the end.
+        random: Orders records of one key and time, which Spark may do in any way.
+    """
+    keys = _text_keys(asked) if keys is None else keys
+    return [
+        window_row({**row, "key": _key_of(row, keys)}, row["target"], aggregates)
+        for run in runs_of(asked, aggregates, keys, cuts, random)
+        for row in windows_of_run(run)
+    ]
+
+
+def runs_of(
+    asked: Mapping[int, Asked],
+    aggregates: Aggregates | None = None,
+    keys: Keys | None = None,
+    cuts: Sequence[int] = (),
+    random: Random | None = None,
+) -> list[dict[str, Any]]:
+    """The kernel's rows: a run of hopping windows each, of other kinds a window."""
+    targets = {number: each.target for number, each in asked.items()}
+    keys = _text_keys(asked) if keys is None else keys
+    wanted = aggregates_of(aggregates or {})
+    kernel = WindowKernel(targets, list(keys.columns), ARRIVAL, wanted)
+    return list(rows_of(kernel, _batches(asked, keys, cuts, random), targets))
+
+
+def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The windows of one of the kernel's rows."""
+    first_ms, advance_ms = run["window_end_ms"], run.get("advance_ms", 1)
+    ends_ms = range(first_ms, run.get("last_window_end_ms", first_ms) + 1, advance_ms)
+    length_ms = first_ms - run["window_start_ms"]
+    return [
+        {**run, "window_start_ms": end_ms - length_ms, "window_end_ms": end_ms}
+        for end_ms in ends_ms
+    ]
+
+
+def reasons_of(
+    asked: Mapping[int, Asked], keys: Keys | None = None, cuts: Sequence[int] = ()
+) -> dict[int, dict[RecordId, str]]:
+    """By target, the records that no window counts and why, as the late kernel has it."""
+    targets = {number: each.target for number, each in asked.items()}
+    keys = _text_keys(asked) if keys is None else keys
+    kernel = LateKernel(targets, list(keys.columns), ARRIVAL)
+    found: dict[int, dict[RecordId, str]] = {number: {} for number in asked}
+    for row in _rows(kernel, _batches(asked, keys, cuts, None)):
+        name = RecordId(row["unit"], row["source_partition"], row["offset"])
+        assert name not in found[row["target"]]
+        found[row["target"]][name] = row["reason"]
+    return found
+
+
+def _text_keys(asked: Mapping[int, Asked]) -> Keys:
+    found = {read.record.key for each in asked.values() for read in each.reads}
+    in_order = sorted(found, key=lambda key: (key is not None, key or ""))
+    return Keys({"key": pa.string()}, {key: (key,) for key in in_order})
+
+
+def _rows(kernel: LateKernel, batches: Iterator[pa.RecordBatch]) -> Iterable[dict[str, Any]]:
+    return (row for batch in kernel(batches) for row in batch.to_pylist())
+
+
+def _batches(
+    asked: Mapping[int, Asked], keys: Keys, cuts: Sequence[int], random: Random | None
+) -> Iterator[pa.RecordBatch]:
+    """The records in radix order, in batches, some of them empty."""
+    reads = [(number, read) for number, each in asked.items() for read in each.reads]
+    if random is not None:
+        random.shuffle(reads)
+    whole = pa.RecordBatch.from_pylist([_row(*each, keys) for each in reads], _schema(keys))
+    return cut_up(whole, ["target", *keys.columns], cuts)
+
+
+def _schema(keys: Keys) -> pa.Schema:
+    columns = {
+        "target": pa.int32(),
+        **keys.columns,
+        "event_time_ms": pa.int64(),
+        "close_time_ms": pa.int64(),
+        "is_new": pa.bool_(),
+        "merged_as": pa.int32(),
+        "unit": pa.int32(),
+        "source_partition": pa.int32(),
+        "offset": pa.int64(),
+        "whole": pa.int64(),
+        "real": pa.float64(),
+        "amount": pa.decimal128(20, 2),
+        "name": pa.string(),
+    }
+    return pa.schema(list(columns.items()))
+
+
+def _row(number: int, read: Read, keys: Keys) -> dict[str, Any]:
+    record = read.record
+    return {
+        "target": number,
+        **dict(zip(keys.columns, keys.values[record.key], strict=True)),
+        "event_time_ms": record.event_time,
+        "close_time_ms": read.close_time_ms,
+        "is_new": read.is_new,
+        "merged_as": read.merged_as,
+        "unit": record.unit,
+        "source_partition": record.source_partition,
+        "offset": record.offset,
+        **record.values,
+    }
+
+
+def _key_of(row: Mapping[str, Any], keys: Keys) -> Key:
+    """The oracle's key; by text, as NaN is not equal to itself in Python."""
+    by_text = {repr(values): key for key, values in keys.values.items()}
+    return by_text[repr(tuple(row[name] for name in keys.columns))]

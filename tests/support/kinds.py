@@ -1,0 +1,211 @@
+"""A pipeline of every kind of window, on tiny records of three units, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from tests.support.oracle.firings import Policy
+from tests.support.oracle.windows import (
+    Definition,
+    Record,
+    SessionDefinition,
+    SlidingDefinition,
+    TimeDefinition,
+)
+from tests.support.pipelines import settings_in
+from tests.support.spark_cases import EPOCH, texts
+from tests.support.stored_rows import stored_rows
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.jobs import Job, RawEventsJob
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import (
+    FiringTables,
+    WindowTables,
+    firing_tables,
+    window_tables,
+)
+
+FIRST_DAY = date(2026, 11, 1)
+UNITS = 3
+RECORDS_A_DAY = 26
+DAYS_WHOLE = (range(RECORDS_A_DAY),)
+DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
+AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
+    "hops": {
+        "total": ("sum", "whole"),
+        "exact": ("sum", "amount"),
+        "least": ("min", "amount"),
+        "most": ("max", "amount"),
+        "mean": ("avg", "amount"),
+    },
+    "sessions": {"total": ("sum", "whole")},
+    "slides": {"total": ("sum", "whole")},
+}
+DECIMALS = {
+    "exact": "decimal(30,2)",
+    "least": "decimal(20,2)",
+    "most": "decimal(20,2)",
+    "mean": "decimal(24,6)",
+}
+"""Rule G2: the types of a decimal(20, 2)'s aggregates."""
+DEFINITIONS: dict[str, Definition] = {
+    "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
+    "sessions": SessionDefinition(gap=4, grace=6),
+    "slides": SlidingDefinition(time_difference=6, grace=5, emit_empty=True),
+}
+WINDOWS: dict[str, dict[str, object]] = {
+    "hops": {
+        "kind": "hopping", "size": "10 ms", "advance": "4 ms", "grace": "4 ms",
+        "first_window_start": "1969-12-31T23:59:59.982Z",
+    },
+    "sessions": {"kind": "session", "gap": "4 ms", "grace": "6 ms"},
+    "slides": {
+        "kind": "sliding", "time_difference": "6 ms", "grace": "5 ms", "emit_empty": True,
+    },
+}  # fmt: skip
+POLICIES = {
+    "hops": Policy(size=10, advance=4, lateness=4, interval=3),
+    "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
+    "slides": Policy(difference=6, lateness=4, out_of_orderness=1, every_n=2, emit_empty=True),
+}
+"""The same windows as `DEFINITIONS`; the grace is out-of-orderness and lateness."""
+TRIGGERS: dict[str, dict[str, object]] = {
+    "hops": {"early_every": "3 ms"},
+    "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
+    "slides": {"early_every": "2 records", "out_of_orderness": "1 ms"},
+}
+BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
+LARGE = Decimal("12345678901234567.89")
+"""No double holds it, nor a tenth."""
+LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
+ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY, "slides": BUSY}
+
+
+def arrived() -> list[Record]:
+    """Records of three keys in three units: before 1970 too, late, and on bounds."""
+    random = Random(450)
+    records = []
+    time = -30
+    for unit in range(UNITS):
+        for offset in range(RECORDS_A_DAY):
+            time += random.choice((0, 0, 1, 2, 4, 5))
+            behind = random.choice((0, 0, 1, 3, 8, 14, 24))
+            key, of_key = random.choice("ab"), time - behind
+            if offset % 3 == 0:
+                key, of_key = "c", time
+            amount = random.choice((LARGE, Decimal("0.10"), Decimal("-7.35"), None))
+            values = {"whole": random.randrange(9), "amount": amount}
+            records.append(Record(unit, 0, offset, key, of_key, values))
+    return records
+
+
+def line(record: Record) -> str:
+    """As it lands: amounts as numbers with all their digits."""
+    amount = record.values["amount"]
+    fields = {"n": record.offset, "k": record.key, "ms": record.event_time}
+    text = json.dumps(fields | {"whole": record.values["whole"]})
+    return f'{text[:-1]}, "amount": {"null" if amount is None else amount}}}\n'
+
+
+class Ran(NamedTuple):
+    """A pipeline with tables of its own, and what was landed for it."""
+
+    pipeline: Pipeline
+    settings: Settings
+    records: list[Record]
+
+    def tables(self, name: str) -> WindowTables:
+        return window_tables(self.pipeline, name, self.settings.warehouse)
+
+    def rows(self, name: str) -> dict[str, list[str]]:
+        tables = self.tables(name)
+        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
+        fires = firing_tables(self.pipeline, name, self.settings.warehouse)
+        every = [*named, *([] if fires is None else fires.all)]
+        # Which micro-batch brought a row is not what is compared.
+        return {one.name: texts(stored_rows(one, "batch")) for one in every}
+
+    def fires(self, name: str) -> FiringTables:
+        tables = firing_tables(self.pipeline, name, self.settings.warehouse)
+        assert tables is not None
+        return tables
+
+
+def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
+    """All windows of one pipeline, computed as one range of days."""
+    ran = declare(settings, folder, DAYS_WHOLE)
+    jobs: list[Job] = [RawEventsJob(ran.pipeline, ran.settings)]
+    jobs += [job for name in WINDOWS for job in window_jobs(ran.pipeline, name, ran.settings)]
+    for job in jobs:
+        result = run_job(job, spark, DAYS)
+        failed = [check for check in result.checks if not check.passed]
+        assert result.published, failed
+    return ran
+
+
+def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields: object) -> Ran:
+    """The same, landed and not computed: a file a day and piece of its offsets.
+
+    Args:
+        settings: The tests' own.
+        folder: An empty one.
+        pieces: The offsets of a day's files.
+        fields: What else to say of the source.
+    """
+    records = arrived()
+    for unit, day in enumerate(DAYS):
+        for number, piece in enumerate(pieces):
+            landed = folder / "data" / day.isoformat() / f"{number}.jsonl"
+            landed.parent.mkdir(parents=True, exist_ok=True)
+            of_file = [one for one in records if one.unit == unit and one.offset in piece]
+            landed.write_text("".join(map(line, of_file)))
+            written_at = 1_000_000_000 + unit * len(pieces) + number
+            os.utime(landed, (written_at, written_at))
+    # Of more digits than its type has: it is told, not rounded.
+    with landed.open("a") as file:
+        file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
+    os.utime(landed, (written_at, written_at))
+    source = {
+        "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
+        "columns": {
+            "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint",
+            "amount": "decimal(20, 2)",
+        },
+        **fields,
+    }  # fmt: skip
+    windows = {
+        name: {
+            **fields,
+            "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
+            "alerts": ALERTS[name],
+            "trigger": TRIGGERS[name],
+        }
+        for name, fields in WINDOWS.items()
+    }
+    partitions = {"start": FIRST_DAY.isoformat()}
+    text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
+    declared = folder / "pipelines" / "kinds.yaml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(json.dumps(text))
+    return ran_in(settings, folder, "kinds")
+
+
+def ran_in(settings: Settings, folder: Path, name: str) -> Ran:
+    """What is declared, and maybe computed, in a folder."""
+    pipeline = load_pipeline(folder / "pipelines" / f"{name}.yaml")
+    return Ran(pipeline, settings_in(folder, settings), arrived())
+
+
+def ms(instant: datetime) -> int:
+    return (instant.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,1 @@
+"""The contract in plain, slow Python, each rule once more."""

@@ -1,0 +1,42 @@
+"""The flights pipeline's file, and changes of its text, for tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from windows_pipeline.config import ConfigError, Pipeline, load_pipeline
+
+PIPELINES = Path(__file__).parents[2] / "pipelines"
+FLIGHTS = (PIPELINES / "flights.yaml").read_text().partition("  by_hour:")[0]
+"""Its first definition only, so that a text to change is there once."""
+
+
+def load_text(folder: Path, text: str) -> Pipeline:
+    file = folder / "flights.yaml"
+    file.write_text(text)
+    return load_pipeline(file)
+
+
+def changed(old: str, new: str) -> str:
+    assert FLIGHTS.count(old) == 1, f"{old!r} must be there once"
+    return FLIGHTS.replace(old, new)
+
+
+def of_kind(fields: str) -> str:
+    """The flights with windows of another kind."""
+    text = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS)
+    return re.sub(r"kind: sliding *(#.*)?\n    time_difference: 60 minutes", fields, text)
+
+
+def line_of(text: str, part: str) -> int:
+    assert text.count(part) == 1, f"{part!r} must be there once"
+    return text[: text.index(part)].count("\n") + 1
+
+
+def problems_of(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as refused:
+        load_text(folder, text)
+    return refused.value.problems

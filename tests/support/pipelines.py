@@ -1,0 +1,176 @@
+"""Runs pipelines through real Dagster runs, for tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import dagster as dg
+import yaml
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+)
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from assets.step import asset_key
+from definitions import build_definitions
+from tests.support.stored_rows import stored_rows
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.jobs import Job
+from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.job import rows_by_unit
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import (
+    SourceTables,
+    WindowTables,
+    source_tables,
+    window_tables,
+)
+from windows_pipeline.storage.table import Table
+
+ROOT = Path(__file__).parents[2]
+FIRST_DAY = date(2013, 1, 1)
+DAYS = 3
+SHORT_GRACE = "75 minutes"
+"""Makes windows close and records come late within a few days."""
+LONGER_GRACE = "2 hours"
+DERIVED = ("keyed_windows", "late_records", "final_windows", "alerts")
+
+
+def day(number: int) -> date:
+    """The day of a number, from 1."""
+    return FIRST_DAY + timedelta(days=number - 1)
+
+
+def settings_in(folder: Path, base: Settings) -> Settings:
+    """These, with a folder of their own for files and tables."""
+    places = {
+        "warehouse": str(folder / "warehouse"),
+        "landing": str(folder),
+        "pipelines": folder / "pipelines",
+    }
+    return base.model_copy(update=places)
+
+
+@dataclass
+class Project:
+    """A project folder of its own: landed files, pipeline files, a warehouse."""
+
+    folder: Path
+    base: Settings
+
+    @property
+    def settings(self) -> Settings:
+        return settings_in(self.folder, self.base)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return load_pipeline(self.folder / "pipelines" / "flights.yaml")
+
+    @property
+    def source(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    @property
+    def windows(self) -> WindowTables:
+        return window_tables(self.pipeline, "hourly", self.settings.warehouse)
+
+    def land(self, flights: Path, days: int) -> None:
+        """Takes the first days of the landed year."""
+        for number in range(1, days + 1):
+            name = day(number).isoformat()
+            shutil.copytree(flights / name, self.folder / "data" / "flights" / name)
+
+    def declare(self, **changes: object) -> None:
+        """Writes pipelines/flights.yaml with `hourly` alone, and fields of it changed."""
+        declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
+        declared["windows"] = {"hourly": declared["windows"]["hourly"] | changes}
+        file = self.folder / "pipelines" / "flights.yaml"
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(yaml.safe_dump(declared))
+
+    def run(self, first: int, last: int, *tables: str) -> dg.ExecuteInProcessResult:
+        """Materializes the tables' assets (all if none is named) for a range of days."""
+        defs = build_definitions(self.settings)
+        names = {
+            "raw_events": self.source.raw_events,
+            **{name: getattr(self.windows, name) for name in DERIVED},
+        }
+        keys = [asset_key(names[name]) for name in tables or names]
+        if "raw_events" in (tables or names):
+            keys += map(asset_key, (self.source.arrival_log, self.source.rejected_records))
+        with dg.DagsterInstance.ephemeral() as instance:
+            return defs.resolve_job_def("flights_all").execute_in_process(
+                instance=instance,
+                asset_selection=keys,
+                tags={
+                    ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
+                    ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
+                },
+                raise_on_error=False,
+            )
+
+    def compute_unchecked(self, spark: SparkSession) -> None:
+        """Computes every derived table, without checks and without Dagster."""
+        days = [day(number) for number in range(1, DAYS + 1)]
+        for job in window_jobs(self.pipeline, "hourly", self.settings):
+            write_unchecked(job, spark, days)
+
+    def rows(self, table: str) -> list[tuple[object, ...]]:
+        """All rows of a derived table, sorted; the text of each value tells bits apart."""
+        found = stored_rows(getattr(self.windows, table))
+        return sorted(tuple(repr(value) for value in row) for row in found)
+
+    def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of every derived table."""
+        return {table: self.rows(table) for table in DERIVED}
+
+    def copy(self, folder: Path, *, derived: bool) -> Project:
+        """A project of the same files, definition and tables, with or without derived ones."""
+        for name in ("pipelines", "data"):
+            shutil.copytree(self.folder / name, folder / name)
+        tables = list(vars(self.source).values())
+        if derived:
+            tables += vars(self.windows).values()
+        for table in tables:
+            place = Path(table.location).relative_to(self.folder)
+            shutil.copytree(self.folder / place, folder / place)
+        return Project(folder, self.base)
+
+
+def write_unchecked(job: Job, spark: SparkSession, days: Sequence[date]) -> None:
+    """Publishes what a job computes, whatever its checks would say."""
+    for table in job.tables:
+        table.create_if_missing(spark)
+    stage = job.stage(spark, days, job.arrived(spark))
+    counts = rows_by_unit({one.table.name: one.rows for one in stage.tables})
+    job.publish(spark, days, stage.counted(counts))
+
+
+def version_of(spark: SparkSession, table: Table) -> int:
+    """The newest version of a table, by its history."""
+    history = DeltaTable.forPath(spark, table.location).history(1)
+    return int(history.select("version").collect()[0][0])
+
+
+def materializations(result: dg.ExecuteInProcessResult) -> list[dg.AssetMaterialization]:
+    """What a run materialized, a partition each."""
+    return [
+        event.step_materialization_data.materialization
+        for event in result.all_events
+        if event.is_step_materialization
+    ]
+
+
+def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:
+    """The names of the checks that failed in a run."""
+    return {
+        evaluation.check_name
+        for evaluation in result.get_asset_check_evaluations()
+        if not evaluation.passed
+    }

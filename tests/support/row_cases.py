@@ -1,0 +1,109 @@
+"""Row windows of the engine for the oracle's rows: definitions, and its kernel without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from tests.support.oracle.rows import (
+    CountBlock,
+    Row,
+    RowDefinition,
+    RowsAround,
+    Session,
+    TumblingBlock,
+)
+from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+
+SCHEMA = pa.schema(
+    [
+        ("target", pa.int32()),
+        ("key", pa.string()),
+        ("event_time_ms", pa.int64()),
+        ("arrival", pa.int64()),
+        ("whole", pa.int64()),
+        ("real", pa.float64()),
+    ]
+)
+
+_BOUNDS = st.none() | st.integers(-4, 8)
+
+
+def window_of_definition(definition: RowDefinition) -> RowWindow:
+    """The engine's form of a definition, over `event_time_ms`."""
+    match definition:
+        case RowsAround(is_range, back, ahead, by_arrival):
+            unit = FrameUnit.RANGE if is_range else FrameUnit.ROWS
+            time = None if by_arrival else "event_time_ms"
+            return SlideRows(unit=unit, back=back, ahead=ahead, time_column=time)
+        case TumblingBlock(size):
+            return TumbleRows(unit=FrameUnit.RANGE, size=size, time_column="event_time_ms")
+        case CountBlock(size):
+            return TumbleRows(unit=FrameUnit.ROWS, size=size, time_column="event_time_ms")
+        case Session(gap):
+            return SessionRows(gap_ms=gap, time_column="event_time_ms")
+
+
+def _frames() -> st.SearchStrategy[RowsAround]:
+    # All fields: builds would draw one that is left out, and ranges have no order by arrival.
+    frames = st.builds(RowsAround, st.booleans(), _BOUNDS, _BOUNDS, st.just(False))
+    by_arrival = st.builds(RowsAround, st.just(False), _BOUNDS, _BOUNDS, st.just(True))
+    return (frames | by_arrival).filter(
+        lambda frame: frame.back is None or frame.ahead is None or -frame.back <= frame.ahead
+    )
+
+
+DEFINITIONS: st.SearchStrategy[RowDefinition] = (
+    _frames()
+    | st.builds(TumblingBlock, st.integers(1, 12))
+    | st.builds(CountBlock, st.integers(1, 4))
+    | st.builds(Session, st.integers(1, 6))
+)
+
+
+@st.composite
+def row_lists(draw: st.DrawFn) -> list[Row]:
+    """Rows of up to three keys, one of them null, few times and some values null."""
+    whole = st.none() | st.integers(-3, 3)
+    real = st.none() | st.sampled_from((0.0, -0.0, 1e16, 1.0, -1.5, float("nan")))
+    rows = draw(
+        st.lists(
+            st.tuples(st.sampled_from(("a", "b", None)), st.integers(-12, 25), whole, real),
+            max_size=14,
+        )
+    )
+    places = draw(st.permutations(range(len(rows))))
+    return [
+        Row(key, time, arrival, {"whole": w, "real": r})
+        for (key, time, w, r), arrival in zip(rows, places, strict=True)
+    ]
+
+
+def batches_of_rows(
+    rows: Sequence[Row], window: RowWindow, cuts: Sequence[int] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Rows sorted as Spark sorts them, in batches, some of them empty."""
+
+    def place(row: Row) -> tuple[Any, ...]:
+        time = 0 if window.by_arrival else row.time
+        return (row.key is not None, row.key or "", time, row.arrival)
+
+    listed = [
+        {
+            "target": 0,
+            "key": row.key,
+            "event_time_ms": row.time,
+            "arrival": row.arrival,
+            **row.values,
+        }
+        for row in sorted(rows, key=place)
+    ]
+    whole = pa.RecordBatch.from_pylist(listed, SCHEMA)
+    places = sorted(cut % (len(rows) + 1) for cut in cuts)
+    for start, end in pairwise([0, *places, len(rows)]):
+        yield whole.slice(start, end - start)

@@ -1,0 +1,129 @@
+"""A project folder of one small pipeline, used by the command line, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.command_line import call
+from tests.support.stored_rows import named_rows, stored_rows
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.storage.catalog import (
+    SourceTables,
+    WindowTables,
+    source_tables,
+    window_tables,
+)
+
+HEADER = "k,t,v\n"
+TUMBLING = {
+    "kind": "tumbling",
+    "size": "10 ms",
+    "grace": "0 ms",
+    "aggregates": {"s": "sum(v)", "c": "count(v)"},
+}
+
+
+@dataclass
+class SmallProject:
+    """Landed files, a pipeline `p` with the windows `w`, and a warehouse."""
+
+    folder: Path
+    base: Settings
+    capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    name: str = "w"
+    """The windows that are looked at."""
+
+    def declare(
+        self,
+        windows: Mapping[str, object] = TUMBLING,
+        columns: Mapping[str, str] | None = None,
+        others: Mapping[str, Mapping[str, object]] | None = None,
+        top: Mapping[str, object] | None = None,
+        **source: object,
+    ) -> None:
+        """Writes its file, and its settings."""
+        self.folder.mkdir(exist_ok=True, parents=True)
+        settings = self.base.model_dump(mode="json")
+        settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+        (self.folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+        names = columns or {"k": "string", "t": "bigint", "v": "double"}
+        fields = {"path": "data", "format": "csv", "columns": names, "key": "k", "event_time": "t"}
+        declared = {
+            "name": "p",
+            "source": fields | source,
+            "partitions": {"start": "2026-11-01"},
+            "windows": {"w": windows, **(others or {})},
+            **(top or {}),
+        }
+        (self.folder / "pipelines").mkdir(exist_ok=True)
+        # Equal parts are written twice, not as YAML's aliases.
+        text = yaml.safe_dump(json.loads(json.dumps(declared)))
+        (self.folder / "pipelines" / "p.yaml").write_text(text)
+
+    def land(self, day: int, lines: str | bytes, name: str = "a.csv") -> Path:
+        """Lands a file in the folder of a day of November 2026."""
+        file = self.folder / "data" / f"2026-11-{day:02}" / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_bytes(lines if isinstance(lines, bytes) else lines.encode())
+        return file
+
+    def call(self, *args: str) -> tuple[int, str]:
+        """Runs a command in its folder: the exit status, and what was printed."""
+        self.monkeypatch.chdir(self.folder)
+        return call(self.capfd, self.monkeypatch, *args)
+
+    def ingest(self, way: str) -> tuple[int, str]:
+        """Ingests what landed, by days (`run`) or as a stream (`stream`)."""
+        return self.call(way, "p")
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return load_pipeline(self.folder / "pipelines" / "p.yaml")
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.folder)
+
+    @property
+    def source(self) -> SourceTables:
+        return source_tables(self.pipeline, self.settings.warehouse)
+
+    @property
+    def windows(self) -> WindowTables:
+        return window_tables(self.pipeline, self.name, self.settings.warehouse)
+
+    def rejected(self) -> list[tuple[str, str | None]]:
+        """The reason and text of each rejected record."""
+        rows = named_rows(self.source.rejected_records, ["reason", "original"])
+        return sorted((row["reason"], row["original"]) for row in rows)
+
+    def raw(self, *columns: str) -> list[dict[str, Any]]:
+        """Accepted records, by day and offset."""
+        rows = named_rows(self.source.raw_events)
+        in_order = sorted(rows, key=lambda row: (row["unit"], row["offset"]))
+        return [{name: row[name] for name in columns} for row in in_order]
+
+    def sums(self, *columns: str) -> list[tuple[Any, ...]]:
+        """Columns of the windows as they stand, by key and bounds."""
+        names = columns or ("c", "s")
+        rows = named_rows(self.windows.keyed_windows)
+        in_order = sorted(rows, key=lambda row: (row["key"], row["window_end"], row["unit"]))
+        return [tuple(row[name] for name in names) for row in in_order]
+
+    def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of all results, but for the units and micro-batches that brought them."""
+        tables = {**vars(self.source), **vars(self.windows)}
+        names = ("final_windows", "late_records", "rejected_records")
+        return {
+            name: sorted(stored_rows(tables[name], "unit", "arrived_unit"), key=repr)
+            for name in names
+        }

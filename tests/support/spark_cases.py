@@ -1,0 +1,433 @@
+"""Runs the engine on the oracle's records: its kernel alone, or all of it in Spark."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar, overload
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
+from pyspark.sql import Row, SparkSession
+
+from tests.support.oracle.windows import (
+    Aggregates,
+    Definition,
+    ForwardDefinition,
+    LateRow,
+    Record,
+    RecordId,
+    SessionDefinition,
+    SlidingDefinition,
+    TimeDefinition,
+    WindowRow,
+    reason_late,
+)
+from tests.support.radix_batches import cut_up
+from tests.support.strategies import Arrivals
+from windows_pipeline.aggregates import Aggregate, Function
+from windows_pipeline.arrival.watermark import (
+    NEVER_MS,
+    Arrival,
+    Read,
+    Timeline,
+    Unit,
+    build_timeline,
+    close_ms,
+    reads_from,
+)
+from windows_pipeline.engine.window_kernel import WindowKernel
+from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.windows.chunk import Closing, Target
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+    WindowSpec,
+)
+
+T = TypeVar("T")
+
+FIRST_DAY = date(2013, 1, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+PROPERTY = settings(
+    deadline=None, print_blob=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
+
+# Alike at each run: what costs a Spark job is drawn once, not shrunk.
+_SAMPLE = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+FUNCTIONS = (Function.COUNT, Function.SUM, Function.MIN, Function.MAX, Function.AVG)
+
+EVERY_FUNCTION: Aggregates = {
+    f"{function}_{column}": (function.value, column)
+    for function in FUNCTIONS
+    for column in ("whole", "real")
+}
+"""Each aggregate of the integers and of the doubles that `strategies.arrivals` makes."""
+
+_READ_SCHEMA = pa.schema(
+    [
+        ("target", pa.int32()),
+        ("key", pa.string()),
+        ("event_time_ms", pa.int64()),
+        ("close_time_ms", pa.int64()),
+        ("is_new", pa.bool_()),
+        ("whole", pa.int64()),
+        ("real", pa.float64()),
+    ]
+)
+
+
+class Met(NamedTuple):
+    """A record as a target unit reads it, with the close time that it met."""
+
+    target: int
+    is_new: bool
+    record: Record
+    close_time_ms: int
+
+
+class Answer(NamedTuple):
+    """What the engine says, as the oracle would, in no order."""
+
+    windows: list[WindowRow]
+    late: list[LateRow]
+
+
+def day_of(unit: int) -> date:
+    """The arrival day that stands for an oracle's unit."""
+    return FIRST_DAY + timedelta(days=unit)
+
+
+@overload
+def spec_of(definition: SlidingDefinition) -> SlidingWindows: ...
+@overload
+def spec_of(definition: Definition) -> WindowSpec: ...
+def spec_of(definition: Definition) -> WindowSpec:
+    """The engine's form of a definition."""
+    match definition:
+        case SlidingDefinition(difference_ms, grace_ms, first_ms, emit_empty):
+            return SlidingWindows(difference_ms, grace_ms, first_ms, emit_empty)
+        case ForwardDefinition(size_ms, grace_ms):
+            return ForwardSlidingWindows(size_ms, grace_ms)
+        case TimeDefinition(size_ms, advance_ms, grace_ms, first_ms, emit_empty):
+            return TimeWindows(size_ms, advance_ms, grace_ms, first_ms, emit_empty)
+        case SessionDefinition(gap_ms, grace_ms):
+            return SessionWindows(gap_ms, grace_ms)
+
+
+def aggregates_of(aggregates: Aggregates) -> list[Aggregate]:
+    """The engine's form of aggregates; the percentile at 0.5 is the median."""
+    return [_aggregate(name, *what) for name, what in aggregates.items()]
+
+
+def _aggregate(name: str, function: str, column: str) -> Aggregate:
+    if not function.startswith("percentile("):
+        return Aggregate(name, Function(function), column)
+    percentage = float(function.removeprefix("percentile(").removesuffix(")"))
+    if percentage == 0.5:
+        return Aggregate(name, Function.MEDIAN, column)
+    return Aggregate(name, Function.PERCENTILE, column, percentage)
+
+
+def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
+    """The arrival log's rows; a unit without records has one without a source partition."""
+    largest: dict[tuple[int, int], int] = {}
+    for record in records:
+        place = (record.unit, record.source_partition)
+        largest[place] = max(record.event_time, largest.get(place, record.event_time))
+    rows = [Arrival(day_of(unit), str(each), time) for (unit, each), time in largest.items()]
+    empty = set(range(units)) - {record.unit for record in records}
+    return rows + [Arrival(day_of(unit), None, None) for unit in sorted(empty)]
+
+
+def timeline_of(case: Arrivals) -> Timeline:
+    """The scan of a case's log."""
+    log = log_of(case.records, case.units)
+    return build_timeline(log, FIRST_DAY, case.definition.idle_after)
+
+
+def running_maxima(records: Sequence[Record]) -> dict[RecordId, int]:
+    """The largest event time of each record's unit and source partition up to it (rule A2)."""
+    largest: dict[tuple[int, int], int] = {}
+    maxima = {}
+    for record in sorted(records, key=lambda record: record.id):
+        place = (record.unit, record.source_partition)
+        largest[place] = max(record.event_time, largest.get(place, record.event_time))
+        maxima[record.id] = largest[place]
+    return maxima
+
+
+def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> list[Met]:
+    """What `records_to_read` gives, without Spark."""
+    maxima = running_maxima(case.records)
+    grace_ms = case.definition.grace
+    met = []
+    for read in reads:
+        unit = timeline.unit(read.unit)
+        assert unit is not None
+        for record in case.records:
+            is_new = read.unit == read.target
+            if day_of(record.unit) != read.unit:
+                continue
+            if not is_new and record.event_time < read.from_ms:
+                continue
+            before = unit.stream_time_before_ms.get(str(record.source_partition))
+            known = [time for time in (maxima[record.id], before) if time is not None]
+            close_time = max(*known, unit.in_force_before_ms) - grace_ms
+            met.append(Met(target_of(read.target), is_new, record, close_time))
+    return met
+
+
+def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms: int) -> list[Read]:
+    """Which units' records the windows of the given days need, where windows are of one length.
+
+    A unit's windows end at or after the close time before it; what they hold lies at most
+    `reach_ms` before that.
+    """
+    units = [unit for day in days if (unit := timeline.unit(day)) is not None]
+    closes_ms = {unit.day: close_ms(unit.in_force_before_ms, grace_ms) for unit in units}
+    from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
+    return reads_from(timeline, from_ms)
+
+
+def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[Read]:
+    """What the given units' windows need."""
+    days = [day_of(unit) for unit in units]
+    return look_back(timeline, days, reach_ms(spec_of(case.definition)), case.definition.grace)
+
+
+def closings_of(units: Iterable[Unit], grace_ms: int) -> dict[int, Closing]:
+    """The close times around each unit, by target number."""
+    return {
+        target_of(unit.day): Closing(
+            close_ms(unit.in_force_before_ms, grace_ms), close_ms(unit.in_force_after_ms, grace_ms)
+        )
+        for unit in units
+    }
+
+
+def run_kernel(
+    case: Arrivals,
+    aggregates: Aggregates,
+    units: Iterable[int] | None = None,
+    cuts: Sequence[int] = (),
+) -> Answer:
+    """Computes the given units (None for all) with the kernel, in one run.
+
+    Args:
+        case: The records and windows.
+        aggregates: What to compute.
+        units: The target units.
+        cuts: Where the sorted records are cut into batches, counted around the end.
+    """
+    timeline = timeline_of(case)
+    wanted = range(case.units) if units is None else units
+    met = records_met(case, timeline, reads_of(case, timeline, wanted))
+    return answer_from(case, aggregates, met, cuts)
+
+
+def answer_from(
+    case: Arrivals, aggregates: Aggregates, met: Sequence[Met], cuts: Sequence[int] = ()
+) -> Answer:
+    """The kernel's answer for records as they were met; see `run_kernel`."""
+    closings = closings_of(timeline_of(case).units, case.definition.grace)
+    return kernel_answer(case.definition, closings, aggregates, met, cuts)
+
+
+def kernel_answer(
+    definition: SlidingDefinition,
+    closings: Mapping[int, Closing],
+    aggregates: Aggregates,
+    met: Sequence[Met],
+    cuts: Sequence[int] = (),
+) -> Answer:
+    """The same for targets with these close times around them."""
+    reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
+    kept = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
+    on_arrival = [
+        LateRow(each.record.unit, each.record.id, reason)
+        for each, reason in zip(met, reasons, strict=True)
+        if reason is not None and each.is_new
+    ]
+    spec = spec_of(definition)
+    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
+    kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
+    rows = list(rows_of(kernel, batches_of(kept, cuts), targets))
+    windows = [
+        window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)
+        for row in rows
+        if row["window_end_ms"] is not None
+    ]
+    settled = {
+        (row["target"], row["key"], row["uncounted_time_ms"], row["uncounted_close_ms"])
+        for row in rows
+        if row["uncounted_time_ms"] is not None
+    }
+    on_settling = [
+        LateRow(each.target - target_of(FIRST_DAY), each.record.id, "uncounted")
+        for each in kept
+        if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
+    ]
+    return Answer(windows, on_arrival + on_settling)
+
+
+def rows_of(
+    kernel: WindowKernel, batches: Iterator[pa.RecordBatch], targets: Iterable[int]
+) -> Iterator[dict[str, Any]]:
+    """The kernel's rows, with what it leaves to Spark: the only target, and windows' starts."""
+    numbers = list(targets)
+    for batch in kernel(batches):
+        for row in batch.to_pylist():
+            if len(numbers) == 1:
+                row["target"] = numbers[0]
+            if not kernel.tells_starts:
+                row["window_start_ms"] = row["first_event_time_ms"]
+                if kernel.length_ms is not None and row["window_end_ms"] is not None:
+                    row["window_start_ms"] = row["window_end_ms"] - kernel.length_ms
+            yield row
+
+
+def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Records in radix order, ties as they come, in batches, some of them empty."""
+    rows = [
+        {
+            "target": each.target,
+            "key": each.record.key,
+            "event_time_ms": each.record.event_time,
+            "close_time_ms": each.close_time_ms,
+            "is_new": each.is_new,
+            **each.record.values,
+        }
+        for each in met
+    ]
+    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["target", "key"], cuts)
+
+
+def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:
+    """A window of the engine as the oracle writes it."""
+    return WindowRow(
+        unit,
+        row["key"],
+        row["window_start_ms"],
+        row["window_end_ms"],
+        row["first_event_time_ms"],
+        row["last_event_time_ms"],
+        row["record_count"],
+        {name: row[name] for name in aggregates},
+        row["closed"],
+    )
+
+
+def texts(rows: Iterable[object]) -> list[str]:
+    """Rows in one order, comparable to the bit: repr tells NaN, 1 from 1.0 and 0.0 from -0.0."""
+    return sorted(map(repr, rows))
+
+
+class SparkRun:
+    """Cases of one definition in one Spark job, each in arrival days of its own.
+
+    Only `idle_after` may differ from case to case. The timelines are scanned apart and then
+    stand one behind the other, so that no case knows of another.
+
+    Attributes:
+        records: What `records_to_read` gives for all of them, every unit a target.
+        spec: Their windows.
+        closings: By target, the close times around it.
+    """
+
+    def __init__(self, spark: SparkSession, cases: Sequence[Arrivals]) -> None:
+        definition = cases[0].definition
+        self.spec = spec_of(definition)
+        self._first_units = [sum(case.units for case in cases[:i]) for i in range(len(cases))]
+        units: list[Unit] = []
+        reads: list[Read] = []
+        raw: list[tuple[object, ...]] = []
+        for first, case in zip(self._first_units, cases, strict=True):
+            assert spec_of(case.definition) == self.spec
+            moved = [replace(record, unit=record.unit + first) for record in case.records]
+            own = set(range(first, first + case.units))
+            log = [row for row in log_of(moved, max(own) + 1) if row.unit >= day_of(first)]
+            timeline = build_timeline(log, day_of(first), case.definition.idle_after)
+            reads += reads_of(case, timeline, own)
+            units += timeline.units
+            raw += _raw_rows(moved)
+        self.closings = closings_of(units, definition.grace)
+        raw_events = spark.createDataFrame(
+            raw,
+            "unit date, source_partition string, offset bigint, key string, "
+            "event_time timestamp, running_max timestamp, whole bigint, real double",
+        )
+        self.records = records_to_read(raw_events, Timeline(tuple(units)), reads, definition.grace)
+
+    def place(self, target: int) -> tuple[int, int]:
+        """The case that a target is of, and its unit there."""
+        unit = target - target_of(FIRST_DAY)
+        case = bisect_right(self._first_units, unit) - 1
+        return case, unit - self._first_units[case]
+
+    def windows(self, rows: Iterable[Row], aggregates: Aggregates) -> list[list[WindowRow]]:
+        """The windows of each case as the oracle writes them."""
+        by_case: list[list[WindowRow]] = [[] for _ in self._first_units]
+        for row in rows:
+            case, unit = self.place(row["target"])
+            by_case[case].append(window_row(row.asDict(), unit, aggregates))
+        return by_case
+
+    def late(self, rows: Iterable[Row]) -> list[list[LateRow]]:
+        """The late records of each case as the oracle writes them, sorted."""
+        by_case: list[list[LateRow]] = [[] for _ in self._first_units]
+        for row in rows:
+            case, unit = self.place(target_of(row["unit"]))
+            _, arrived = self.place(target_of(row["arrived_unit"]))
+            name = RecordId(arrived, int(row["source_partition"]), row["offset"])
+            by_case[case].append(LateRow(unit, name, row["reason"]))
+        return [sorted(found) for found in by_case]
+
+
+def _raw_rows(records: Sequence[Record]) -> list[tuple[object, ...]]:
+    maxima = running_maxima(records)
+    return [
+        (
+            day_of(record.unit),
+            str(record.source_partition),
+            record.offset,
+            record.key,
+            instant(record.event_time),
+            instant(maxima[record.id]),
+            record.values["whole"],
+            record.values["real"],
+        )
+        for record in records
+    ]
+
+
+def instant(time_ms: int) -> datetime:
+    """A moment from milliseconds since 1970."""
+    return EPOCH + timedelta(milliseconds=time_ms)
+
+
+def sample(strategy: SearchStrategy[T], number: int) -> list[T]:
+    """Examples of a strategy, the same at each call."""
+    found: list[T] = []
+
+    @settings(_SAMPLE, max_examples=number)
+    @given(strategy)
+    def keep(example: T) -> None:
+        found.append(example)
+
+    keep()
+    return found

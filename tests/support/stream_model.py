@@ -1,0 +1,300 @@
+"""A stream of micro-batches without Spark: its tables are lists, its decisions the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tests.support.oracle.windows import (
+    Aggregates,
+    LateRow,
+    Record,
+    RecordId,
+    SlidingDefinition,
+    WindowRow,
+)
+from tests.support.spark_cases import (
+    FIRST_DAY,
+    Answer,
+    Met,
+    closings_of,
+    day_of,
+    kernel_answer,
+    look_back,
+    spec_of,
+    texts,
+)
+from windows_pipeline.arrival.log import arrivals_in
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
+from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, build_timeline
+from windows_pipeline.incremental.records import target_of
+from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.streaming.scope import BatchScope, scope_of
+from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
+
+AGGREGATES: Aggregates = {"total": ("sum", "real"), "largest": ("max", "whole")}
+TABLES = ("raw_events", "arrival_log", "late_records", "final_windows", "merged")
+"""In the order in which a micro-batch fills them; `merged` stands for what follows from order."""
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+class Stored(NamedTuple):
+    """A row of raw_events; the record's unit is its arrival day, its offset counts in that."""
+
+    record: Record
+    running_max_ms: int
+    batch: int
+
+
+class Results(NamedTuple):
+    """Final windows and late records, each in the day that closed or settled it; the merge."""
+
+    final_windows: list[WindowRow]
+    late_records: list[LateRow]
+    merged: list[RecordId]
+
+
+class StreamModel:
+    """A stream and its tables.
+
+    Attributes:
+        definition: Its windows.
+        standing: Where the process knows that the stream stands; None for one that began anew.
+    """
+
+    def __init__(self, definition: SlidingDefinition) -> None:
+        self.definition = definition
+        self.standing: Standing | None = None
+        self._tables: dict[str, dict[int, list[Any]]] = {name: {} for name in TABLES}
+
+    def run(
+        self,
+        batch: int,
+        arrived: Sequence[Record],
+        rejected: int = 0,
+        killed_after: str | None = None,
+    ) -> list[Stored]:
+        """Takes a micro-batch: records in the order of arrival, by day; and rejected ones.
+
+        Raises:
+            KilledError: After the table that is named.
+        """
+        before = self._standing_before(batch)
+        fresh = _numbered(arrived, before, batch)
+        last_day = day_of(arrived[-1].unit) if arrived else before.last_unit or FIRST_DAY
+        rejected_by_day = {last_day: rejected} if rejected else {}
+        rows = log_rows(
+            before, _parts(fresh), rejected_by_day, FIRST_DAY, self._idle_after, batch, "stream"
+        )
+        self._append("raw_events", batch, fresh, killed_after)
+        self._append("arrival_log", batch, rows, killed_after)
+        after = before.after(rows)
+        results = self._results(batch, fresh, before, after) if fresh else Results([], [], [])
+        self._append("late_records", batch, results.late_records, killed_after)
+        self._append("final_windows", batch, results.final_windows, killed_after)
+        self._append("merged", batch, results.merged, killed_after)
+        self.standing = after
+        return fresh
+
+    def read_back(self, before_batch: int) -> Standing:
+        """What a process that begins anew makes of the log."""
+        log = [row for row in self._rows("arrival_log") if row.batch < before_batch]
+        return standing_of(log, FIRST_DAY, self._idle_after, merges=True)
+
+    def results(self) -> Results:
+        """What the micro-batches published."""
+        return Results(*map(self._rows, ("final_windows", "late_records", "merged")))
+
+    def backfill(self) -> Results:
+        """What a run over whole days makes of the log and the raw records."""
+        log = self._rows("arrival_log")
+        timeline = build_timeline(arrivals_in(log), FIRST_DAY, self._idle_after)
+        days = [unit.day for unit in timeline.units]
+        grace_ms = self.definition.grace
+        reads = look_back(timeline, days, reach_ms(spec_of(self.definition)), grace_ms)
+
+        def is_new(_: Stored, read: Read) -> bool:
+            return read.target == read.unit
+
+        met = self._met(self._rows("raw_events"), timeline, reads, is_new)
+        closings = closings_of(timeline.units, grace_ms)
+        answer = kernel_answer(self.definition, closings, AGGREGATES, met)
+        merge = Merge(self._idle_after).after(arrivals_in(log))
+        merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.reached)
+        return Results([row for row in answer.windows if row.closed], answer.late, merged)
+
+    @property
+    def _idle_after(self) -> int | None:
+        return self.definition.idle_after
+
+    def _append(
+        self, table: str, batch: int, rows: Sequence[object], killed_after: str | None
+    ) -> None:
+        """As Delta does it: a batch's number once a table."""
+        self._tables[table].setdefault(batch, list(rows))
+        if table == killed_after:
+            self.standing = None
+            raise KilledError
+
+    def _rows(self, table: str) -> list[Any]:
+        return [row for rows in self._tables[table].values() for row in rows]
+
+    def _standing_before(self, batch: int) -> Standing:
+        if self.standing is not None:
+            assert self.standing.batch == batch - 1
+            return self.standing
+        return self.read_back(batch)
+
+    def _results(
+        self, batch: int, fresh: Sequence[Stored], before: Standing, after: Standing
+    ) -> Results:
+        spec = spec_of(self.definition)
+        scope = scope_of(before, after, batch, spec.close_delay_ms, FIRST_DAY, self._idle_after)
+        earlier = [one for one in self._rows("raw_events") if one.batch < batch]
+
+        def is_new(one: Stored, _: Read) -> bool:
+            return one.batch == batch
+
+        from_ms = max(scope.closing.before_ms - reach_ms(spec), NEVER_MS)
+        met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
+        closings = {target_of(scope.units[-1]): scope.closing}
+        answer = kernel_answer(self.definition, closings, AGGREGATES, met)
+        # Without partial results a stream looks at the records of closed windows alone.
+        to_close = [each for each in met if each.record.event_time < scope.closing.after_ms]
+        short = kernel_answer(self.definition, closings, AGGREGATES, to_close)
+        closed, uncounted = _closed(answer), _uncounted(answer)
+        assert texts(_closed(short)) == texts(closed)
+        assert sorted(_uncounted(short)) == sorted(uncounted)
+        at_once = [row for row in answer.late if row.reason != "uncounted"]
+        time_of = {each.record.id: each.record.event_time for each in met}
+        settled = [
+            row._replace(unit=self._closing_day(time_of[row.record], scope)) for row in uncounted
+        ]
+        return Results(
+            [row._replace(unit=_day_that_closed(row.end, scope)) for row in closed],
+            [*at_once, *settled],
+            self._merged_by([*earlier, *fresh], scope, before, after),
+        )
+
+    def _merged_by(
+        self, raw: Sequence[Stored], scope: BatchScope, before: Standing, after: Standing
+    ) -> list[RecordId]:
+        assert before.merge is not None
+        assert after.merge is not None
+        reached = (before.merge.reached, after.merge.reached)
+        batch = max(one.batch for one in raw)
+        return _merged(raw, scope.timeline, after.merge, *reached, batch)
+
+    def _closing_day(self, event_time_ms: int, scope: BatchScope) -> int:
+        return _day_that_closed(event_time_ms + self.definition.time_difference, scope)
+
+    def _met(
+        self,
+        raw: Iterable[Stored],
+        timeline: Timeline,
+        reads: Iterable[Read],
+        is_new: Callable[[Stored, Read], bool],
+    ) -> list[Met]:
+        """What `records_to_read` gives."""
+        raw = list(raw)
+        met = []
+        for read in reads:
+            unit = timeline.unit(read.unit)
+            assert unit is not None
+            for one in raw:
+                new = is_new(one, read)
+                if day_of(one.record.unit) != read.unit:
+                    continue
+                if not new and one.record.event_time < read.from_ms:
+                    continue
+                before_ms = unit.stream_time_before_ms.get(_partition(one.record), NEVER_MS)
+                stream_time_ms = max(one.running_max_ms, before_ms, unit.in_force_before_ms)
+                close_time_ms = stream_time_ms - self.definition.grace
+                met.append(Met(target_of(read.target), new, one.record, close_time_ms))
+        return met
+
+
+def _merged(
+    raw: Iterable[Stored],
+    timeline: Timeline,
+    merge: Merge,
+    before: Place,
+    after: Place,
+    batch: int | None = None,
+) -> list[RecordId]:
+    """What is merged between two places, with what of a micro-batch is; as `unit_firings`."""
+    woke = {(*one[:3], one.place.stream_time_ms): one.place for one in merge.wakings}
+    placed = []
+    for one in raw:
+        partition, day = _partition(one.record), day_of(one.record.unit)
+        unit = timeline.unit(day)
+        assert unit is not None
+        before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
+        stream_time_ms = max(one.running_max_ms, before_ms, unit.in_force_before_ms)
+        own = Place(stream_time_ms, partition)
+        place = woke.get((day, one.batch, partition, stream_time_ms), own)
+        if place <= after and (place > before or one.batch == batch):
+            placed.append((place, one.record.unit, one.batch, one.record.id))
+    return [name for *_, name in sorted(placed)]
+
+
+def _numbered(arrived: Iterable[Record], before: Standing, batch: int) -> list[Stored]:
+    """What `in_stream_order` gives."""
+    counts: dict[tuple[int, str], int] = {}
+    largest_ms: dict[tuple[int, str], int] = {}
+    numbered = []
+    for record in arrived:
+        partition = _partition(record)
+        place = (record.unit, partition)
+        if place not in counts:
+            of_unit = before.of_unit(day_of(record.unit)).get(partition)
+            known = (of_unit.last_offset, of_unit.max_event_time_ms) if of_unit else (None, None)
+            counts[place] = 0 if known[0] is None else known[0] + 1
+            largest_ms[place] = NEVER_MS if known[1] is None else known[1]
+        largest_ms[place] = max(largest_ms[place], record.event_time)
+        is_behind = before.in_force_ms > before.stream_time_ms.get(partition, NEVER_MS)
+        decided_ms = before.in_force_ms if is_behind else NEVER_MS
+        named = replace(record, offset=counts[place])
+        numbered.append(Stored(named, max(largest_ms[place], decided_ms), batch))
+        counts[place] += 1
+    return numbered
+
+
+def _parts(fresh: Iterable[Stored]) -> list[Part]:
+    by_place: dict[tuple[int, str], list[Record]] = {}
+    for one in fresh:
+        place = (one.record.unit, _partition(one.record))
+        by_place.setdefault(place, []).append(one.record)
+    return [
+        Part(
+            day_of(unit),
+            partition,
+            records[0].offset,
+            records[-1].offset,
+            len(records),
+            max(record.event_time for record in records),
+        )
+        for (unit, partition), records in by_place.items()
+    ]
+
+
+def _partition(record: Record) -> str:
+    return str(record.source_partition)
+
+
+def _closed(answer: Answer) -> list[WindowRow]:
+    return [row for row in answer.windows if row.closed]
+
+
+def _uncounted(answer: Answer) -> list[LateRow]:
+    return [row for row in answer.late if row.reason == "uncounted"]
+
+
+def _day_that_closed(end_ms: int, scope: BatchScope) -> int:
+    """The day of the micro-batch that closed a window with this end."""
+    closing = (day for day, after_ms in scope.closed_by if end_ms < after_ms)
+    return (next(closing, scope.units[-1]) - FIRST_DAY).days

@@ -1,0 +1,135 @@
+"""A pipeline's file is read whole."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    PIPELINES,
+    changed,
+    load_text,
+    of_kind,
+    problems_of,
+)
+from windows_pipeline.config import load_pipeline, load_pipelines
+from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
+
+
+def test_flights_say_what_they_compute() -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    hourly = flights.windows["hourly"]
+    assert flights.name == "flights"
+    assert flights.source.max_ahead == 3_600_000
+    assert flights.source.values == {
+        "carrier": "string",
+        "flight": "bigint",
+        "dest": "string",
+        "dep_delay": "double",
+        "arr_delay": "double",
+        "distance": "bigint",
+    }
+    assert (flights.partitions.start, flights.partitions.end) == (
+        date(2013, 1, 1),
+        date(2014, 1, 1),
+    )
+    assert hourly.spec == SlidingWindows(3_600_000, 21_600_000, None, emit_empty=True)
+    assert [str(aggregate) for aggregate in hourly.aggregate_list] == [
+        "avg(dep_delay)",
+        "max(dep_delay)",
+        "min(dep_delay)",
+        "sum(distance)",
+    ]
+    assert hourly.result_columns(flights.source) == {
+        "key": "string",
+        "window_start": "timestamp",
+        "window_end": "timestamp",
+        "first_event_time": "timestamp",
+        "last_event_time": "timestamp",
+        "record_count": "bigint",
+        "avg_dep_delay": "double",
+        "max_dep_delay": "double",
+        "min_dep_delay": "double",
+        "total_distance": "bigint",
+    }
+
+
+def test_rules_keep_their_text_and_give_sql() -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    hourly = flights.windows["hourly"]
+    rule = hourly.alerts["disruption"]
+    columns = hourly.result_columns(flights.source)
+    assert rule.when == "record_count >= 10 and avg_dep_delay > 60"
+    assert rule.when_sql(columns) == "(`record_count` >= 10) AND (`avg_dep_delay` > 60)"
+    assert rule.severity_sql(columns) == "`avg_dep_delay`"
+
+
+def test_a_second_pipeline_is_a_second_file() -> None:
+    carriers, flights = load_pipelines(PIPELINES)
+    assert (carriers.name, flights.name) == ("carriers", "flights")
+    assert carriers.source.path == flights.source.path
+    assert carriers.source.key == "carrier"
+    assert len(carriers.windows) > 1
+
+
+def test_decimals_are_written_with_or_without_spaces(tmp_path: Path) -> None:
+    for written in ("decimal(12,2)", "decimal( 12, 2 )"):
+        text = changed("distance: bigint", f"distance: {written}")
+        flights = load_text(tmp_path, text)
+        assert flights.source.values["distance"] == "decimal(12,2)"
+        columns = flights.windows["hourly"].result_columns(flights.source)
+        assert columns["total_distance"] == "decimal(22,2)"
+    text = changed("distance: bigint", "distance: decimal(5)")
+    assert load_text(tmp_path, text).source.values["distance"] == "decimal(5,0)"
+
+
+def test_no_key_is_a_decimal(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, changed("origin: string", "origin: decimal(5,0)"))
+    assert "'origin' is of type decimal(5,0); the key must be string or bigint" in problem
+
+
+def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
+    for written in (
+        "2013-01-01T00:00:00Z",
+        "2012-12-31 19:00:00-05:00",
+        "'2013-01-01T00:00:00+00:00'",
+    ):
+        text = changed("emit_empty: true", f"first_window_start: {written}")
+        spec = load_text(tmp_path, text).windows["hourly"].spec
+        assert isinstance(spec, SlidingWindows)
+        assert spec.first_window_start_ms == 1_356_998_400_000
+
+
+# What is written instead of a part of the file, the field that is wrong, the value that the
+# message shows, and words of the cure. The part also tells the expected line.
+
+
+def test_a_column_may_have_its_roles_own_name(tmp_path: Path) -> None:
+    text = FLIGHTS.replace("origin: string", "key: string").replace("key: origin", "key: key")
+    text = text.replace("departed_at", "event_time")
+    source = load_text(tmp_path, text).source
+    assert (source.key, source.event_time) == ("key", "event_time")
+
+
+def test_a_duration_has_several_units(tmp_path: Path) -> None:
+    text = changed("grace: 6 hours", "grace: 1 hour 30 minutes")
+    assert load_text(tmp_path, text).windows["hourly"].grace == 5_400_000
+
+
+OTHER_KINDS = {
+    "kind: hopping\n    size: 1 hour\n    advance: 15 minutes": TimeWindows(
+        3_600_000, 900_000, 21_600_000
+    ),
+    "kind: tumbling\n    size: 1 hour": TimeWindows(3_600_000, 3_600_000, 21_600_000),
+    "kind: session\n    gap: 30 minutes": SessionWindows(1_800_000, 21_600_000),
+}
+
+
+@pytest.mark.parametrize("fields", OTHER_KINDS)
+def test_windows_of_every_kind_are_named(tmp_path: Path, fields: str) -> None:
+    hourly = load_text(tmp_path, of_kind(fields)).windows["hourly"]
+    assert hourly.spec == OTHER_KINDS[fields]
+    assert set(hourly.alerts) == {"disruption", "quiet"}

@@ -1,0 +1,140 @@
+"""Only regular files of a moderate size are read, as pipelines or as settings."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
+from windows_pipeline.config import ConfigError, load_pipeline
+from windows_pipeline.settings import SETTINGS_VARIABLE, SettingsError, load_settings
+from windows_pipeline.text.files import MAX_BYTES
+
+
+def _socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the name of a socket must be short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path.with_name("other"))
+    path.with_name("other").symlink_to(path)
+
+
+ODD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a pipe": (os.mkfifo, "is a named pipe; put a YAML file there"),
+    "a folder": (Path.mkdir, "is a folder; put a YAML file there"),
+    "a socket": (_socket, "is a socket; put a YAML file there"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+    "a link to a folder": (lambda path: path.symlink_to(path.parent), "is a folder"),
+    "a huge file": (
+        lambda path: path.write_bytes(b"#" * (MAX_BYTES + 1)),
+        "has more than 1,048,576 bytes; write a shorter file",
+    ),
+    "no text": (lambda path: path.write_bytes(b"a: 1\n\xe9"), ":2: is not UTF-8; save it as"),
+    "UTF-16": (lambda path: path.write_bytes("name: x".encode("utf-16")), ":1: is not UTF-8"),
+    "deep lists": (lambda path: path.write_text("a: " + "[" * 5_000), "is nested too deep"),
+    "deep mappings": (
+        lambda path: path.write_text("a: " + "{a: " * 5_000),
+        "is nested too deep",
+    ),
+    "nothing": (lambda path: path.write_text(""), "is empty; write"),
+    "an open end": (_loop, "can't be read (Too many levels of symbolic links)"),
+}
+
+
+@pytest.mark.parametrize(("make", "told"), ODD.values(), ids=ODD)
+def test_a_pipeline_is_read_from_a_regular_file(
+    tmp_path: Path, make: Callable[[Path], object], told: str
+) -> None:
+    file = tmp_path / "odd.yaml"
+    make(file)
+    with pytest.raises(ConfigError) as refused:
+        load_pipeline(file)
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"{file}:")
+    assert told in problem
+
+
+@pytest.mark.parametrize(
+    "what", [what for what in ODD if what != "an open end" and "link" not in what]
+)
+def test_settings_are_read_from_a_regular_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    make, told = ODD[what]
+    file = tmp_path / "odd.yaml"
+    make(file)
+    monkeypatch.setenv(SETTINGS_VARIABLE, str(file))
+    with pytest.raises(SettingsError) as refused:
+        load_settings(tmp_path)
+    assert str(refused.value).startswith(f"{file}:")
+    assert told in str(refused.value)
+
+
+def test_settings_that_lead_to_a_device_or_nowhere_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, told in (
+        ("/dev/zero", "/dev/zero: is a device"),
+        ("x" * 300, "there is no settings file; write one, or name it in"),
+        ("nothing.yaml", "there is no settings file; write one, or name it in"),
+    ):
+        monkeypatch.setenv(SETTINGS_VARIABLE, name)
+        with pytest.raises(SettingsError) as refused:
+            load_settings(tmp_path)
+        assert told in str(refused.value)
+
+
+def test_a_link_to_a_pipeline_is_read(tmp_path: Path) -> None:
+    (tmp_path / "flights.txt").write_text(FLIGHTS)
+    (tmp_path / "flights.yaml").symlink_to("flights.txt")
+    assert load_pipeline(tmp_path / "flights.yaml").name == "flights"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "tag"),
+    [
+        ("name: flights", "name: !!bool abc", "name", "bool"),
+        ("name: flights", "name: !!int abc", "name", "int"),
+        ("name: flights", "name: !!int ''", "name", "int"),
+        ("name: flights", "name: !!float ''", "name", "float"),
+        ("name: flights", "name: !!timestamp abc", "name", "timestamp"),
+        ("emit_empty: true", "emit_empty: !!bool abc", "windows.hourly.emit_empty", "bool"),
+        ("grace: 6 hours", "grace: !!float abc", "windows.hourly.grace", "float"),
+    ],
+)
+def test_a_tag_that_does_not_fit_its_value_is_one_error(
+    tmp_path: Path, old: str, new: str, field: str, tag: str
+) -> None:
+    (problem,) = problems_of(tmp_path, FLIGHTS.replace(old, new))
+    assert f": {field}: does not hold what its tag says, !!{tag}; leave the tag out" in problem
+
+
+@pytest.mark.parametrize(
+    "value", ["1:" * 1_500 + "1", ":".join(["1"] * 400) + ".5", "9" * 5_000, "0x" + "f" * 9_000]
+)
+def test_a_number_of_any_length_is_one_error(tmp_path: Path, value: str) -> None:
+    (problem,) = problems_of(tmp_path, FLIGHTS.replace("grace: 6 hours", f"grace: {value}"))
+    assert ": windows.hourly.grace: " in problem
+
+
+@pytest.mark.parametrize("instant", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
+def test_an_instant_beyond_the_calendar_is_one_error(tmp_path: Path, instant: str) -> None:
+    text = FLIGHTS.replace("emit_empty: true", f"first_window_start: {instant}")
+    (problem,) = problems_of(tmp_path, text)
+    assert "lies outside the years 1 to 9999 in UTC; write another time" in problem
+
+
+def test_a_quoted_number_is_text(tmp_path: Path) -> None:
+    text = FLIGHTS.replace("carrier: string", "carrier: !!str string")
+    assert load_text(tmp_path, text).source.columns["carrier"] == "string"

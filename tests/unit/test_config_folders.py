@@ -1,0 +1,267 @@
+"""`windows-pipeline validate` looks where a source lies, if this machine can."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.pipeline_texts import FLIGHTS, line_of
+from windows_pipeline.cli import main as cli
+from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
+
+LINE = line_of(FLIGHTS, "  path:")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with settings, pipelines and a source's folder, data/flights."""
+    settings = {"warehouse": "tables", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "data" / "flights").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lies_at(project: Path, path: str, text: str = FLIGHTS) -> Path:
+    """The pipeline's file, with another path."""
+    file = project / "pipelines" / "flights.yaml"
+    file.write_text(re.sub(r"  path: \S+", f"  path: {path}", text))
+    return file
+
+
+def looked_at(project: Path, path: str, landing: str | None = None) -> Misplaced | None:
+    file = lies_at(project, path)
+    return misplaced(file, load_pipeline(file).source, landing or str(project))
+
+
+def validated(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *files: str
+) -> tuple[int, str, str]:
+    """The exit status, and what was said as result and as warning or error."""
+    monkeypatch.setattr("sys.argv", ["windows-pipeline", "validate", *files])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    out, err = capfd.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.mark.parametrize("path", ["data/flights", "./data/flights/", "data/../data/flights"])
+def test_a_folder_that_is_there_is_right(project: Path, path: str) -> None:
+    assert looked_at(project, path) is None
+    assert looked_at(project, str(project / path)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [("data/flihgts", "data/flights"), ("date/flights", "data"), ("data/trains", None)],
+)
+def test_a_missing_folder_is_a_warning_with_the_nearest_name(
+    project: Path, path: str, near: str | None
+) -> None:
+    (project / "data" / "flihgt").touch()  # a file is no folder to mean
+    found = looked_at(project, path)
+    assert found is not None
+    assert not found.refused
+    cure = (
+        f"did you mean '{project / near}'?" if near else "correct it, or land the first files there"
+    )
+    assert found.text == (
+        f"{project / 'pipelines' / 'flights.yaml'}:{LINE}: source.path: {path!r} is "
+        f"{project / path}, where no folder is yet; {cure}"
+    )
+
+
+@pytest.mark.parametrize("path", ["data/all.jsonl", "data/all.jsonl/2013-01-01"])
+def test_a_file_is_refused(project: Path, path: str) -> None:
+    file = project / "data" / "all.jsonl"
+    file.touch()
+    found = looked_at(project, path)
+    assert found is not None
+    assert found.refused
+    assert f":{LINE}: source.path: {path!r} leads to {file}, a file; write the fo" in found.text
+    assert "the folder that holds one folder a day" in found.text
+
+
+def test_a_delta_tables_folder_is_looked_at_too(project: Path) -> None:
+    (project / "table").touch()
+    text = FLIGHTS.replace("format: jsonl", "format: delta")
+    file = lies_at(project, "table", text)
+    found = misplaced(file, load_pipeline(file).source, str(project))
+    assert found is not None
+    assert "a file; write the folder that holds the table" in found.text
+
+
+def test_an_object_store_is_left_alone(project: Path) -> None:
+    assert looked_at(project, "s3://bucket/flights") is None
+    assert looked_at(project, "abfss://files@account.dfs.core.windows.net/flights") is None
+    assert looked_at(project, "data/nothing", landing="s3://bucket") is None
+
+
+def test_a_topic_has_no_folder(project: Path) -> None:
+    text = re.sub(r"  (path|arrival): .*\n", "", FLIGHTS)
+    topic = "format: kafka\n  kafka: {servers: 'a:1', topic: b}"
+    file = lies_at(project, "", text.replace("format: jsonl", topic))
+    assert misplaced(file, load_pipeline(file).source, str(project)) is None
+
+
+def test_a_path_that_cannot_be_looked_at_is_a_warning(project: Path) -> None:
+    found = looked_at(project, "x" * 300)
+    assert found is not None
+    assert not found.refused
+    assert "can't be looked at (File name too long); check the path" in found.text
+
+
+def test_validate_warns_and_the_pipeline_is_valid(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valid = "flights: valid; windows: hourly\n"
+    lies_at(project, "data/flights")
+    assert validated(capfd, monkeypatch) == (0, valid, "")
+    file = lies_at(project, "'[data]/fights'")
+    for named in ([], [str(file)]):
+        status, out, err = validated(capfd, monkeypatch, *named)
+        assert (status, out) == (0, valid)
+        assert err.startswith(f"warning: {file}:{LINE}: source.path: '[data]/fights' is {project}/")
+        assert "where no folder is yet; did you mean" in err
+
+
+def test_validate_refuses_a_file(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "data" / "all.jsonl").touch()
+    file = lies_at(project, "data/all.jsonl")
+    status, out, err = validated(capfd, monkeypatch)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {file}:{LINE}: source.path: 'data/all.jsonl' leads to ")
+
+
+def called(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
+) -> tuple[int, str]:
+    """The exit status, and what was said on standard error, of a command that starts no Spark."""
+
+    class Started(Exception):
+        pass
+
+    def start(_settings: object) -> None:
+        raise Started
+
+    monkeypatch.setattr("windows_pipeline.cli.main.start_session", start)
+    monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
+    status = 0
+    try:
+        cli.main()
+    except Started:
+        pass
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    return status, capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "check", "episodes", "maintain", "rebuild"])
+def test_one_wrong_file_stops_only_its_own_pipeline(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    lies_at(project, "data/flights")
+    bad = project / "pipelines" / "bad.yaml"
+    bad.write_text("name: bad\nsource: [red]\n")
+    pipe = project / "pipelines" / "pipe.yml"
+    os.mkfifo(pipe)
+    status, err = called(capfd, monkeypatch, command, "flights")
+    assert (status, err) == (
+        0,
+        "".join(
+            f"warning: {file}: is left out, as it has mistakes; to see them: "
+            "windows-pipeline validate\n"
+            for file in (bad, pipe)
+        ),
+    )
+
+
+def test_a_pipeline_that_is_not_among_the_good_ones_may_be_in_a_wrong_file(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies_at(project, "data/flights")
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert (status, err) == (
+        2,
+        f"error: PIPELINE: 'bad' is not in {project / 'pipelines'}; use one of flights\n",
+    )
+    bad = project / "pipelines" / "bad.yaml"
+    bad.write_text(
+        FLIGHTS.replace("name: flights", "name: bad").replace("grace: 6 h", "grace: 6 x")
+    )
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert status == 2
+    assert f"'bad' is not in {project / 'pipelines'}; use one of flights, or correct these" in err
+    assert f"{bad}:{line_of(FLIGHTS, '    grace:')}: windows.hourly.grace: " in err
+    (project / "pipelines" / "flights.yaml").unlink()
+    status, err = called(capfd, monkeypatch, "run", "bad")
+    assert (status, "declare one there, or correct these files:" in err) == (2, True)
+
+
+def test_of_files_that_name_one_pipeline_none_counts_and_others_work(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lies_at(project, "data/flights")
+    second = project / "pipelines" / "copy.yaml"
+    second.write_text(first.read_text())
+    other = project / "pipelines" / "other.yaml"
+    other.write_text(FLIGHTS.replace("name: flights", "name: other"))
+    loaded = load_folder(project / "pipelines")
+    assert [pipeline.name for pipeline in loaded.pipelines.values()] == ["other"]
+    assert list(loaded.problems) == [second, first]
+    assert called(capfd, monkeypatch, "run", "other")[0] == 0
+    status, err = called(capfd, monkeypatch, "run", "flights")
+    assert status == 2
+    assert f"{first}:{line_of(FLIGHTS, 'name: flights')}: name: 'flights' is the name of " in err
+    assert f"the pipeline in {first} too; rename one" in err
+
+
+def test_validate_gives_the_problems_of_all_files(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies_at(project, "data/flights")
+    wrong = [project / "pipelines" / name for name in ("a.yaml", "b.yml", "c.yaml")]
+    wrong[0].write_text("")
+    wrong[1].mkdir()
+    wrong[2].write_text("name: c\n")
+    for named in ([], [str(file) for file in wrong]):
+        status, out, err = validated(capfd, monkeypatch, *named)
+        assert (status, out) == (2, "")
+        assert all(f"{file}:" in err for file in wrong)
+
+
+def test_a_folder_that_cannot_be_read_is_one_error(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = yaml.safe_load((project / "settings.yaml").read_text())
+    for folder, told in (("x" * 300, "can't be read (File name too long)"), ("no", "is no folder")):
+        (project / "settings.yaml").write_text(yaml.safe_dump(settings | {"pipelines": folder}))
+        status, err = called(capfd, monkeypatch, "run", "flights")
+        assert (status, told in err) == (2, True), err
+
+
+def test_validate_shows_brackets_as_they_are(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies_at(project, "data", FLIGHTS.replace("format: jsonl", "format: '[red]x[/y]'"))
+    status, _, err = validated(capfd, monkeypatch)
+    assert status == 2
+    assert "source.format: '[red]x[/y]' is not known" in err
+
+
+def test_files_are_validated_without_settings_too(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = lies_at(project, "data/nothing")
+    (project / "settings.yaml").unlink()
+    status, out, err = validated(capfd, monkeypatch, str(file))
+    assert (status, out) == (0, "flights: valid; windows: hourly\n")
+    assert "warning: source.path was not looked at: " in err
+    assert "there is no settings file" in err

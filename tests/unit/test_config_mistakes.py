@@ -1,0 +1,406 @@
+"""What is wrong in a pipeline's file is told with place, value and cure."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import FLIGHTS, changed, line_of, of_kind, problems_of
+from windows_pipeline.config import ConfigError, load_pipeline, load_pipelines
+
+BROKEN = [
+    ("name: flights", "name: ../flights", "name", "../flights", "use a-z, 0-9 and _"),
+    ("format: jsonl", "format: xml", "source.format", "xml", "use 'csv', 'jsonl', 'parquet',"),
+    ("path: data/flights  ", "path: ''  ", "source.path", "", "is empty; write one"),
+    ("flight: bigint", "flight: int", "source.columns.flight", "int", "use 'string', 'bigint'"),
+    ("flight: bigint", "flight: decimal", "source.columns.flight", "decimal", "'decimal(12,2)'"),
+    ("flight: bigint", "flight: decimal(39,2)", "source.columns.flight", "decimal(39,2)", "38"),
+    ("flight: bigint", "flight: decimal(2,3)", "source.columns.flight", "decimal(2,3)", "of them"),
+    ("flight: bigint", "flight: decimal(2", "source.columns.flight", "decimal(2", "of them"),
+    ("flight: bigint", "flight: decimals(2)", "source.columns.flight", "decimals(2)", "not known"),
+    ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
+    ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
+    ("flight: bigint", "target: bigint", "source.columns.target", "target", "are computed"),
+    ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),
+    ("flight: bigint", "Origin: bigint", "source.columns.Origin", "Origin", "in case only"),
+    ("key: origin", "key: orign", "source.key", "orign", "did you mean 'origin'?"),
+    ("key: origin", "key: dep_delay", "source.key", "dep_delay", "must be string or bigint"),
+    ("key: origin", "key: landed_at", "source.arrival", "landed_at", "name another column"),
+    ("event_time: departed_at", "event_time: dest", "source.event_time", "dest", "timestamp or"),
+    ("arrival: landed_at", "arrival: landed", "source.arrival", "landed", "'landed_at'?"),
+    ("max_ahead: 1 hour", "max_ahead: -1 hour", "source.max_ahead", "-1 hour", "not be negative"),
+    ("arrival: landed_at", "idle_after: 0 days", "source.idle_after", "0 days", "above zero"),
+    ("arrival: landed_at", "idle_after: 1 day", "source.idle_after", "1 day", "leave it out"),
+    ("start: 2013-01-01", "start: 2013-02-30", "partitions.start", "2013-02-30", "calendar"),
+    ("start: 2013-01-01", "start: 2013", "partitions.start", "2013", "write it as 2013-01-31"),
+    ("end: 2014-01-01", "end: 2012-01-01", "partitions.end", "2012-01-01", "or a later one"),
+    ("kind: sliding", "kind: slidng", "windows.hourly.kind", "slidng", "did you mean 'sliding'?"),
+    ("kind: sliding", "kind: spiral", "windows.hourly.kind", "spiral", "use 'sliding', 'hopping',"),
+    ("grace: 6 hours", "grace: 6", "windows.hourly.grace", "6", "write a unit"),
+    ("grace: 6 hours", "grace: 1:30", "windows.hourly.grace", "1:30", "write a unit"),
+    ("grace: 6 hours", "grace: -6 hours", "windows.hourly.grace", "-6 hours", "negative"),
+    ("grace: 6 hours", "grace: 6 months", "windows.hourly.grace", "6 months", "use ms, s, min, h"),
+    ("grace: 6 hours", "grace: true", "windows.hourly.grace", "true", "is no duration; write"),
+    ("grace: 6 hours", "grace: 1 h 1 hour", "windows.hourly.grace", "1 h 1 hour", "'2 hours' if"),
+    (
+        "grace: 6 hours",
+        "grace: 6 hours 6 hours",
+        "windows.hourly.grace",
+        "6 hours 6 hours",
+        "has the unit of 'hours' twice; write each unit once, such as '12 hours'",
+    ),
+    (
+        "emit_empty: true",
+        "trigger: {early_every: 1 min 1 min}",
+        "windows.hourly.trigger.early_every",
+        "1 min 1 min",
+        "has the unit of 'min' twice",
+    ),
+    ("key: origin", "max_per_batch: 0\n  key: origin", "source.max_per_batch", "0", "such as 1000"),
+    ("key: origin", "stream: maybe\n  key: origin", "source.stream", "maybe", "write one of them"),
+    (
+        "time_difference: 60 minutes",
+        "time_difference: 0 minutes",
+        "windows.hourly.time_difference",
+        "0 minutes",
+        "above zero",
+    ),
+    (
+        "emit_empty: true",
+        "first_window_start: 2013-01-01 00:00:00",
+        "windows.hourly.first_window_start",
+        "2013-01-01 00:00:00",
+        "write a time with its zone",
+    ),
+    ("emit_empty: true", "emit_empty: 'yes'", "windows.hourly.emit_empty", "yes", "without quotes"),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: mean(dep_delay)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "mean(dep_delay)",
+        "did you mean 'avg'? Else use one of count, count_distinct, sum, min, max, avg",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: avg(depdelay)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "avg(depdelay)",
+        "did you mean 'dep_delay'?",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: count(origin)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "count(origin)",
+        "takes the key, which is no value column; take one of carrier, flight, dest, dep_delay",
+    ),
+    (
+        "avg_dep_delay: avg(dep_delay)",
+        "avg_dep_delay: avg(carrier)",
+        "windows.hourly.aggregates.avg_dep_delay",
+        "avg(carrier)",
+        "avg takes numbers",
+    ),
+    (
+        "min_dep_delay: min(dep_delay)",
+        "target: min(dep_delay)",
+        "windows.hourly.aggregates.target",
+        "target",
+        "are computed",
+    ),
+    (
+        "min_dep_delay: min(dep_delay)",
+        "closed: min(dep_delay)",
+        "windows.hourly.aggregates.closed",
+        "closed",
+        "rename it",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: record_count >= 10 and avg_delay > 60",
+        "windows.hourly.alerts.disruption.when",
+        "record_count >= 10 and avg_delay > 60",
+        "did you mean 'avg_dep_delay'?",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: avg_dep_delay > 3  ",
+        "windows.hourly.alerts.disruption.severity",
+        "avg_dep_delay > 3",
+        "give a number",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: true  ",
+        "windows.hourly.alerts.disruption.severity",
+        "true",
+        "is no number; write one, or SQL that gives one, as in 'record_count'",
+    ),
+    (
+        "severity: avg_dep_delay  ",
+        "severity: .nan  ",
+        "windows.hourly.alerts.disruption.severity",
+        "nan",
+        "there is no column 'nan'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: yes",
+        "windows.hourly.alerts.disruption.when",
+        "yes",
+        "is no condition; write one over the results, as in 'record_count >= 10'",
+    ),
+    (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: 5",
+        "windows.hourly.alerts.disruption.when",
+        "5",
+        "is no condition; write one over the results",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "value", "cure"), BROKEN)
+def test_a_mistake_is_told_by_file_line_field_value_and_cure(
+    tmp_path: Path, old: str, new: str, field: str, value: str, cure: str
+) -> None:
+    text = changed(old, new)
+    # The key's own line; where another field of the source is to blame, that one's.
+    blamed = old if old.strip().startswith(field.rsplit(".", 1)[-1]) else new
+    if field == "source.arrival" and new.startswith("key"):
+        blamed = "  arrival:"
+    line = line_of(text, blamed if blamed in text else new)
+    (problem,) = problems_of(tmp_path, text)
+    start = f"{tmp_path / 'flights.yaml'}:{line}: {field}: {value!r} "
+    assert problem.startswith(start)
+    assert cure in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "field", "around", "example"),
+    [
+        ("    grace: 6 hours\n", "windows.hourly.grace", "  hourly:", "1 hour"),
+        (
+            "    time_difference: 60 minutes\n",
+            "windows.hourly.time_difference",
+            "  hourly:",
+            "1 hour",
+        ),
+        ("  key: origin\n", "source.key", "\nsource:", "..."),
+        ("  start: 2013-01-01\n", "partitions.start", "\npartitions:", "2026-01-31"),
+        (
+            "        severity: -record_count\n",
+            "windows.hourly.alerts.quiet.severity",
+            "      quiet:",
+            "record_count",
+        ),
+    ],
+)
+def test_a_missing_field_is_told_where_it_lacks(
+    tmp_path: Path, old: str, field: str, around: str, example: str
+) -> None:
+    text = changed(old, "")
+    line = line_of(text, around) + around.count("\n")
+    (problem,) = problems_of(tmp_path, text)
+    parent, _, name = field.rpartition(".")
+    assert problem == (
+        f"{tmp_path / 'flights.yaml'}:{line}: {field}: is missing; "
+        f"write '{name}: {example}' in {parent}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cure"),
+    [
+        ("grace: 6 hours", "grace:", "has no value; write 'grace: 1 hour'"),
+        ("sum(distance)", "sum(distance, flight)", "sum takes one column; write 'sum(distance)'"),
+        ("sum(distance)", "sum(carrier)", "take one of flight, dep_delay, arr_delay, distance"),
+        ("sum(distance)", "count(*)", "as record_count; leave it out"),
+        ("sum(distance)", "[sum(distance)]", "write one, without brackets"),
+        ("sum(distance)", "", "has no value; write 'total_distance: avg(column)'"),
+        ("sum(distance)", "sum(origin)", "takes the key, which is no value column; take one of fl"),
+        ("sum(distance)", "avg(origin)", "take one of flight, dep_delay, arr_delay, distance"),
+        ("sum(distance)", "sum(departed_at)", "the event_time, which is no value column; take one"),
+        ("sum(distance)", "sum(carier)", "is no column; take one of flight, dep_delay, arr_delay"),
+        ("sum(distance)", "sum(*)", "takes '*', as only count does; name a value column, as in"),
+        ("sum(distance)", "min(*)", "name a value column, as in 'min(column)'"),
+        (
+            "sum(distance)",
+            "5",
+            "'5' is no aggregate; write one as 'avg(column)', with one of count",
+        ),
+        ("sum(distance)", "2013-01-01", "'2013-01-01' is no aggregate; write one as 'avg(column)'"),
+        ("sum(distance)", "percentile(distance)", "lacks the fraction; write one from 0 to 1"),
+        ("sum(distance)", "PERCENTILE( distance )", "as in 'percentile(distance, 0.95)'"),
+        ("sum(distance)", "percentile(*)", "as in 'percentile(column, 0.95)'"),
+    ],
+)
+def test_a_cure_fits_the_field(tmp_path: Path, old: str, new: str, cure: str) -> None:
+    (problem,) = problems_of(tmp_path, changed(old, new))
+    assert cure in problem
+
+
+def test_of_many_columns_an_error_names_the_first(tmp_path: Path) -> None:
+    columns = "".join(f"    c{number}: double\n" for number in range(1_000))
+    text = FLIGHTS.replace("    dest: string\n", f"    dest: string\n{columns}")
+    text = text.replace("key: origin", "key: 5a").replace("avg(dep_delay)", "avg(zzz)")
+    for problem in problems_of(tmp_path, text):
+        assert re.search(r"(take|use) one of \w+(, \w+){29} and 9\d\d more$", problem)
+        assert len(problem) < 500
+
+
+def test_an_aggregate_that_fits_no_value_column_is_told(tmp_path: Path) -> None:
+    text = FLIGHTS.replace(": bigint", ": string").replace(": double", ": string")
+    text = text.replace("avg(dep_delay)", "avg(origin)").replace("sum(distance)", "count(origin)")
+    told = dict(problem.split(": ", 2)[1:] for problem in problems_of(tmp_path, text))
+    assert told["windows.hourly.aggregates.avg_dep_delay"] == (
+        "'avg(origin)' takes the key, which is no value column; the source has no value column "
+        "that avg takes; declare one under source.columns, or take another function"
+    )
+    assert "take one of carrier, flight" in told["windows.hourly.aggregates.total_distance"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "cure"),
+    [
+        ("max_ahead: 1 hour", "max_ahaed: 1 hour", "source.max_ahaed", "did you mean 'max_ahead'"),
+        ("emit_empty: true", "watermark: 3", "windows.hourly.watermark", "the fields are kind"),
+        ("end: 2014-01-01", "ends: 2014-01-01", "partitions.ends", "did you mean 'end'"),
+    ],
+)
+def test_an_unknown_field_is_told_with_the_nearest_known(
+    tmp_path: Path, old: str, new: str, field: str, cure: str
+) -> None:
+    text = changed(old, new)
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line_of(text, new)}: {field}: ")
+    assert cure in problem
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "field"),
+    [
+        ("      disruption:", "      quiet:", "windows.hourly.alerts.disruption"),
+        (
+            "      max_dep_delay: max(dep_delay)",
+            "      min_dep_delay: min(dep_delay)",
+            "windows.hourly.aggregates.max_dep_delay",
+        ),
+        ("    dest: string", "    distance: bigint", "source.columns.dest"),
+        ("    kind: sliding", "    grace: 6 hours", "windows.hourly.kind"),
+    ],
+)
+def test_a_name_that_is_there_twice_is_told_with_both_lines(
+    tmp_path: Path, first: str, again: str, field: str
+) -> None:
+    name = first.split(":", maxsplit=1)[0]
+    rest = again.split(":", 1)[1]
+    text = changed(again, f"{name}:{rest}")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(name)]
+    problem = problems_of(tmp_path, text)[0]
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{lines[1]}: {field}: ")
+    assert f"on line {lines[0]} and on line {lines[1]}; rename or remove one" in problem
+
+
+def test_windows_of_one_name_are_told(tmp_path: Path) -> None:
+    text = FLIGHTS + "  hourly:\n    kind: sliding\n"
+    (problem,) = problems_of(tmp_path, text)
+    assert "windows.hourly: 'hourly' is there twice" in problem
+
+
+def test_all_problems_come_at_once(tmp_path: Path) -> None:
+    text = changed("grace: 6 hours", "grace: 6").replace("key: origin", "key: orign")
+    text = text.replace("max(dep_delay)", "max(dep_delays").replace("end: 2014", "end: 2011")
+    text = text.replace("        severity: -record_count\n", "")
+    fields = [re.split(r":\d+: |: ", problem)[1] for problem in problems_of(tmp_path, text)]
+    assert sorted(fields) == [
+        "partitions.end",
+        "source.key",
+        "windows.hourly.aggregates.max_dep_delay",
+        "windows.hourly.alerts.quiet.severity",
+        "windows.hourly.grace",
+    ]
+
+
+def test_good_windows_are_held_against_the_source_beside_bad_ones(tmp_path: Path) -> None:
+    text = changed("avg(dep_delay)", "avg(delay)") + "  daily:\n    kind: sliding\n"
+    fields = [re.split(r":\d+: |: ", problem)[1] for problem in problems_of(tmp_path, text)]
+    assert "windows.hourly.aggregates.avg_dep_delay" in fields
+    assert "windows.daily.grace" in fields
+
+
+def test_a_key_that_yaml_reads_as_something_else_is_told(tmp_path: Path) -> None:
+    text = changed("dest: string", "no: string")
+    (problem,) = problems_of(tmp_path, text)
+    assert f":{line_of(text, '    no:')}: source.columns: 'no' is no text" in problem
+    assert "put it in quotes" in problem
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.yaml: can't be read"):
+        load_pipeline(tmp_path / "nothing.yaml")
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes(b"name: x\n# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml:2: is not UTF-8"):
+        load_pipeline(latin)
+
+
+def test_windows_take_no_table_name(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, changed("  hourly:", "  raw_events:"))
+    assert "'raw_events' is a table's name; take another" in problem
+
+
+def test_no_windows_are_refused(tmp_path: Path) -> None:
+    text = FLIGHTS[: FLIGHTS.index("windows:")] + "windows: {}\n"
+    (problem,) = problems_of(tmp_path, text)
+    assert "name at least one" in problem
+
+
+def test_a_folder_gives_the_problems_of_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(FLIGHTS)
+    (tmp_path / "b.yaml").write_text(FLIGHTS)
+    (tmp_path / "c.yml").write_text("")
+    with pytest.raises(ConfigError) as refused:
+        load_pipelines(tmp_path)
+    *twice, empty = refused.value.problems
+    line = line_of(FLIGHTS, "name: flights")
+    for problem, file, other in zip(twice, "ab", "ba", strict=True):
+        assert problem.startswith(f"{tmp_path / file}.yaml:{line}: name: 'flights' is the name of ")
+        assert f"in {tmp_path / other}.yaml too; rename one" in problem
+    assert empty.startswith(f"{tmp_path / 'c.yml'}:1: is empty")
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no folder"):
+        load_pipelines(tmp_path / "nowhere")
+
+
+# Windows of another kind, the field that is wrong, and words of the value and the cure.
+BROKEN_KINDS = [
+    ("kind: hopping\n    size: 1 hour", "advance", "write 'advance: 1 hour' in windows.hourly"),
+    ("kind: tumbling\n    size: 0 ms", "size", "'0 ms' must be above zero"),
+    ("kind: tumbling\n    size: 1 hour\n    advance: 5 ms", "advance", "the fields are kind"),
+    ("kind: session\n    gap: 5", "gap", "'5' has no unit"),
+    ("kind: session\n    gap: 5 ms\n    emit_empty: true", "emit_empty", "is no field here"),
+    ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),
+    ("kind: 7", "kind", "'session', 'slide_rows', 'tumble_rows', 'session_rows' or 'count'"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field", "words"), BROKEN_KINDS)
+def test_a_mistake_in_windows_of_any_kind_is_told(
+    tmp_path: Path, fields: str, field: str, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, of_kind(fields))
+    assert f": windows.hourly.{field}: " in problem
+    assert words in problem
+
+
+def test_sessions_need_one_order_of_arrival(tmp_path: Path) -> None:
+    """Rule D2: of several source partitions a slower one may still join what seems late."""
+    text = of_kind("kind: session\n    gap: 5 minutes")
+    text = text.replace("  arrival: landed_at", "  source_partition: carrier\n  arrival: landed_at")
+    (problem,) = problems_of(tmp_path, text)
+    assert ": windows.hourly.kind: 'session' needs records that come in one order" in problem

@@ -1,0 +1,129 @@
+"""A pipeline's trigger: how its file says it, what it refuses, and which tables follow it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import FLIGHTS, load_text
+from windows_pipeline.config import ConfigError, definition_changes, table_definition
+from windows_pipeline.storage.schemas import firings
+from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows.triggers import Trigger
+
+TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
+    "kind: sliding\n    time_difference: 60 minutes", "kind: tumbling\n    size: 1 hour"
+)
+AT_END = Trigger.at_window_end()
+TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+
+
+def with_trigger(trigger: str, text: str = TUMBLING) -> str:
+    return text.replace("    aggregates:\n", f"    trigger: {trigger}\n    aggregates:\n")
+
+
+@pytest.mark.parametrize(
+    ("trigger", "meant"),
+    [
+        ("{}", AT_END),
+        ("{early_every: 15 minutes}", AT_END.early_every("15 minutes")),
+        ("{early_every: 10 records, late: false}", AT_END.early_every_n(10).without_late()),
+        ("{early_every: 1 record}", AT_END.early_every_update()),
+        ("{early_every: 10  Records}", AT_END.early_every_n(10)),
+        ("{early_every: update, panes: discarding}", AT_END.early_every_update().discarding()),
+        ("{out_of_orderness: 5 seconds}", AT_END.with_out_of_orderness("5 seconds")),
+    ],
+)
+def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> None:
+    """Rule E2: the pipeline's words for the library's trigger."""
+    declared = load_text(tmp_path, with_trigger(trigger)).windows["hourly"].trigger
+    assert declared is not None
+    assert declared.spec == meant
+
+
+@pytest.mark.parametrize(
+    ("trigger", "field", "words"),
+    [
+        ("{early_every: 15}", ".early_every", "'15' has no unit; write a duration such as"),
+        ("{early_every: }", ".early_every", "is empty; write a duration such as '15 minutes', or"),
+        ("{early_every: 0 records}", ".early_every", "'0 records' must be above zero"),
+        ("{early_every: 0 ms}", ".early_every", "'0 ms' must be above zero"),
+        ("{early_every: often}", ".early_every", "or 'update' for every record"),
+        ("{early: update}", ".early", "is no field here; did you mean 'early_every'?"),
+        ("{late: maybe}", ".late", "'maybe' is neither true nor false"),
+        ("{panes: both}", ".panes", "'both' is not known; use 'accumulating' or 'discarding'"),
+        (
+            "{out_of_orderness: 7 hours}",
+            ".out_of_orderness",
+            "'7 hours' is above the grace, 6 hours: windows would close before they pass",
+        ),
+        ("update", "", "'update' is no mapping"),
+        ("", "", "is empty; write {} to have windows fire on time and late, or leave it out"),
+        ("{early_every: 9007199254740993 records}", ".early_every", "is more than a window can"),
+    ],
+)
+def test_a_mistake_in_a_trigger_is_told(
+    tmp_path: Path, trigger: str, field: str, words: str
+) -> None:
+    text = with_trigger(trigger)
+    line = text[: text.index("trigger:")].count("\n") + 1
+    with pytest.raises(ConfigError) as raised:
+        load_text(tmp_path, text)
+    (problem,) = raised.value.problems
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: windows.hourly.trigger{field}:")
+    assert words in problem
+
+
+def test_a_firings_own_column_is_refused_with_the_cure(tmp_path: Path) -> None:
+    """Rule E2."""
+    text = TUMBLING.replace("max_dep_delay:", "reason:")
+    with pytest.raises(ConfigError) as raised:
+        load_text(tmp_path, with_trigger("{late: true}", text))
+    (problem,) = raised.value.problems
+    words = "'reason' is a column that every firing has"
+    assert f": windows.hourly.aggregates.reason: {words}" in problem
+
+
+def test_sliding_windows_take_one_also_with_silences(tmp_path: Path) -> None:
+    """Rules B8, E2."""
+    declared = load_text(tmp_path, with_trigger("{early_every: update}", FLIGHTS)).windows["hourly"]
+    assert declared.trigger is not None
+    fitted = declared.trigger.spec.fitted(declared.spec)
+    assert fitted == SlidingWindows.with_time_difference_and_grace(
+        "60 minutes", "6 hours", emit_empty=True
+    )
+
+
+def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
+    """Rule E1: final results, and the tables that hold them, are the same with one."""
+    plain = load_text(tmp_path, TUMBLING)
+    often = load_text(tmp_path, with_trigger("{early_every: 60 seconds}"))
+    rarely = load_text(tmp_path, with_trigger("{early_every: 1 hour, late: true}"))
+    for table in TABLES:
+        assert table_definition(plain, "hourly", table) == table_definition(often, "hourly", table)
+    for table in ("firings", "early_warnings"):
+        changes = definition_changes(
+            table_definition(often, "hourly", table), table_definition(rarely, "hourly", table)
+        )
+        field = "windows.hourly.trigger.early_every"
+        assert changes == [f"{field}: was '1 minute', is '1 hour'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (TUMBLING, set()),
+        (TUMBLING.replace("format: jsonl", "format: delta"), set()),
+        (
+            TUMBLING.replace("  arrival:", "  source_partition: carrier\n  arrival:"),
+            {"fired_after_unit", "fired_after_partition"},
+        ),
+    ],
+)
+def test_a_firing_names_its_record(tmp_path: Path, text: str, place: set[str]) -> None:
+    """Rules A1, E2: where there is one source partition, an offset of the unit alone does."""
+    pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
+    columns = firings(pipeline.source, pipeline.windows["hourly"]).names
+    assert {name for name in columns if name.startswith("fired_after_")} == place

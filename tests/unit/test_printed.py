@@ -1,0 +1,84 @@
+"""What is printed of data is printed as it is: no markup, no emoji, no orders to a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.table import Table
+
+from demo.status import Status
+from tests.support.command_line import call
+from windows_pipeline.checks.run import Check, CheckResult
+from windows_pipeline.cli import printed
+from windows_pipeline.cli.console import PlainConsole, coloured
+from windows_pipeline.cli.printed import print_checks, tell
+
+HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/link]", "\\[red]", "["]
+
+
+@pytest.fixture
+def out(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is printed on a terminal."""
+    file = io.StringIO()
+    console = PlainConsole(file=file, width=300, force_terminal=True, color_system=None)
+    monkeypatch.setattr(printed, "console", console)
+    return file
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_failed_check_shows_keys_as_they_are(out: io.StringIO, text: str) -> None:
+    check = CheckResult(Check(text, f"what {text} says", "TRUE"), 3, [{"key": text, "n": "1"}])
+    print_checks([(f"flights/{text}/alerts", check)])
+    assert out.getvalue() == (
+        f"flights/{text}/alerts {text}: FAILED\n  what {text} says; 3 rows, such as\n"
+        f"  { ({'key': text, 'n': '1'}) }\n"
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_line_and_a_grid_show_text_as_it_is(out: io.StringIO, text: str) -> None:
+    printed.console.print(f"{text}: 5 rows of {text}")
+    grid = Table(text)
+    grid.add_row(text)
+    printed.console.print(grid)
+    assert out.getvalue().startswith(f"{text}: 5 rows of {text}\n")
+    assert out.getvalue().count(text) == 4
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_error_shows_text_as_it_is(capfd: pytest.CaptureFixture[str], text: str) -> None:
+    tell("error", f"{text} is no name")
+    tell("warning", text)
+    assert capfd.readouterr().err == f"error: {text} is no name\nwarning: {text}\n"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_call_with_brackets_is_refused_as_it_is(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    assert call(capfd, monkeypatch, "episodes", "x", "--windows", text, "--limit", "x")[0] == 2
+    status, said = call(capfd, monkeypatch, f"nothing{text}")
+    assert (status, f"No such command {f'nothing{text}'!r}" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_progress_shows_text_as_it_is(text: str) -> None:
+    file = io.StringIO()
+    with Status(PlainConsole(file=file, force_terminal=True, width=100), text) as status:
+        status.update(f"{text} again")
+    assert f"{text} again" in file.getvalue()
+
+
+def test_a_terminal_obeys_no_text(out: io.StringIO, capfd: pytest.CaptureFixture[str]) -> None:
+    printed.console.print("a\x1b[2Jb\x07c\rd\te\u202ef")
+    assert out.getvalue() == "a\\x1b[2Jb\\x07c\\rd       e\\u202ef\n"
+    tell("error", "a\x1b[2Jb\nc")
+    assert capfd.readouterr().err == "error: a\\x1b[2Jb\nc\n"
+
+
+def test_our_own_words_have_colours() -> None:
+    file = io.StringIO()
+    console = PlainConsole(file=file, force_terminal=True, color_system="standard", width=80)
+    console.print(coloured("FAILED", "red", ": [green]5"))
+    assert file.getvalue() == "\x1b[31mFAILED\x1b[0m: [green]5\n"

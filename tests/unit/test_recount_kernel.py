@@ -1,0 +1,342 @@
+"""The evidence's kernel, without Spark, against plain Python that asks each record."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.radix_batches import cut_up, sorted_as_by_spark
+from tests.support.spark_cases import PROPERTY, texts
+from windows_pipeline.checks.recount_kernel import EvidenceKernel
+from windows_pipeline.engine.time_shards import IS_OWN, SLICE
+from windows_pipeline.kernels.groups import CHUNK_ROWS
+from windows_pipeline.windows import SlidingWindows
+
+SCHEMA = pa.schema(
+    [
+        ("target", pa.int32()),
+        ("key", pa.string()),
+        ("event_time_ms", pa.int64()),
+        ("close_time_ms", pa.int64()),
+        ("is_new", pa.bool_()),
+        ("is_window", pa.bool_()),
+        ("window_start_ms", pa.int64()),
+        ("window_end_ms", pa.int64()),
+        ("first_event_time_ms", pa.int64()),
+        ("last_event_time_ms", pa.int64()),
+        ("record_count", pa.int64()),
+        ("closed", pa.bool_()),
+        (SLICE, pa.int64()),
+        (IS_OWN, pa.bool_()),
+    ]
+)
+GROUP = ["target", "key", SLICE]
+WINDOW_COLUMNS = ["target", "key", *SCHEMA.names[SCHEMA.names.index("window_start_ms") : -2]]
+RECORD_COLUMNS = ["target", "key", "event_time_ms", "close_time_ms"]
+
+# A group's number and milliseconds this far apart do not fit 64 bits together.
+BASES_MS = (0, -1000, 2**61)
+POSITIONS = st.integers(0, 12)
+
+Row = dict[str, Any]
+Group = tuple[int, str | None]
+
+
+class Case(NamedTuple):
+    """Windows of any kind, right or wrong, beside records that are in time."""
+
+    spec: SlidingWindows
+    records: list[Row]
+    windows: list[Row]
+
+
+def in_time(row: Row, spec: SlidingWindows) -> bool:
+    """Neither wholly late nor uncovered (rule A5)."""
+    last_end = row["event_time_ms"] + spec.time_difference_ms
+    first = spec.first_window_start_ms
+    return (row["close_time_ms"] is None or last_end >= row["close_time_ms"]) and (
+        first is None or row["event_time_ms"] >= first
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Few instants, so that bounds, entries and leavings meet; doubled and missing windows."""
+    difference = draw(st.integers(1, 6))
+    base = st.sampled_from(draw(st.sampled_from((BASES_MS, BASES_MS[:1]))))
+    instants = st.builds(int.__add__, base, POSITIONS)
+    spec = SlidingWindows(difference, 0, draw(st.none() | POSITIONS))
+    keys = st.sampled_from(draw(st.sampled_from((("a",), ("a", "b", None)))))
+    group = {"target": st.integers(0, draw(st.integers(0, 1))), "key": keys}
+    record = st.builds(
+        lambda behind, **row: {
+            **row,
+            "close_time_ms": None if behind is None else row["event_time_ms"] + behind,
+            "is_window": False,
+        },
+        behind=st.none() | st.integers(-3, difference),
+        event_time_ms=instants,
+        is_new=st.booleans(),
+        **group,
+    )
+    window = st.builds(
+        lambda **row: {**row, "is_window": True},
+        window_start_ms=instants,
+        window_end_ms=st.builds(int.__add__, instants, st.sampled_from((0, difference + 1))),
+        first_event_time_ms=st.none() | instants,
+        last_event_time_ms=st.none() | instants,
+        record_count=st.integers(0, 9),
+        closed=st.booleans(),
+        **group,
+    )
+    least = draw(st.integers(0, 15))
+    records = draw(st.lists(record, min_size=least, max_size=25))
+    windows = draw(st.lists(window, min_size=least, max_size=25))
+    return Case(spec, [row for row in records if in_time(row, spec)], windows)
+
+
+def group_of(row: Row) -> Group:
+    return row["target"], row["key"]
+
+
+def left_end(record: Row, spec: SlidingWindows) -> int:
+    """The end of a record's left window (rules B3, B6)."""
+    time_ms: int = record["event_time_ms"]
+    first = spec.first_window_start_ms
+    return time_ms if first is None else max(time_ms, first + spec.time_difference_ms)
+
+
+def is_partly_late(record: Row, spec: SlidingWindows) -> bool:
+    """Its left window was closed on arrival (rule B5)."""
+    close_ms = record["close_time_ms"]
+    return close_ms is not None and left_end(record, spec) < close_ms
+
+
+def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
+    """Rules A5, B2, B5 and B6."""
+    close_ms = record["close_time_ms"]
+    first = spec.first_window_start_ms
+    start_ms = end_ms - spec.time_difference_ms
+    return (
+        start_ms <= record["event_time_ms"] <= end_ms
+        and (close_ms is None or end_ms >= close_ms)
+        and (first is None or start_ms >= first)
+    )
+
+
+def wanted_beside(window: Row, case: Case) -> Row:
+    """A window's evidence; the first event time as it is, not a bound."""
+    spec, end_ms = case.spec, window["window_end_ms"]
+    records = [record for record in case.records if group_of(record) == group_of(window)]
+    times = [record["event_time_ms"] for record in records if counts_in(record, end_ms, spec)]
+    # Within reach: it may be in a window that ends then, or in one that ended just before.
+    near = [
+        record
+        for record in records
+        if is_partly_late(record, spec)
+        and left_end(record, spec) <= end_ms
+        and record["event_time_ms"] + spec.time_difference_ms + 1 >= end_ms
+    ]
+    start_ms = end_ms - spec.time_difference_ms
+    return {
+        "recount": len(times),
+        "recount_first_ms": min(times, default=None),
+        "recount_last_ms": max(times, default=None),
+        "departed_on_bound": any(record["event_time_ms"] == start_ms - 1 for record in records),
+        "near_partly_late": len(near),
+        "same_end": sum(
+            other["window_end_ms"] == end_ms and group_of(other) == group_of(window)
+            for other in case.windows
+        ),
+    }
+
+
+def said_records(window: Row) -> tuple[Any, ...]:
+    names = ("first_event_time_ms", "last_event_time_ms", "record_count")
+    return (*group_of(window), *[window[name] for name in names])
+
+
+def overlap(one: Row, other: Row, spec: SlidingWindows) -> bool:
+    """Whether two windows have an instant in common."""
+    between_ms: int = one["window_end_ms"] - other["window_end_ms"]
+    return abs(between_ms) <= spec.time_difference_ms
+
+
+def is_held(record: Row, case: Case) -> bool:
+    return any(
+        counts_in(record, window["window_end_ms"], case.spec)
+        for window in case.windows
+        if group_of(window) == group_of(record)
+    )
+
+
+def evidence_of(
+    case: Case,
+    cuts: Sequence[int] = (),
+    chunk_rows: int = CHUNK_ROWS,
+    slice_ms: int | None = None,
+) -> list[Row]:
+    """The kernel's rows for a case, cut into slices and into batches."""
+    rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, slice_ms)]
+    batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
+    return [
+        row for batch in EvidenceKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
+    ]
+
+
+def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
+    """A row in each slice that looks at it: a window's own one is that which it ends in."""
+    difference = case.spec.time_difference_ms
+    own = row["window_end_ms"] if row["is_window"] else row["event_time_ms"] + difference
+    if slice_ms is None or own is None:
+        return [{**row, SLICE: 0, IS_OWN: True}]
+    if row["is_window"]:
+        others = [own - difference - 1, own + difference + 1]
+    else:
+        further = difference + 1 if is_partly_late(row, case.spec) else 0
+        others = [row["event_time_ms"] - further, own + 1 + further]
+    numbers = {instant // slice_ms for instant in [own, *others]}
+    return [{**row, SLICE: number, IS_OWN: number == own // slice_ms} for number in numbers]
+
+
+def only(row: Row, names: Iterable[str]) -> Row:
+    return {name: row[name] for name in names}
+
+
+@PROPERTY
+@given(
+    cases(),
+    st.lists(st.integers(0, 50), max_size=6),
+    st.integers(1, 60),
+    st.none() | st.integers(1, 9),
+    st.randoms(use_true_random=False),
+)
+def test_each_window_and_each_new_record_is_judged_by_its_own_key(
+    case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
+) -> None:
+    """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and slices."""
+    reach_ms = case.spec.time_difference_ms + 1
+    slice_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
+    shuffled = Case(
+        case.spec,
+        random.sample(case.records, len(case.records)),
+        random.sample(case.windows, len(case.windows)),
+    )
+    rows = evidence_of(shuffled, cuts, chunk_rows, slice_ms)
+
+    beside = []
+    told_apart: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        if not row["is_window"]:
+            continue
+        expected = wanted_beside(row, case)
+        if row["near_partly_late"] and row["recount"]:
+            # A bound only.
+            assert row["recount_first_ms"] <= expected["recount_first_ms"]
+            expected["recount_first_ms"] = row["recount_first_ms"]
+        assert only(row, expected) == expected
+        beside.append(only(row, WINDOW_COLUMNS))
+        told_apart[said_records(row)].append(row)
+    wanted = [only(window, WINDOW_COLUMNS) for window in case.windows]
+    assert texts(beside) == texts(wanted)
+
+    # Rule B4: alike where no partly late record can tell two windows apart.
+    for alike in told_apart.values():
+        clear = [row for row in alike if row["near_partly_late"] == 0 and row["record_count"] > 0]
+        for row in alike:
+            if row not in clear:
+                assert row["same_records"] is None
+                continue
+            # What is further away than windows are long can't hold the same records.
+            seen = [other for other in clear if slice_ms is None or overlap(row, other, case.spec)]
+            assert len(seen) <= row["same_records"] <= len(clear)
+
+    new = [record for record in case.records if record["is_new"]]
+    held = [record for record in new if is_held(record, case)]
+    of_records = [row for row in rows if not row["is_window"]]
+    unheld = [only(row, RECORD_COLUMNS) for row in of_records if row["counted"] is None]
+    wanted = [only(record, RECORD_COLUMNS) for record in new if record not in held]
+    assert texts(unheld) == texts(wanted)
+    counted: Counter[Group] = Counter()
+    for row in of_records:
+        counted[group_of(row)] += row["counted"] or 0
+    assert counted == {
+        group_of(record): sum(group_of(other) == group_of(record) for other in held)
+        for record in new
+    }
+
+
+def test_a_window_without_an_end_holds_nothing() -> None:
+    """A broken row is judged, not an error, and leaves the others as they are."""
+    record = {
+        "target": 0, "key": "a", "event_time_ms": 5, "close_time_ms": 1,
+        "is_new": True, "is_window": False,
+    }  # fmt: skip
+    whole = {"target": 0, "key": "a", "is_window": True, "window_end_ms": 5}
+    rows = evidence_of(Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}]))
+    assert [(row["is_window"], row["recount"], row["counted"]) for row in rows] == [
+        (True, 0, None),
+        (False, None, None),
+        (False, None, 0),
+    ]
+    rows = evidence_of(
+        Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}, whole])
+    )
+    assert [(row["window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
+        (None, 0, None),
+        (5, 1, None),
+        (None, None, 1),
+    ]
+
+
+def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
+    """Chunks, and batches that cut a key, leave no trace; key 0 is a chunk of its own."""
+    random = np.random.default_rng(450)
+    rows = 2 * CHUNK_ROWS
+    keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
+    is_window = random.random(rows) < 0.6
+    instants = random.integers(0, 10**7, rows)
+    empty = pa.nulls(rows, pa.int64())
+    table = pa.table(
+        {
+            "target": pa.array(np.zeros(rows, np.int32)),
+            "key": pa.array(keys),
+            "event_time_ms": pa.array(instants, mask=is_window),
+            "close_time_ms": pa.array(instants + random.integers(-900, 500, rows), mask=is_window),
+            "is_new": pa.array(random.random(rows) < 0.5, mask=is_window),
+            "is_window": pa.array(is_window),
+            "window_end_ms": pa.array(instants, mask=~is_window),
+            "first_event_time_ms": empty,
+            "last_event_time_ms": empty,
+            "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
+            SLICE: pa.array(np.zeros(rows, np.int64)),
+            IS_OWN: pa.array(np.ones(rows, np.bool_)),
+        }
+    )
+    (batch,) = table.to_batches()
+    table = pa.Table.from_batches([sorted_as_by_spark(batch, keys)])
+
+    def answer(part: pa.Table) -> pa.Table:
+        batches = part.to_batches(max_chunksize=10_007)
+        found = pa.Table.from_batches(EvidenceKernel(SlidingWindows(600, 0))(iter(batches)))
+        order = ("key", "event_time_ms", "close_time_ms", "window_end_ms", "counted")
+        return found.sort_by([(name, "ascending") for name in order])
+
+    together = answer(table)
+    apart = [answer(table.filter(pc.equal(table["key"], key))) for key in range(40)]
+    assert together.num_rows > rows / 2
+    assert together.equals(pa.concat_tables(apart))
+
+
+def test_a_partition_without_rows_gives_none() -> None:
+    """What Spark's empty partitions look like."""
+    assert list(EvidenceKernel(SlidingWindows(10, 0))(iter([]))) == []
+    assert evidence_of(Case(SlidingWindows(10, 0), [], [])) == []

@@ -1,0 +1,169 @@
+"""The kernel of row windows, without Spark, against the oracle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.oracle.aggregates import aggregate
+from tests.support.oracle.rows import CountBlock, Row, RowDefinition, RowsAround, Session, window_of
+from tests.support.row_cases import DEFINITIONS, batches_of_rows, row_lists, window_of_definition
+from tests.support.spark_cases import PROPERTY, texts
+from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
+from windows_pipeline.engine.row_kernel import RowKernel
+from windows_pipeline.engine.time_shards import IS_OWN
+from windows_pipeline.kernels.aggregates import dispatch as aggregation
+
+JOINED = UserAggregate(
+    create=list,
+    update=lambda values, value: [*values, value],
+    merge=lambda first, second: first + second,
+    result=lambda values: ",".join(map(str, values)),
+    result_type="string",
+)
+OF_ALL = [
+    Aggregate(f"{function}_{column}", function, column, 0.3 if function == "percentile" else None)
+    for function in Function
+    for column in ("whole", "real")
+] + [Aggregate("joined", JOINED, "whole")]
+
+
+def run(
+    rows: list[Row],
+    definition: RowDefinition,
+    aggregates: list[Aggregate],
+    cuts: list[int] | None = None,
+) -> list[dict[str, Any]]:
+    window = window_of_definition(definition)
+    kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"])
+    batches = kernel(batches_of_rows(rows, window, cuts or []))
+    names = ["arrival", "window_start_ms", "window_end_ms", *(one.name for one in aggregates)]
+    return [row for batch in batches for row in batch.rename_columns(names).to_pylist()]
+
+
+def expected(row: Row, rows: list[Row], definition: RowDefinition) -> dict[str, Any]:
+    """Rules A6, G1 and G2 for what the oracle says is in the row's window."""
+    held = window_of(row, rows, definition)
+    by_arrival = isinstance(definition, RowsAround) and definition.by_arrival
+    times = [each.arrival if by_arrival else each.time for each in held.rows]
+    answer: dict[str, Any] = {
+        "arrival": row.arrival,
+        "window_start_ms": held.start,
+        "window_end_ms": held.end,
+    }
+    for one in OF_ALL[:-1]:
+        function = {"percentile": "percentile(0.3)", "median": "percentile(0.5)"}.get(
+            str(one.function), str(one.function)
+        )
+        answer[one.name] = aggregate(function, [r.values[one.column] for r in held.rows], times)
+    in_order = aggregate("collect_list", [r.values["whole"] for r in held.rows], times)
+    return answer | {"joined": ",".join(map(str, in_order))}
+
+
+@settings(PROPERTY, max_examples=50)
+@given(row_lists(), DEFINITIONS, st.lists(st.integers(0, 20), max_size=3))
+def test_every_aggregate_of_every_row_is_the_oracles(
+    rows: list[Row], definition: RowDefinition, cuts: list[int]
+) -> None:
+    """Rules F2, A6, G1 and G2, whatever the order and batches in which rows come."""
+    answered = run(rows, definition, OF_ALL, cuts)
+    wanted = [expected(row, rows, definition) for row in rows]
+    assert texts(answered) == texts(wanted)
+
+
+def test_a_frame_may_hold_nothing() -> None:
+    """Rule F2: a negative bound turns to the other side of the row."""
+    rows = [Row("k", time, place, {"whole": time}) for place, time in enumerate((0, 5, 6))]
+    aggregates = [
+        Aggregate("n", Function.COUNT, "whole"),
+        Aggregate("total", Function.SUM, "whole"),
+    ]
+    answered = run(rows, RowsAround(is_range=True, back=5, ahead=-2), aggregates)
+    assert [(row["n"], row["total"]) for row in answered] == [(0, None), (1, 0), (0, None)]
+
+
+def test_a_sum_forgets_what_has_left() -> None:
+    """Rule G2: 1e16, 1, 1, 1 with the first gone is 3."""
+    values = (1e16, 1.0, 1.0, 1.0)
+    rows = [Row("k", place, place, {"real": value}) for place, value in enumerate(values)]
+    total = [Aggregate("total", Function.SUM, "real")]
+    answered = run(rows, RowsAround(is_range=False, back=2, ahead=0), total)
+    assert answered[-1]["total"] == 3.0
+
+
+def test_rows_that_reach_into_a_slice_have_no_result_there() -> None:
+    """Rule F2: one result for each input row; a copy only fills the windows of others."""
+    rows = [Row("k", time, time, {"whole": time}) for time in range(6)]
+    window = window_of_definition(RowsAround(is_range=True, back=2, ahead=0))
+    (batch,) = batches_of_rows(rows, window)
+    sliced = batch.append_column(IS_OWN, pa.array([False, False, True, True, False, True]))
+    total = [Aggregate("total", Function.SUM, "whole")]
+    kernel = RowKernel({0: window}, ["key"], total, ["arrival"])
+    answered = [
+        (row["arrival"], row["result_0"]) for b in kernel(iter([sliced])) for row in b.to_pylist()
+    ]
+    assert answered == [(2, 0 + 1 + 2), (3, 1 + 2 + 3), (5, 3 + 4 + 5)]
+
+
+def test_results_in_parts_stand_beside_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule F2: a chunk's lists may be more than memory takes at once."""
+    rows = [Row("ab"[place % 2], place, place, {"whole": place}) for place in range(9)]
+    definition = RowsAround(is_range=True, back=4, ahead=2)
+    lists = [Aggregate("lists", Function.COLLECT_LIST, "whole")]
+    monkeypatch.setattr(aggregation, "PART_WINDOWS", 4)
+    monkeypatch.setattr(aggregation, "PART_VALUES", 5)
+    answered = {row["arrival"]: row["lists"] for row in run(rows, definition, lists)}
+    assert answered == {
+        row.arrival: [each.time for each in window_of(row, rows, definition).rows] for row in rows
+    }
+
+
+def test_an_overflowing_sum_names_the_row() -> None:
+    """Rule G2: overflow is an error; it says where."""
+    rows = [Row("k", 7, place, {"whole": 2**62}) for place in range(2)]
+    message = r"sum\(whole\) overflows bigint in the window of a row of key 'k' at 7 \(ms\)"
+    with pytest.raises(ArithmeticError, match=message):
+        run(rows, Session(5), [Aggregate("total", Function.SUM, "whole")])
+
+
+def test_times_out_of_range_are_refused() -> None:
+    """Times that could overflow are errors that name them."""
+    rows = [Row("k", 2**62, 0, {"whole": 1})]
+    with pytest.raises(ValueError, match=f"event time {2**62} ms is out of range"):
+        run(rows, Session(5), [])
+
+
+def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
+    """Cost does not grow with the window: a block of 200,000 rows, latest times first."""
+    size = 200_000
+    table = pa.table(
+        {
+            "target": pa.array(np.zeros(size, np.int32)),
+            "key": pa.nulls(size, pa.string()),
+            "event_time_ms": np.arange(size)[::-1].copy(),
+            "arrival": np.arange(size),
+            "real": np.arange(size) / 7,
+        }
+    )
+    functions = (Function.FIRST, Function.LAST, Function.MIN, Function.SUM)
+    of = [Aggregate(str(function), function, "real") for function in functions]
+    kernel = RowKernel({0: window_of_definition(CountBlock(size))}, ["key"], of, ["arrival"])
+    *_, end = [batch.slice(batch.num_rows - 1) for batch in kernel(iter(table.to_batches()))]
+    last_value = (size - 1) / 7
+    # The last to arrive has the first of all times.
+    total = math.fsum(place / 7 for place in range(size))
+    assert end.to_pylist()[0] | {"arrival": 0} == {
+        "arrival": 0,
+        "window_start_ms": None,
+        "window_end_ms": None,
+        "result_0": last_value,  # the first by time
+        "result_1": 0.0,  # the last
+        "result_2": 0.0,  # the smallest
+        "result_3": total,
+    }

@@ -1,0 +1,64 @@
+"""Sessions by gap and by arrival (rules D1, D2)."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.spark_cases import PROPERTY
+from windows_pipeline.kernels.windows.sessions import (
+    NO_SESSION,
+    sessions_by_arrival,
+    sessions_by_gap,
+)
+
+
+def first_of_each(session: np.ndarray) -> np.ndarray:
+    """Names each session by its first record, whatever it is named by."""
+    _, first, inverse = np.unique(session, return_index=True, return_inverse=True)
+    named: np.ndarray = first[inverse]
+    return named
+
+
+@PROPERTY
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 5), st.data())
+def test_within_grace_the_order_of_arrival_does_not_matter(
+    times: list[int], gap_ms: int, data: st.DataObject
+) -> None:
+    """Rule D2: such a record is never late and finds each session within the gap open."""
+    cut = data.draw(st.integers(0, len(times)), label="cut")
+    starts = np.array([0, cut, len(times)])
+    time_ms = np.array(sorted(times[:cut]) + sorted(times[cut:]))
+    first = data.draw(st.permutations(range(cut)), label="first group")
+    second = data.draw(st.permutations(range(cut, len(times))), label="second group")
+    close_ms = np.full(len(times), min(times) - gap_ms)
+    joined = sessions_by_arrival(starts, time_ms, close_ms, np.array(first + second), gap_ms)
+    by_gap = sessions_by_gap(starts, time_ms, gap_ms)
+    assert first_of_each(joined).tolist() == by_gap.tolist()
+
+
+def test_a_key_with_many_open_sessions_costs_no_square() -> None:
+    """Of 300,000 records nearly each is an open session; a shift of them all takes 10 s."""
+    random = np.random.default_rng(450)
+    count, gap_ms = 300_000, 1
+    starts = np.array([0, count])
+    time_ms = np.sort(random.integers(0, 20 * count, count))
+    close_ms = np.full(count, -gap_ms)
+    came = random.permutation(count)
+    sessions_by_arrival(np.array([0, 1]), time_ms[:1], close_ms[:1], np.array([0]), gap_ms)
+    began = time.process_time()
+    joined = sessions_by_arrival(starts, time_ms, close_ms, came, gap_ms)
+    assert time.process_time() - began < 3
+    assert np.array_equal(first_of_each(joined), sessions_by_gap(starts, time_ms, gap_ms))
+
+
+def test_a_record_that_finds_all_closed_is_in_no_session() -> None:
+    """Rule D2: late iff what it would make is closed; at the close time itself it is open."""
+    close_ms = np.array([-5, 3, 4, 3])
+    joined = sessions_by_arrival(
+        np.array([0, 4]), np.array([0, 2, 4, 9]), close_ms, np.array([0, 1, 3, 2]), 1
+    )
+    assert joined.tolist() == [0, NO_SESSION, 2, 3]

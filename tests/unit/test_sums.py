@@ -1,0 +1,230 @@
+"""Sums, means and variances of every type of number against exact fractions (rules G1, G2)."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.spark_cases import PROPERTY
+from tests.support.windowed import Case, one_window, texts, windowed
+from windows_pipeline.aggregates import Aggregate, Function
+
+EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)
+VARIANCES = (Function.VARIANCE, Function.VAR_POP, Function.STDDEV, Function.STDDEV_POP)
+
+
+def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
+    most = 10**precision - 1
+    whole = st.integers(-most, most) | st.sampled_from((most, -most, most - 1, 1, -1, 0, 2**32))
+    return whole.filter(lambda n: abs(n) <= most).map(lambda n: Decimal(n).scaleb(-scale, EXACT))
+
+
+# Doubles that hide one another in a sum, down to the smallest and up to near the largest.
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    (1e16, 1.0, 1e16 + 2, 0.1, -0.0, 5e-324, 2.0**-1022, 1e154, -1e308, 1.7e308, 3.0)
+)
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "tinyint": st.integers(-(2**7), 2**7 - 1),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "bigint": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3),
+    "float": FLOATS | st.sampled_from((0.1, 1.0)).map(lambda x: float(np.float32(x))),
+    "double": DOUBLES,
+    "decimal(5,2)": decimals(5, 2),
+    "decimal(18,0)": decimals(18, 0),
+    "decimal(30,30)": decimals(30, 30),
+    "decimal(38,6)": decimals(38, 6),
+    "decimal(38,38)": decimals(38, 38),
+}
+
+
+def present(case: Case) -> list[list[Any]]:
+    return [[each.value for each in held if each.value is not None] for held in case.held()]
+
+
+def rounded(exact: Fraction) -> float:
+    try:
+        return exact.numerator / exact.denominator
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def half_up(exact: Fraction, scale: int) -> Decimal:
+    units = math.floor(abs(exact) * 10**scale + Fraction(1, 2))
+    return Decimal(units if exact >= 0 else -units).scaleb(-scale, EXACT)
+
+
+def variance(function: Function, values: Sequence[Any]) -> float | None:
+    """By its definition, in fractions; the root of the rounded one for the deviation."""
+    divisor = len(values) - (function in (Function.VARIANCE, Function.STDDEV))
+    if divisor <= 0:
+        return None
+    mean = sum(map(Fraction, values), Fraction(0)) / len(values)
+    exact = sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / divisor
+    roots = (Function.STDDEV, Function.STDDEV_POP)
+    return math.sqrt(rounded(exact)) if function in roots else rounded(exact)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@settings(PROPERTY, max_examples=100)
+@given(data=st.data())
+def test_variances_are_the_exact_ones_rounded_once(kind: str, data: st.DataObject) -> None:
+    """Rules A6, G1 and G2: null below one value, or two of a sample."""
+    case = data.draw(windowed(VALUES[kind]))
+    for function in VARIANCES:
+        found = case.aggregated(function, kind).to_pylist()
+        assert texts(found) == texts([variance(function, values) for values in present(case)])
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "int", "float", "double"])
+@settings(PROPERTY, max_examples=60)
+@given(data=st.data())
+def test_sums_and_means_of_widened_numbers(kind: str, data: st.DataObject) -> None:
+    """Rules A6 and G2: a mean is the sum, rounded if of doubles, by the count."""
+    case = data.draw(windowed(VALUES[kind]))
+    values = present(case)
+    exact = [sum(map(Fraction, each), Fraction(0)) for each in values]
+    sums = [int(total) if kind.endswith("int") else rounded(total) for total in exact]
+    # A sum beyond the largest double has a mean all the same.
+    scale = 2**64
+    means = [
+        rounded(total / scale) / len(each) * scale
+        if math.isinf(rounded(total))
+        else sums[place] / max(len(each), 1)
+        for place, (total, each) in enumerate(zip(exact, values, strict=True))
+    ]
+    found = case.aggregated(Function.SUM, kind).to_pylist()
+    assert texts(found) == texts([sums[i] if each else None for i, each in enumerate(values)])
+    found = case.aggregated(Function.AVG, kind).to_pylist()
+    assert texts(found) == texts([means[i] if each else None for i, each in enumerate(values)])
+
+
+@pytest.mark.parametrize("function", [Function.SUM, Function.AVG])
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("decimal(5,2)", {Function.SUM: (15, 2), Function.AVG: (9, 6)}),
+        ("decimal(18,0)", {Function.SUM: (28, 0), Function.AVG: (22, 4)}),
+        ("decimal(30,30)", {Function.SUM: (38, 30), Function.AVG: (34, 34)}),
+        ("decimal(38,6)", {Function.SUM: (38, 6), Function.AVG: (38, 10)}),
+        ("decimal(38,38)", {Function.SUM: (38, 38), Function.AVG: (38, 38)}),
+    ],
+)
+@settings(PROPERTY, max_examples=100)
+@given(data=st.data())
+def test_decimal_sums_and_means_are_exact_or_refused(
+    kind: str, result: dict[Function, tuple[int, int]], function: Function, data: st.DataObject
+) -> None:
+    """Rules A6 and G2: a mean is rounded once, half up; its sum may be beyond 38 digits."""
+    precision, scale = result[function]
+    assert Aggregate("r", function, "value").result_type(kind) == f"decimal({precision},{scale})"
+    case = data.draw(windowed(VALUES[kind]))
+    wanted = []
+    for values in present(case):
+        total = sum(map(Fraction, values), Fraction(0))
+        parts = 1 if function is Function.SUM else max(len(values), 1)
+        wanted.append(half_up(total / parts, scale) if values else None)
+    most = Decimal(10**precision - 1).scaleb(-scale, EXACT)
+    too_large = [i for i, each in enumerate(wanted) if each is not None and each.copy_abs() > most]
+    if too_large:
+        told = f"{function}(value) overflows decimal({precision},{scale}) in window {too_large[0]};"
+        message = rf"^{re.escape(told)}.* an error \(rule G2\): make the column a double, or"
+        with pytest.raises(ArithmeticError, match=message):
+            case.aggregated(function, kind)
+    else:
+        assert texts(case.aggregated(function, kind).to_pylist()) == texts(wanted)
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        (["0.01", "0.01", "0.00"], "0.006667"),
+        (["-0.01", "-0.01", "0.00"], "-0.006667"),
+        (["0.01"] + ["0.00"] * 15, "0.000625"),
+        (["0.01"] + ["0.00"] * 63, "0.000156"),  # 0.00015625
+        (["0.03"] + ["0.00"] * 63, "0.000469"),  # 0.00046875, half up
+        (["0.01"] + ["0.00"] * 1999, "0.000005"),  # halfway, away from zero
+        (["-0.01"] + ["0.00"] * 1999, "-0.000005"),
+        (["0.01"] + ["0.00"] * 19999, "0.000001"),  # 0.0000005
+        (["-0.01"] + ["0.00"] * 20000, "0.000000"),  # a little nearer to zero than half
+    ],
+)
+def test_a_decimal_mean_is_rounded_half_up(values: list[str], mean: str) -> None:
+    """Rule G2, in four digits more than the column's."""
+    case = one_window([Decimal(value) for value in values])
+    assert case.aggregated(Function.AVG, "decimal(5,2)").to_pylist() == [Decimal(mean)]
+
+
+def test_a_sum_may_pass_beyond_38_digits_and_come_back() -> None:
+    """Rule G2: nothing wraps on the way."""
+    most = Decimal("9" * 38)
+    case = one_window([most] * 1000 + [most.copy_negate()] * 1000 + [Decimal(1)])
+    assert case.aggregated(Function.SUM, "decimal(38,0)").to_pylist() == [Decimal(1)]
+
+
+def test_an_overflow_names_aggregate_and_window() -> None:
+    """Rule G2: an error, never a wrapped number."""
+    most = Decimal("9" * 38)
+    too_large: dict[str, list[Any]] = {
+        "decimal(38,0)": [most, Decimal(1)],
+        "bigint": [2**63 - 1, 1],
+    }
+    for kind, values in too_large.items():
+        told = r"^sum\(value\) overflows .* in window 0; .* an error \(rule G2\): make the column a"
+        with pytest.raises(ArithmeticError, match=told):
+            one_window(values).aggregated(Function.SUM, kind)
+    # Four digits more after the point leave no room for 38 before it, in Spark's own type.
+    with pytest.raises(
+        ArithmeticError, match=r"avg\(value\) overflows decimal\(38,4\) in window 0;"
+    ):
+        one_window([most]).aggregated(Function.AVG, "decimal(38,0)")
+
+
+@pytest.mark.parametrize(
+    ("values", "result"),
+    [
+        ([1e16, 1e16 + 2, 1e16 + 4], 4.0),  # what a difference of rounded squares loses
+        ([1.0, 1.0, 1.0], 0.0),
+        ([5e-324, 0.0], 0.0),  # its square is below the smallest double
+        ([2.0**-537, 0.0], 0.0),  # half of the smallest: to even
+        ([2.0**-536, 0.0], 2.0**-1073),
+        ([1.7e308, -1.7e308], math.inf),
+        ([1.0, math.inf], math.nan),
+        ([1.0, math.nan, None], math.nan),
+        ([math.nan], None),
+        ([3.0, None], None),
+    ],
+)
+def test_variance(values: list[float | None], result: float | None) -> None:
+    """Rule G2."""
+    for function, wanted in (
+        (Function.VARIANCE, result),
+        (Function.STDDEV, None if result is None else math.sqrt(result)),
+    ):
+        assert texts(one_window(values).aggregated(function, "double").to_pylist()) == texts(
+            [wanted]
+        )
+
+
+@PROPERTY
+@given(windowed(st.sampled_from((1.0, 2.0, 1e300, math.nan, math.inf, -math.inf))))
+def test_what_is_not_finite_is_gone_with_its_record(case: Case) -> None:
+    """Rule G2: NaN in windows that hold NaN or an infinity, and in no other."""
+    for function in VARIANCES:
+        found = case.aggregated(function, "double").to_pylist()
+        for result, values in zip(found, present(case), strict=True):
+            kept = values if all(map(math.isfinite, values)) else [0.0] * len(values)
+            wanted = variance(function, kept)
+            if wanted is not None and kept is not values:
+                wanted = math.nan
+            assert repr(result) == repr(wanted)

@@ -1,0 +1,130 @@
+"""What of a pipeline's file each table's rows follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline_texts import FLIGHTS, PIPELINES, changed, load_text
+from windows_pipeline.config import (
+    Pipeline,
+    definition_changes,
+    definition_digest,
+    load_pipeline,
+    table_definition,
+)
+
+TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+
+
+def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
+    shared = ("raw_events", "rejected_records", "arrival_log")
+    return {
+        **{table: table_definition(pipeline, None, table) for table in shared},
+        **{table: table_definition(pipeline, "hourly", table) for table in TABLES},
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("time_difference: 60 minutes", "time_difference: 1 hour"),
+        ("max_ahead: 1 hour", "max_ahead: 3600 seconds"),
+        ("path: data/flights  ", "path: elsewhere  "),
+        ("format: jsonl\n", "format: jsonl\n  stream: true\n  max_per_batch: 7\n"),
+        ("end: 2014-01-01", "end: 2015-01-01"),
+        ("avg(dep_delay)", "AVG( dep_delay )"),
+        ("emit_empty: true", "emit_empty: true\n    partial_results: true"),
+        (
+            "      max_dep_delay: max(dep_delay)\n      min_dep_delay: min(dep_delay)\n",
+            "      min_dep_delay: min(dep_delay)\n      max_dep_delay: max(dep_delay)\n",
+        ),
+    ],
+)
+def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str, new: str) -> None:
+    before = definitions(load_text(tmp_path, FLIGHTS))
+    after = definitions(load_text(tmp_path, changed(old, new)))
+    assert after == before
+    for table, definition in after.items():
+        assert definition_digest(definition) == definition_digest(before[table])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "touched", "change"),
+    [
+        (
+            "grace: 6 hours",
+            "grace: 5 hours",
+            set(TABLES),
+            "windows.hourly.grace: was '6 hours', is '5 hours'",
+        ),
+        (
+            "      min_dep_delay: min(dep_delay)\n",
+            "",
+            set(TABLES),
+            "windows.hourly.aggregates.min_dep_delay: was 'min(dep_delay)', is gone",
+        ),
+        (
+            "severity: -record_count",
+            "severity: record_count",
+            {"alerts"},
+            "windows.hourly.alerts.quiet.severity: was '-record_count', is 'record_count'",
+        ),
+        (
+            "emit_empty: true",
+            "emit_empty: true\n    partial_results: false",
+            {"keyed_windows"},
+            "windows.hourly.partial_results: was 'true', is 'false'",
+        ),
+        (
+            "max_ahead: 1 hour",
+            "max_ahead: 2 hours",
+            {"raw_events", "rejected_records", "arrival_log", *TABLES},
+            "source.max_ahead: was '1 hour', is '2 hours'",
+        ),
+        (
+            "start: 2013-01-01",
+            "start: 2013-01-02",
+            {"raw_events", "rejected_records", "arrival_log", *TABLES},
+            "partitions.start: was '2013-01-01', is '2013-01-02'",
+        ),
+    ],
+)
+def test_a_change_touches_the_tables_that_depend_on_it(
+    tmp_path: Path, old: str, new: str, touched: set[str], change: str
+) -> None:
+    before = definitions(load_text(tmp_path, FLIGHTS))
+    after = definitions(load_text(tmp_path, changed(old, new)))
+    assert {table for table in before if before[table] != after[table]} == touched
+    for table in touched:
+        assert definition_changes(before[table], after[table]) == [change]
+        assert definition_digest(before[table]) != definition_digest(after[table])
+
+
+def test_which_partitions_are_idle_is_decided_for_windows_alone(tmp_path: Path) -> None:
+    of_partitions = "max_ahead: 1 hour\n  source_partition: dest"
+    before = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", of_partitions)))
+    idle = f"{of_partitions}\n  idle_after: 1 day"
+    after = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", idle)))
+    assert {table for table in before if before[table] != after[table]} == set(TABLES)
+    for table in TABLES:
+        told = ["source.idle_after: was not there, is '1 day'"]
+        assert definition_changes(before[table], after[table]) == told
+
+
+@pytest.mark.parametrize(
+    ("windows_name", "table", "cure"),
+    [
+        ("hourly", "raw_events", "give None"),
+        ("hourly", "final_window", "did you mean 'final_windows'"),
+        (None, "alerts", "use one of hourly"),
+        ("daily", "alerts", "use one of hourly"),
+    ],
+)
+def test_a_definition_of_no_table_is_refused(
+    windows_name: str | None, table: str, cure: str
+) -> None:
+    flights = load_pipeline(PIPELINES / "flights.yaml")
+    with pytest.raises(ValueError, match=cure):
+        table_definition(flights, windows_name, table)

@@ -1,0 +1,192 @@
+"""Stream time, close time and look-back from the arrival log alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.oracle.windows import (
+    Record,
+    SlidingDefinition,
+    close_time_after,
+    close_times_met,
+)
+from tests.support.spark_cases import (
+    EVERY_FUNCTION,
+    FIRST_DAY,
+    PROPERTY,
+    answer_from,
+    day_of,
+    log_of,
+    look_back,
+    reads_of,
+    records_met,
+    spec_of,
+    texts,
+    timeline_of,
+)
+from tests.support.strategies import Arrivals, arrivals
+from windows_pipeline.arrival.watermark import (
+    NEVER_MS,
+    Arrival,
+    Read,
+    Timeline,
+    build_timeline,
+    close_ms,
+)
+from windows_pipeline.incremental.windows import reach_ms
+
+
+def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:
+    """The timeline of rows of unit, source partition and largest event time."""
+    log = [Arrival(day_of(unit), partition, time) for unit, partition, time in rows]
+    return build_timeline(log, FIRST_DAY, idle_after)
+
+
+def in_force(timeline: Timeline) -> list[int]:
+    return [unit.in_force_after_ms for unit in timeline.units]
+
+
+@PROPERTY
+@given(arrivals(source_partitions=3), st.randoms(use_true_random=False))
+def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> None:
+    """Rules A2 to A4: after each unit, and what each record met."""
+    records, units, definition = case
+    log = log_of(records, units)
+    random.shuffle(log)
+    timeline = build_timeline(log, FIRST_DAY, definition.idle_after)
+    for number, unit in enumerate(timeline.units):
+        before = close_time_after(records, number - 1, definition)
+        after = close_time_after(records, number, definition)
+        assert close_ms(unit.in_force_before_ms, definition.grace) == max(before, NEVER_MS)
+        assert close_ms(unit.in_force_after_ms, definition.grace) == max(after, NEVER_MS)
+    own = [Read(unit.day, unit.day, NEVER_MS) for unit in timeline.units]
+    met = {each.record.id: each.close_time_ms for each in records_met(case, timeline, own)}
+    assert met == close_times_met(records, definition)
+
+
+@PROPERTY
+@given(arrivals(source_partitions=3))
+def test_closing_is_monotone(case: Arrivals) -> None:
+    """Rule A4: whoever falls idle or wakes."""
+    timeline = timeline_of(case)
+    closed = in_force(timeline)
+    assert closed == sorted(closed)
+    assert [unit.in_force_before_ms for unit in timeline.units] == [NEVER_MS, *closed[:-1]]
+
+
+def test_nothing_closes_past_a_missing_unit() -> None:
+    """Rule A2: what stands behind the gap is provisional, and counts once it is filled."""
+    rows: list[tuple[int, str | None, int | None]] = [(0, "0", 10), (1, "0", 20), (3, "0", 99)]
+    timeline = scan(rows)
+    assert in_force(timeline) == [10, 20]
+    assert timeline.unit(day_of(1)) is timeline.units[1]
+    for past in (day_of(2), day_of(3), day_of(4), FIRST_DAY - timedelta(days=1)):
+        assert timeline.unit(past) is None
+    assert look_back(timeline, [day_of(2), day_of(3)], 20, 5) == []
+    assert in_force(scan([*rows, (2, None, None)])) == [10, 20, 20, 99]
+
+
+def test_without_the_first_unit_there_is_no_timeline() -> None:
+    timeline = scan([(1, "0", 10)])
+    assert timeline.units == ()
+    assert timeline.unit(FIRST_DAY) is None
+    assert look_back(timeline, [FIRST_DAY, day_of(1)], 20, 5) == []
+
+
+def test_the_slowest_source_partition_holds_back_until_it_is_idle() -> None:
+    """Rule A4: at exactly `idle_after` behind it is not idle; awake, it reopens nothing."""
+    rows: list[tuple[int, str | None, int | None]] = [
+        (0, "slow", 10),
+        (0, "fast", 50),
+        (1, "fast", 60),
+        (2, "slow", 30),
+        (3, "slow", 62),
+        (3, "fast", 70),
+    ]
+    assert in_force(scan(rows)) == [10, 10, 30, 62]
+    assert in_force(scan(rows, idle_after=50)) == [10, 10, 30, 62]
+    assert in_force(scan(rows, idle_after=40)) == [10, 60, 60, 62]
+    assert in_force(scan(rows, idle_after=0)) == [50, 60, 60, 70]
+    assert scan(rows).units[2].stream_time_before_ms == {"slow": 10, "fast": 60}
+
+
+def test_an_earlier_event_time_does_not_set_stream_time_back() -> None:
+    """Rule A2."""
+    timeline = scan([(0, "0", 50), (1, "0", 20), (2, "0", 60)])
+    assert in_force(timeline) == [50, 50, 60]
+    assert [unit.max_event_time_ms for unit in timeline.units] == [50, 20, 60]
+
+
+def test_before_any_record_nothing_is_closed() -> None:
+    """Rule A3: less grace, never is still never."""
+    timeline = scan([(0, None, None), (1, "0", 5)])
+    assert in_force(timeline) == [NEVER_MS, 5]
+    assert (close_ms(NEVER_MS, 7), close_ms(5, 7)) == (NEVER_MS, -2)
+
+
+def test_look_back_skips_units_whose_records_are_too_early() -> None:
+    """Of target 4, closed to 100 - 5, it reads units with something at 95 - 20 or later."""
+    timeline = scan([(0, "0", 74), (1, "0", 75), (2, "0", 20), (3, "0", 100), (4, "0", 101)])
+    assert look_back(timeline, [day_of(4)], 20, 5) == [
+        Read(day_of(4), day_of(4), 75),
+        Read(day_of(4), day_of(3), 75),
+        Read(day_of(4), day_of(1), 75),
+    ]
+
+
+@PROPERTY
+@given(arrivals())
+def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> None:
+    """Rule E4: the target, and each earlier unit with a record from `from_ms` on."""
+    timeline = timeline_of(case)
+    reads = reads_of(case, timeline, range(case.units))
+    found = {(read.target, read.unit) for read in reads}
+    assert len(found) == len(reads)
+    wanted = {(unit.day, unit.day) for unit in timeline.units}
+    for target in timeline.units:
+        close_time = close_ms(target.in_force_before_ms, case.definition.grace)
+        from_ms = close_time - reach_ms(spec_of(case.definition))
+        wanted |= {
+            (target.day, day_of(record.unit))
+            for record in case.records
+            if day_of(record.unit) < target.day and record.event_time >= from_ms
+        }
+    with_records = {day_of(record.unit) for record in case.records}
+    assert {(t, u) for t, u in found if t == u or u in with_records} == wanted
+
+
+@settings(PROPERTY, max_examples=200)
+@given(arrivals())
+def test_what_look_back_leaves_out_changes_nothing(case: Arrivals) -> None:
+    """Rules A5, B5, B8 and E4: with every earlier record the answer is the same."""
+    timeline = timeline_of(case)
+    days = [unit.day for unit in timeline.units]
+    every = [Read(target, day, NEVER_MS) for target in days for day in days if day <= target]
+    few = reads_of(case, timeline, range(case.units))
+    whole = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, every))
+    part = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, few))
+    assert texts(part.windows) == texts(whole.windows)
+    assert sorted(part.late) == sorted(whole.late)
+
+
+def test_a_record_two_differences_before_the_close_time_matters() -> None:
+    """Rule A5: b's 80 makes [81, 91], which counts b's 90; so that one is not uncounted."""
+    records = [
+        Record(0, 0, 0, "b", 80, {"whole": 1, "real": None}),
+        Record(0, 0, 1, "a", 91, {"whole": 1, "real": None}),
+        Record(0, 0, 2, "b", 90, {"whole": 1, "real": None}),  # its left window is closed
+        Record(1, 0, 3, "a", 100, {"whole": 1, "real": None}),
+        Record(2, 0, 4, "a", 120, {"whole": 1, "real": None}),
+    ]
+    case = Arrivals(records, 3, SlidingDefinition(time_difference=10, grace=0))
+    timeline = timeline_of(case)
+    assert timeline.units[2].in_force_before_ms == 100
+    short = look_back(timeline, [day_of(2)], 19, 0)
+    answer = answer_from(case, {}, records_met(case, timeline, short))
+    assert [row.record.offset for row in answer.late] == [2]  # wrong: one too short
+    enough = reads_of(case, timeline, [2])
+    assert answer_from(case, {}, records_met(case, timeline, enough)).late == []
