@@ -28,7 +28,7 @@ from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 Facts = dict[str, int | str]
-"""What a run reports of one arrival unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
+"""What a run reports of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
 
 @dataclass(frozen=True)
