@@ -16,8 +16,8 @@ from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
 
 _WARNINGS_SHOWN = 50
 _WARNING = (

@@ -14,7 +14,7 @@ from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.tables import window_tables
 
 _CONFIG = {
     "from": dg.Field(str, description="The first arrival day to compute anew: 2013-01-02."),

@@ -8,7 +8,7 @@ from assets.step import asset_key, step
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import FinalWindowsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.tables import window_tables
 
 
 def final_windows(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:

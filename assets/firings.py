@@ -8,7 +8,7 @@ from assets.step import asset_key, step
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.tables import source_tables, window_tables
 
 
 def firings(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:

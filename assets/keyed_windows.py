@@ -8,7 +8,7 @@ from assets.step import asset_key, step
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import KeyedWindowsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.tables import source_tables
 
 
 def keyed_windows(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:

@@ -7,8 +7,8 @@ import dagster as dg
 from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import all_tables
 from windows_pipeline.storage.maintenance import maintain
+from windows_pipeline.storage.tables import all_tables
 
 
 def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:

@@ -18,7 +18,7 @@ from assets.step import asset_key
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.tables import source_tables
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import (

@@ -17,8 +17,8 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
 if TYPE_CHECKING:

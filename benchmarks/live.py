@@ -21,7 +21,7 @@ from benchmarks.live_peer import start_peer
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import window_tables
+from windows_pipeline.storage.tables import window_tables
 from windows_pipeline.streaming.micro_batch import BatchResult
 from windows_pipeline.streaming.query import run_stream
 

@@ -29,7 +29,7 @@ from windows_pipeline.jobs import RawEventsJob, run_job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.sources.landed_files import landed_days
-from windows_pipeline.storage.catalog import FiringTables, firing_tables, window_tables
+from windows_pipeline.storage.tables import FiringTables, firing_tables, window_tables
 
 _ROOT = Path(__file__).parent.parent
 _WINDOWS = "by_hour"

@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.settings import load_settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.tables import source_tables, window_tables
 
 _ROOT = Path(__file__).parent.parent
 _NEW_YORK = ZoneInfo("America/New_York")

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.catalog import WindowTables
+from windows_pipeline.storage.tables import WindowTables
 
 _HOURLY_UP_TO_DAYS = 14
 

@@ -16,8 +16,8 @@ from tests.browser.project_ui import make_project, running_ui
 from tests.support.pipelines import DERIVED, Project, day, version_of
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import firing_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import firing_tables
 
 CHECKS = {
     "raw_events": [

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from tests.support.pipelines import ROOT
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.storage.catalog import all_tables
+from windows_pipeline.storage.tables import all_tables
 
 SCHEMA = (
     "arrival_unit date, at timestamp, n bigint, few int, text string, real double, "

@@ -23,8 +23,8 @@ from tests.support.pipelines import ROOT, Project, day, materializations
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import source_tables, window_tables
 
 
 @pytest.fixture

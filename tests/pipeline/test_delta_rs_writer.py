@@ -22,10 +22,11 @@ from windows_pipeline.compat.spark_session import configured, files_are_local
 from windows_pipeline.storage import delta_rs as from_driver
 from windows_pipeline.storage.schemas import arrival_log
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import spark_schema
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
 CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
-SCHEMA = arrival_log()
+SCHEMA = spark_schema(arrival_log())
 TABLES = ("keyed_windows", "final_windows")
 Step = Callable[[Table, SparkSession], object]
 

@@ -21,8 +21,8 @@ from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import source_tables, window_tables
 
 FIRST_DAY = date(2026, 11, 1)
 

@@ -21,9 +21,9 @@ from tests.support.streams import HOPS, SLIDING, as_json, declared_pipeline, wri
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.catalog import all_tables, window_tables
 from windows_pipeline.storage.fetched_rows import kept_rows
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import all_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
 ROWS = [("a", True, 2), ("b", False, None), (None, None, 3), ("c", True, None)]

@@ -32,8 +32,8 @@ from windows_pipeline.jobs.correction.marker import (
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
 from windows_pipeline.storage.table import DefinitionChangedError, Table
+from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
 

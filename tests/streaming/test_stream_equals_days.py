@@ -40,8 +40,8 @@ from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import all_tables, source_tables, window_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
 
 PIECES = 2

@@ -43,7 +43,7 @@ from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
 FIRST_DAY = date(2026, 11, 1)

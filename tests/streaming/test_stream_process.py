@@ -25,7 +25,7 @@ from tests.support.stored_rows import stored_rows
 from tests.support.streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings
-from windows_pipeline.storage.catalog import all_tables
+from windows_pipeline.storage.tables import all_tables
 from windows_pipeline.streaming import run_stream
 
 ALERTS = {"busy": {"when": "record_count >= 2", "severity": "record_count"}}

@@ -29,7 +29,7 @@ from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import (
+from windows_pipeline.storage.tables import (
     FiringTables,
     WindowTables,
     firing_tables,

@@ -25,13 +25,13 @@ from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import rows_by_unit
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import (
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import (
     SourceTables,
     WindowTables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.storage.table import Table
 
 ROOT = Path(__file__).parents[2]
 FIRST_DAY = date(2013, 1, 1)

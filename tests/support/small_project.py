@@ -15,7 +15,7 @@ from tests.support.command_line import call
 from tests.support.stored_rows import named_rows, stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.catalog import (
+from windows_pipeline.storage.tables import (
     SourceTables,
     WindowTables,
     source_tables,

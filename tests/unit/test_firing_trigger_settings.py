@@ -125,5 +125,5 @@ def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
 def test_a_firing_names_its_record(tmp_path: Path, text: str, place: set[str]) -> None:
     """Rules A1, E2: where there is one source partition, an offset of the unit alone does."""
     pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
-    columns = firings(pipeline.source, pipeline.windows["hourly"]).names
+    columns = [one.name for one in firings(pipeline.source, pipeline.windows["hourly"])]
     assert {name for name in columns if name.startswith("fired_after_")} == place

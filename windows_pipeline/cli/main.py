@@ -59,9 +59,9 @@ from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings, SettingsError, load_settings
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
 from windows_pipeline.storage.arrival_units import days_from, days_text
-from windows_pipeline.storage.catalog import all_tables, window_tables
 from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
+from windows_pipeline.storage.tables import all_tables, window_tables
 from windows_pipeline.streaming import StreamBehindError, run_stream
 from windows_pipeline.windows.durations import duration_ms
 

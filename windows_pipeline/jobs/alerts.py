@@ -25,9 +25,9 @@ from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.catalog import computed_days
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import computed_days
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 

@@ -21,8 +21,8 @@ from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days, skipped_names
-from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import source_tables
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 

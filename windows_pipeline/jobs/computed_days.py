@@ -16,8 +16,8 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.units import Arrivals, arrivals_of
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import computed_days
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import computed_days
 
 
 def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:

@@ -23,8 +23,8 @@ from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.storage.catalog import landed_files as landed_files_table
-from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.tables import landed_files as landed_files_table
+from windows_pipeline.storage.tables import source_tables
 
 DaysByWindows = dict[str, list[date]]
 """Days by the name of a definition; those without days are left out."""

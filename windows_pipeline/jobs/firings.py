@@ -22,9 +22,9 @@ from windows_pipeline.incremental.records import target_of
 from windows_pipeline.incremental.units import stretches_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.catalog import FiringTables, computed_days, firing_tables
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import FiringTables, computed_days, firing_tables
 
 
 class FiringsJob(WindowsJob):

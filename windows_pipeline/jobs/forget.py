@@ -11,7 +11,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.computed_days import withdraw_notes
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import all_tables, window_tables
+from windows_pipeline.storage.tables import all_tables, window_tables
 
 
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:

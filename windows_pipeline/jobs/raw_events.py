@@ -37,9 +37,9 @@ from windows_pipeline.sources.landed_files import (
 from windows_pipeline.sources.landed_sizes import RECORDS_A_TASK, ranges_for, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.catalog import landed_files as landed_files_table
-from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import landed_files as landed_files_table
+from windows_pipeline.storage.tables import source_tables
 
 
 class FedByStreamError(Exception):

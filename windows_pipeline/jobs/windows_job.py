@@ -19,13 +19,13 @@ from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import (
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import (
     SourceTables,
     WindowTables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.storage.table import Table
 
 
 @dataclass(frozen=True)

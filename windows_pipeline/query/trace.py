@@ -16,7 +16,7 @@ from windows_pipeline.incremental.units import arrivals_of
 from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.windows import FixedWindows, GracedRows, PipelineWindows, SessionWindows
 
 

@@ -1,101 +1,87 @@
-"""Which tables a pipeline has, and where they lie: `<warehouse>/<pipeline>[/<windows>]/<table>`."""
+"""Which tables a pipeline has, and where they lie: `<warehouse>/<pipeline>[/<windows>]/<table>`.
+
+Plain values, without Spark; `storage.tables` makes tables of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-
-from pyspark.sql import types as T
+from typing import Generic, TypeVar
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.definition import table_definition
 from windows_pipeline.storage import schemas
-from windows_pipeline.storage.table import Table
 from windows_pipeline.windows import SessionWindows
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class SourceTables:
+class TableSpec:
+    """What a table of a pipeline is.
+
+    Attributes:
+        name: Its name for people: `flights/hourly/final_windows`.
+        description: What a row is.
+        location: Its folder or URI.
+        columns: Its columns; `arrival_unit` is among them.
+        sorted_by: The columns that sort the rows of a file.
+        definition: The part of the pipeline's definition that decides its rows.
+        partitioned: Whether each arrival unit has files of its own.
+        change_feed: Whether Delta keeps a change data feed of it.
+    """
+
+    name: str
+    description: str
+    location: str
+    columns: schemas.Columns
+    sorted_by: tuple[str, ...]
+    definition: dict[str, str]
+    partitioned: bool = True
+    change_feed: bool = False
+
+
+@dataclass(frozen=True)
+class SourceTables(Generic[T]):
     """The tables that every window definition of a pipeline shares."""
 
-    raw_events: Table
-    arrival_log: Table
-    rejected_records: Table
+    raw_events: T
+    arrival_log: T
+    rejected_records: T
 
 
 @dataclass(frozen=True)
-class WindowTables:
+class WindowTables(Generic[T]):
     """The tables of one named window definition."""
 
-    keyed_windows: Table
-    late_records: Table
-    final_windows: Table
-    corrections: Table
-    alerts: Table
-
-    def before_correction(self) -> WindowTables:
-        """The same tables, which may hold rows of another grace."""
-        return WindowTables(
-            *(replace(table, grace_may_differ=True) for table in vars(self).values())
-        )
+    keyed_windows: T
+    late_records: T
+    final_windows: T
+    corrections: T
+    alerts: T
 
 
 @dataclass(frozen=True)
-class FiringTables:
+class FiringTables(Generic[T]):
     """The tables of a definition that has a trigger.
 
     Attributes:
-        firings: Each firing.
-        early_warnings: The rules that firings broke; None of sessions, which have other bounds
-            whenever they grow, so that no final result is that of a firing.
+        firings: Every firing.
+        early_warnings: The rules that firings broke. None for sessions: a session's bounds change
+            whenever it grows, so no final result has the bounds of an earlier firing.
     """
 
-    firings: Table
-    early_warnings: Table | None
+    firings: T
+    early_warnings: T | None
 
     @property
-    def all(self) -> list[Table]:
-        """Those that there are."""
-        return [self.firings, *([self.early_warnings] if self.early_warnings else [])]
-
-    def before_correction(self) -> FiringTables:
-        """The same tables, which may hold rows of another grace."""
-        early = self.early_warnings
-        return FiringTables(
-            replace(self.firings, grace_may_differ=True),
-            early and replace(early, grace_may_differ=True),
-        )
+    def all(self) -> list[T]:
+        """The tables that this definition has."""
+        return [self.firings, *([] if self.early_warnings is None else [self.early_warnings])]
 
 
-def _table(
-    pipeline: Pipeline,
-    windows_name: str | None,
-    warehouse: str,
-    name: str,
-    row: str,
-    schema: T.StructType,
-    *sorted_by: str,
-    change_feed: bool = False,
-    partitioned: bool = True,
-) -> Table:
-    """A table of a window definition, or of the source where none is named."""
-    of_windows = "" if windows_name is None else f"{windows_name}/"
-    full_name = f"{pipeline.name}/{of_windows}{name}"
-    definition = table_definition(pipeline, windows_name, name)
-    place = f"{warehouse}/{full_name}"
-    return Table(
-        full_name,
-        row,
-        place,
-        schema,
-        sorted_by,
-        definition,
-        change_feed,
-        partitioned=partitioned,
-    )
-
-
-def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
+def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables[TableSpec]:
     """The tables of a pipeline's source."""
     table = partial(_table, pipeline, None, warehouse)
     return SourceTables(
@@ -107,21 +93,21 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
         ),
         table(
             "arrival_log",
-            "A source partition's part of an arrival unit; its presence commits the unit.",
+            "A source partition's part of an arrival unit; the row commits the unit.",
             schemas.arrival_log(),
             "source_partition",
             partitioned=False,
         ),
         table(
             "rejected_records",
-            "A record that could not be read, with the reason and its text.",
+            "A record that was rejected, with the reason and its text.",
             schemas.rejected_records(),
             "reason",
         ),
     )
 
 
-def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables:
+def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables[TableSpec]:
     """The tables of a named window definition of a pipeline."""
     windows = pipeline.windows[windows_name]
 
@@ -130,7 +116,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     return WindowTables(
         table(
             "keyed_windows",
-            "A window that the unit, or a micro-batch of it, changed or closed, as it left it.",
+            "A window that an arrival unit or micro-batch changed or closed, as that left it.",
             schemas.keyed_windows(source, windows),
             "window_end",
             "key",
@@ -143,7 +129,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
         ),
         table(
             "final_windows",
-            "A window that the unit closed; it never changes but by a correction.",
+            "A window that an arrival unit closed; only a correction changes it.",
             schemas.final_windows(source, windows),
             "window_end",
             "key",
@@ -151,7 +137,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
         ),
         table(
             "corrections",
-            "A final window that a correction changed, took back or added, with the cause.",
+            "A final window that a correction changed, retracted or added, with the cause.",
             schemas.corrections(source, windows),
             "correction",
             "window_end",
@@ -159,7 +145,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
         ),
         table(
             "alerts",
-            "A rule that a final window broke, with its episode; taken back, it stays.",
+            "A rule that a final window broke, with its episode; a retracted alert stays here.",
             schemas.alerts(source, windows),
             "window_end",
             "rule",
@@ -169,8 +155,10 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     )
 
 
-def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> FiringTables | None:
-    """The tables of a definition's firings; None where it has no trigger."""
+def firing_tables(
+    pipeline: Pipeline, windows_name: str, warehouse: str
+) -> FiringTables[TableSpec] | None:
+    """The tables of a definition's firings; None if it has no trigger."""
     windows = pipeline.windows[windows_name]
     if windows.trigger is None:
         return None
@@ -187,7 +175,8 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
         return FiringTables(firings, None)
     early_warnings = table(
         "early_warnings",
-        "A rule that a firing broke first, when it did; again, when its window closed.",
+        "A rule that a firing broke before its window closed: a row when the warning is raised, "
+        "and a row when the window closes.",
         schemas.early_warnings(pipeline.source, windows),
         "window_end",
         "rule",
@@ -196,36 +185,50 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(firings, early_warnings)
 
 
-def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
-    """Which days of a definition are computed to the end: no result, and of no definition.
+def computed_days(
+    pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool
+) -> TableSpec:
+    """The table of the days that a definition has computed to the end; it is not a result.
 
     Args:
         pipeline: The pipeline.
         windows_name: The definition.
-        warehouse: Where tables lie.
-        fired: Whether its firings are meant; else its windows and alerts.
+        warehouse: The folder or URI of all tables.
+        fired: True for the days of its firings, false for those of its windows and alerts.
     """
     name = f"{pipeline.name}/{windows_name}/{'_fired_days' if fired else '_computed_days'}"
-    described = "A day whose results follow from what was ingested."
-    place = f"{warehouse}/{name}"
-    return Table(name, described, place, schemas.computed_days(), (), {}, partitioned=False)
+    return TableSpec(
+        name,
+        "A day whose results are computed from everything that was ingested.",
+        f"{warehouse}/{name}",
+        schemas.computed_days(),
+        (),
+        {},
+        partitioned=False,
+    )
 
 
-def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
-    """Which files were ingested, and what they were like then: no result, and of no definition."""
+def landed_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
+    """The table of the files that were ingested, as they were then; it is not a result."""
     name = f"{pipeline.name}/_landed_files"
-    described = "A landed file as it was when it was ingested."
-    place = f"{warehouse}/{name}"
-    return Table(name, described, place, schemas.landed_files(), ("file",), {}, partitioned=False)
+    return TableSpec(
+        name,
+        "A landed file as it was when it was ingested.",
+        f"{warehouse}/{name}",
+        schemas.landed_files(),
+        ("file",),
+        {},
+        partitioned=False,
+    )
 
 
 def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
-    """The folder where Spark notes how far a pipeline's stream has come."""
+    """The folder in which Spark stores how far a pipeline's stream has come."""
     return f"{warehouse}/{pipeline.name}/_stream"
 
 
-def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """Every table of a pipeline: its source's, each window definition's, then firings."""
+def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
+    """Every table of results: the source's, each window definition's, then firings."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
     groups = (source_tables(pipeline, warehouse), *of_windows)
     fired = (firing_tables(pipeline, name, warehouse) for name in pipeline.windows)
@@ -233,3 +236,29 @@ def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
         *(table for group in groups for table in vars(group).values()),
         *(table for tables in fired if tables is not None for table in tables.all),
     ]
+
+
+def _table(
+    pipeline: Pipeline,
+    windows_name: str | None,
+    warehouse: str,
+    table_name: str,
+    description: str,
+    columns: schemas.Columns,
+    *sorted_by: str,
+    change_feed: bool = False,
+    partitioned: bool = True,
+) -> TableSpec:
+    """A table of a window definition, or of the source if `windows_name` is None."""
+    folder = "" if windows_name is None else f"{windows_name}/"
+    name = f"{pipeline.name}/{folder}{table_name}"
+    return TableSpec(
+        name,
+        description,
+        f"{warehouse}/{name}",
+        columns,
+        sorted_by,
+        table_definition(pipeline, windows_name, table_name),
+        partitioned=partitioned,
+        change_feed=change_feed,
+    )

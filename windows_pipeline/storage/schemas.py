@@ -1,268 +1,276 @@
-"""The columns of every table. Times are instants, kept in UTC, whole milliseconds."""
+"""The columns of every table, as plain values: names, Spark's type texts and comments.
+
+Times are instants in UTC, in whole milliseconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pyspark.sql import types as T
-
-from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config import Source, Windows
 from windows_pipeline.windows import TimeWindows
 
-_TYPES: dict[str, T.DataType] = {
-    "string": T.StringType(),
-    "bigint": T.LongType(),
-    "double": T.DoubleType(),
-    "boolean": T.BooleanType(),
-    "date": T.DateType(),
-    "timestamp": T.TimestampType(),
-}
 
+class Column(NamedTuple):
+    """A column of a table.
 
-class _Column(NamedTuple):
+    Attributes:
+        name: Its name.
+        type: Its type as Spark writes it, such as `decimal(10,2)`; of a struct its fields.
+        comment: What it holds, for readers of the table and of the Dagster UI.
+    """
+
     name: str
-    type: str
+    type: str | tuple[Column, ...]
     comment: str
 
 
-_UNIT = _Column("arrival_unit", "date", "arrival day whose run wrote the row")
-_BATCH = _Column("batch", "bigint", "micro-batch that made the row; null of a run by days")
-_RECORD = (
-    _Column("source_partition", "string", "partition of the source; offsets order its records"),
-    _Column("offset", "bigint", "place in the arrival order of the unit and source partition"),
+Columns = tuple[Column, ...]
+
+_KEY_OF_RECORD = (
+    Column("source_partition", "string", "source partition that the record came by"),
+    Column("offset", "bigint", "position of the record in its arrival unit and source partition"),
 )
+_BATCH = Column("batch", "bigint", "micro-batch that wrote the row; null if a run by days did")
 _ROW = (
-    _Column("event_time", "timestamp", "when the row happened whose window it is"),
-    _Column("record_arrival_unit", "date", "arrival day of that row"),
-    *_RECORD,
+    Column("event_time", "timestamp", "event time of the row that the window belongs to"),
+    Column("record_arrival_unit", "date", "arrival day of that row"),
+    Column("source_partition", "string", "source partition that the row came by"),
+    Column("offset", "bigint", "position of the row in its arrival unit and source partition"),
 )
 _FIRING = (
-    _Column("firing_id", "bigint", "number of the window's firing, from 0"),
-    _Column("reason", "string", "EARLY, ON_TIME or LATE"),
+    Column("firing_id", "bigint", "number of the firing within its window, from 0"),
+    Column("reason", "string", "EARLY, ON_TIME or LATE: before, at or after the window's end"),
 )
-_AFTER = (
-    _Column("fired_after_unit", "date", "arrival day of that record, which had to be merged"),
-    _Column("fired_after_partition", "string", "its source partition"),
+_FIRED_AFTER = (
+    Column("fired_after_unit", "date", "arrival day of the record in fired_after"),
+    Column("fired_after_partition", "string", "source partition of the record in fired_after"),
 )
 _RECORDS = (
-    _Column("first_event_time", "timestamp", "earliest record in it; null when empty"),
-    _Column("last_event_time", "timestamp", "latest record in it; null when empty"),
-    _Column("record_count", "bigint", "records in the window"),
+    Column("first_event_time", "timestamp", "earliest event time in the window; null if empty"),
+    Column("last_event_time", "timestamp", "latest event time in the window; null if empty"),
+    Column("record_count", "bigint", "number of records in the window"),
 )
+_SEVERITY = Column("severity", "double", "how bad it is: the rule's `severity` expression")
 
 
-def raw_events(source: Source) -> T.StructType:
-    """An accepted record."""
-    return _schema(
-        [
-            _UNIT,
-            *_RECORD,
-            _key(source),
-            _Column("event_time", "timestamp", "when it happened"),
-            _Column("running_max", "timestamp", "latest event time in its unit up to it"),
-            *_arrival(source),
-            *_values(source),
-            _BATCH,
-        ]
+def raw_events(source: Source) -> Columns:
+    """The columns of an accepted record."""
+    return (
+        Column("arrival_unit", "date", "arrival day of the record"),
+        *_KEY_OF_RECORD,
+        _key(source),
+        Column("event_time", "timestamp", "when the event happened"),
+        Column(
+            "running_max",
+            "timestamp",
+            "latest event time up to this record in its arrival unit and source partition",
+        ),
+        *_arrival(source),
+        *_values(source),
+        _BATCH,
     )
 
 
-def arrival_log() -> T.StructType:
-    """A source partition's part of an arrival unit; its presence commits the unit."""
-    return _schema(
-        [
-            _UNIT,
-            _Column("source_partition", "string", "null in the row of a unit without records"),
-            _Column("first_offset", "bigint", "offset of its first record"),
-            _Column("last_offset", "bigint", "offset of its last record"),
-            _Column("rows", "bigint", "records accepted"),
-            _Column("max_event_time", "timestamp", "latest event time in it"),
-            _Column("unit_rejected", "bigint", "records of the whole unit that were rejected"),
-            _Column("watermark", "timestamp", "stream time in force after it, as decided then"),
-            _BATCH,
-            _Column("stream", "string", "id of the stream that it came by; null otherwise"),
-        ]
+def arrival_log() -> Columns:
+    """The columns of a source partition's part of an arrival unit; the row commits the unit."""
+    return (
+        Column("arrival_unit", "date", "arrival day"),
+        Column("source_partition", "string", "source partition; null if no record was accepted"),
+        Column("first_offset", "bigint", "offset of the first record"),
+        Column("last_offset", "bigint", "offset of the last record"),
+        Column("rows", "bigint", "number of accepted records"),
+        Column("max_event_time", "timestamp", "latest event time of the accepted records"),
+        Column("unit_rejected", "bigint", "number of rejected records, all partitions together"),
+        Column("watermark", "timestamp", "watermark after these records, as decided then"),
+        _BATCH,
+        Column("stream", "string", "id of the stream that brought them; null if a run by days did"),
     )
 
 
-def computed_days() -> T.StructType:
-    """Days of which a definition's results follow from what was ingested."""
-    return _schema([_Column("arrival_unit", "date", "arrival day")])
+def computed_days() -> Columns:
+    """The column of the days whose results are computed to the end."""
+    return (Column("arrival_unit", "date", "arrival day"),)
 
 
-def landed_files() -> T.StructType:
-    """A landed file as it was when it was ingested."""
-    return _schema(
-        [
-            _Column("arrival_unit", "date", "arrival day of its folder"),
-            _Column("file", "string", "its name"),
-            _Column("size_bytes", "bigint", "its size"),
-            _Column("written", "timestamp", "when it was last written"),
-            _Column("accepted", "bigint", "records accepted"),
-            _Column("rejected", "bigint", "records rejected"),
-        ]
+def landed_files() -> Columns:
+    """The columns of a landed file as it was when it was ingested."""
+    return (
+        Column("arrival_unit", "date", "arrival day: the name of the file's folder"),
+        Column("file", "string", "name of the file"),
+        Column("size_bytes", "bigint", "size of the file"),
+        Column("written", "timestamp", "when the file was last written"),
+        Column("accepted", "bigint", "number of its records that were accepted"),
+        Column("rejected", "bigint", "number of its records that were rejected"),
     )
 
 
-def rejected_records() -> T.StructType:
-    """A record that could not be read, as it came."""
-    return _schema(
-        [
-            _UNIT,
-            _Column("file", "string", "landed file that it stands in"),
-            _Column("reason", "string", "why it was rejected"),
-            _Column("original", "string", "the record's text"),
-        ]
+def rejected_records() -> Columns:
+    """The columns of a record that was not accepted, with its text."""
+    return (
+        Column("arrival_unit", "date", "arrival day of the record"),
+        Column("file", "string", "landed file that holds the record"),
+        Column("reason", "string", "why the record was rejected"),
+        Column("original", "string", "text of the record"),
     )
 
 
-def late_records(source: Source) -> T.StructType:
-    """A record that no window counts, with the reason."""
-    return _schema(
-        [
-            _Column("arrival_unit", "date", "arrival day that settled it"),
-            _Column("record_arrival_unit", "date", "arrival day of the record"),
-            *_RECORD,
-            _key(source),
-            _Column("event_time", "timestamp", "when it happened"),
-            _Column("reason", "string", "late, uncounted or uncovered"),
-            _Column("stream_time", "timestamp", "stream time then, or that in force where later"),
-            _Column("close_time", "timestamp", "windows that ended before it were closed then"),
-            _Column("late_by_ms", "bigint", "how far its event time lay behind the close time"),
-            *_values(source),
-        ]
+def late_records(source: Source) -> Columns:
+    """The columns of a record that no window counts, with the reason."""
+    return (
+        Column("arrival_unit", "date", "arrival day after which no window can count the record"),
+        Column("record_arrival_unit", "date", "arrival day of the record"),
+        *_KEY_OF_RECORD,
+        _key(source),
+        Column("event_time", "timestamp", "when the event happened"),
+        Column(
+            "reason",
+            "string",
+            "late: every window was closed when it arrived; partly_late: some window was open, "
+            "but none counts it; outside_windows: no window covers its event time",
+        ),
+        Column(
+            "stream_time",
+            "timestamp",
+            "stream time of its source partition when it arrived, or the watermark if later",
+        ),
+        Column(
+            "close_time",
+            "timestamp",
+            "stream_time less grace (and gap): windows that end before it were closed",
+        ),
+        Column("late_by_ms", "bigint", "close_time less event_time, in milliseconds"),
+        *_values(source),
     )
 
 
-def keyed_windows(source: Source, windows: Windows) -> T.StructType:
-    """A window that the unit changed or closed, as it stood at the unit's end."""
-    closed = _Column("closed", "boolean", "whether it can still change")
-    results = _aggregates(source, windows)
-    return _schema([_UNIT, _key(source), *_place(windows), *_RECORDS, *results, closed, _BATCH])
-
-
-def final_windows(source: Source, windows: Windows) -> T.StructType:
-    """A window that the unit closed."""
-    return _schema(
-        [_UNIT, _key(source), *_place(windows), *_RECORDS, *_aggregates(source, windows)]
+def keyed_windows(source: Source, windows: Windows) -> Columns:
+    """The columns of a window that an arrival unit changed or closed, as the unit left it."""
+    return (
+        Column("arrival_unit", "date", "arrival day that changed or closed the window"),
+        _key(source),
+        *_window(windows),
+        *_RECORDS,
+        *_aggregates(source, windows),
+        Column("closed", "boolean", "true: the window is final; false: it can still change"),
+        _BATCH,
     )
 
 
-def corrections(source: Source, windows: Windows) -> T.StructType:
-    """What became of a final window that had been published."""
-    schema = _schema(
-        [
-            _Column("correction", "bigint", "its number: 1, 2, ... by windows"),
-            _UNIT,
-            _key(source),
-            *_place(windows),
-            _Column("change", "string", "changed, retracted or added"),
-            _Column("cause", "string", "why, in the words of whoever corrected"),
-        ]
-    )
-    results = _schema([*_RECORDS, *_aggregates(source, windows)])
-    schema.add("old", results, True, {"comment": "what was published; null where added"})
-    schema.add("new", results, True, {"comment": "what is so now; null where retracted"})
-    return schema
-
-
-def alerts(source: Source, windows: Windows) -> T.StructType:
-    """A rule that a final window broke; it stands while `retracted_by` is null."""
-    return _schema(
-        [
-            _UNIT,
-            _Column("rule", "string", "name of the rule"),
-            _key(source),
-            *_place(windows),
-            *_RECORDS,
-            *_aggregates(source, windows),
-            _Column("severity", "double", "how bad, by the rule's own measure"),
-            _Column("episode_start", "timestamp", "start of the first window of its episode"),
-            _Column("correction", "bigint", "correction that raised it; null: first published"),
-            _Column("retracted_by", "bigint", "correction that took it back; null: it stands"),
-        ]
+def final_windows(source: Source, windows: Windows) -> Columns:
+    """The columns of a window that an arrival unit closed."""
+    return (
+        Column("arrival_unit", "date", "arrival day that closed the window"),
+        _key(source),
+        *_window(windows),
+        *_RECORDS,
+        *_aggregates(source, windows),
     )
 
 
-def firings(source: Source, windows: Windows) -> T.StructType:
-    """A firing of a window; its numbers begin at 0 in each window."""
-    return _schema(
-        [
-            _Column("arrival_unit", "date", "arrival day whose record or stream time made it fire"),
-            _key(source),
-            *_place(windows),
-            *_FIRING,
-            _Column("cause", "string", "RECORD of its own, or STREAM_TIME, which rose"),
-            _Column("stream_time", "timestamp", "after the record that made it fire"),
-            _Column("fired_after", "bigint", "offset of that record in the unit"),
-            *(_AFTER if source.has_several_partitions else ()),
-            *_RECORDS,
-            *_aggregates(source, windows),
-            _Column("is_final", "boolean", "whether the window was closed then"),
-        ]
+def corrections(source: Source, windows: Windows) -> Columns:
+    """The columns of a published final window that a correction changed, retracted or added."""
+    result = (*_RECORDS, *_aggregates(source, windows))
+    return (
+        Column("correction", "bigint", "number of the correction: 1, 2, ... in this definition"),
+        Column("arrival_unit", "date", "arrival day that closed the window"),
+        _key(source),
+        *_window(windows),
+        Column("change", "string", "changed, retracted or added"),
+        Column("cause", "string", "why, as given by whoever ran the correction"),
+        Column("old", result, "result before the correction; null if the window was added"),
+        Column("new", result, "result after the correction; null if the window was retracted"),
     )
 
 
-def early_warnings(source: Source, windows: Windows) -> T.StructType:
-    """A rule that a firing broke before its window closed, and what came of it."""
-    return _schema(
-        [
-            _Column(
-                "arrival_unit", "date", "arrival day that raised the warning, or closed its window"
-            ),
-            _Column("rule", "string", "name of the rule"),
-            _key(source),
-            *_place(windows),
-            _Column("state", "string", "open; by the final result: confirmed or withdrawn"),
-            *_FIRING,
-            _Column("stream_time", "timestamp", "when it fired"),
-            *_RECORDS,
-            *_aggregates(source, windows),
-            _Column("severity", "double", "how bad, by the rule's own measure"),
-        ]
+def alerts(source: Source, windows: Windows) -> Columns:
+    """The columns of a rule that a final window broke."""
+    return (
+        Column("arrival_unit", "date", "arrival day that closed the window"),
+        Column("rule", "string", "name of the rule"),
+        _key(source),
+        *_window(windows),
+        *_RECORDS,
+        *_aggregates(source, windows),
+        _SEVERITY,
+        Column("episode_start", "timestamp", "start of the first window of the episode"),
+        Column(
+            "correction",
+            "bigint",
+            "number of the correction that raised the alert; null if it was raised at first",
+        ),
+        Column(
+            "retracted_by",
+            "bigint",
+            "number of the correction that retracted the alert; null while it stands",
+        ),
     )
 
 
-def _place(windows: Windows) -> Iterable[_Column]:
-    """A window's bounds and, where each is a row's, what names the row."""
-    exclusive = isinstance(windows.spec, TimeWindows)
-    end = "first instant after it" if exclusive else "last instant of the window; belongs to it"
-    yield _Column("window_start", "timestamp", "first instant of the window; belongs to it")
-    yield _Column("window_end", "timestamp", end)
+def firings(source: Source, windows: Windows) -> Columns:
+    """The columns of a firing of a window."""
+    return (
+        Column("arrival_unit", "date", "arrival day that made the window fire"),
+        _key(source),
+        *_window(windows),
+        *_FIRING,
+        Column(
+            "cause", "string", "RECORD: the window got a record; STREAM_TIME: stream time advanced"
+        ),
+        Column("stream_time", "timestamp", "stream time at the firing"),
+        Column("fired_after", "bigint", "offset of the record after which the window fired"),
+        *(_FIRED_AFTER if source.has_several_partitions else ()),
+        *_RECORDS,
+        *_aggregates(source, windows),
+        Column("is_final", "boolean", "true: the window was closed at the firing"),
+    )
+
+
+def early_warnings(source: Source, windows: Windows) -> Columns:
+    """The columns of a rule that a firing broke before its window closed."""
+    return (
+        Column("arrival_unit", "date", "arrival day that raised the warning, or closed its window"),
+        Column("rule", "string", "name of the rule"),
+        _key(source),
+        *_window(windows),
+        Column(
+            "state",
+            "string",
+            "open: just raised; confirmed or withdrawn: the final result breaks the rule, or not",
+        ),
+        *_FIRING,
+        Column("stream_time", "timestamp", "stream time at the firing"),
+        *_RECORDS,
+        *_aggregates(source, windows),
+        _SEVERITY,
+    )
+
+
+def _window(windows: Windows) -> Iterable[Column]:
+    """The bounds of a window and, of row windows, the columns that name the row."""
+    is_exclusive = isinstance(windows.spec, TimeWindows)
+    end = "first instant after the window" if is_exclusive else "last instant of the window"
+    yield Column("window_start", "timestamp", "first instant of the window")
+    yield Column("window_end", "timestamp", end)
     yield from (column for column in _ROW if column.name in windows.row_name)
 
 
-def _key(source: Source) -> _Column:
-    return _Column("key", source.types[source.key], f"the source's {source.key}")
+def _key(source: Source) -> Column:
+    return Column("key", source.types[source.key], f"the source's column {source.key}")
 
 
-def _arrival(source: Source) -> Iterable[_Column]:
+def _arrival(source: Source) -> Iterable[Column]:
     if source.arrival_column is not None:
         kind = source.types[source.arrival_column]
-        yield _Column(source.arrival_column, kind, "when it arrived; orders the unit's records")
+        yield Column(source.arrival_column, kind, "when the record arrived; orders the records")
 
 
-def _values(source: Source) -> Iterable[_Column]:
-    return (_Column(name, kind, "as the source has it") for name, kind in source.values.items())
+def _values(source: Source) -> Iterable[Column]:
+    return (Column(name, kind, "value from the source") for name, kind in source.values.items())
 
 
-def _aggregates(source: Source, windows: Windows) -> Iterable[_Column]:
+def _aggregates(source: Source, windows: Windows) -> Iterable[Column]:
     for aggregate in windows.aggregate_list:
         kind = aggregate.result_type(source.types[aggregate.column])
-        yield _Column(aggregate.name, kind, str(aggregate))
-
-
-def _schema(columns: Iterable[_Column]) -> T.StructType:
-    schema = T.StructType()
-    for column in columns:
-        schema.add(column.name, _spark_type(column.type), True, {"comment": column.comment})
-    return schema
-
-
-def _spark_type(text: str) -> T.DataType:
-    if text in _TYPES:
-        return _TYPES[text]
-    decimal = parse_type(text)
-    return T.DecimalType(decimal.precision, decimal.scale)
+        yield Column(aggregate.name, kind, str(aggregate))

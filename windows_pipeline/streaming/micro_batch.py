@@ -26,8 +26,8 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
-from windows_pipeline.storage.catalog import SourceTables, source_tables
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import SourceTables, source_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order

@@ -21,13 +21,9 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import told
 from windows_pipeline.sources.kafka_state import topic_state
-from windows_pipeline.storage.catalog import (
-    all_tables,
-    source_tables,
-    stream_checkpoint,
-    window_tables,
-)
+from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch

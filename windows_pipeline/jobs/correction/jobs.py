@@ -19,9 +19,9 @@ from windows_pipeline.jobs.job import Stage, StagedTable, kept
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.catalog import FiringTables, WindowTables
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import FiringTables, WindowTables
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 )
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_from
-from windows_pipeline.storage.catalog import (
+from windows_pipeline.storage.tables import (
     WindowTables,
     firing_tables,
     source_tables,

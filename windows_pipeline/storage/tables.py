@@ -1,0 +1,114 @@
+"""The tables of a pipeline, to read and write by Spark; what they are, `storage.catalog` says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import types as T
+
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage import catalog
+from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.schemas import Columns
+from windows_pipeline.storage.table import Table
+
+_TYPES: dict[str, T.DataType] = {
+    "string": T.StringType(),
+    "bigint": T.LongType(),
+    "double": T.DoubleType(),
+    "boolean": T.BooleanType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampType(),
+}
+
+
+SourceTables = catalog.SourceTables[Table]
+
+
+class WindowTables(catalog.WindowTables[Table]):
+    """The tables of one named window definition."""
+
+    def before_correction(self) -> WindowTables:
+        """The same tables, whose rows may follow another grace until a correction is done."""
+        return WindowTables(*map(_with_any_grace, vars(self).values()))
+
+
+class FiringTables(catalog.FiringTables[Table]):
+    """The tables of a definition that has a trigger."""
+
+    def before_correction(self) -> FiringTables:
+        """The same tables, whose rows may follow another grace until a correction is done."""
+        early = self.early_warnings
+        return FiringTables(
+            _with_any_grace(self.firings), None if early is None else _with_any_grace(early)
+        )
+
+
+def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
+    """The tables of a pipeline's source."""
+    return SourceTables(*map(_table, vars(catalog.source_tables(pipeline, warehouse)).values()))
+
+
+def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables:
+    """The tables of a named window definition of a pipeline."""
+    specs = catalog.window_tables(pipeline, windows_name, warehouse)
+    return WindowTables(*map(_table, vars(specs).values()))
+
+
+def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> FiringTables | None:
+    """The tables of a definition's firings; None if it has no trigger."""
+    specs = catalog.firing_tables(pipeline, windows_name, warehouse)
+    if specs is None:
+        return None
+    early = specs.early_warnings
+    return FiringTables(_table(specs.firings), None if early is None else _table(early))
+
+
+def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
+    """The table of the days that a definition has computed to the end; see the catalog's."""
+    return _table(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
+
+
+def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
+    """The table of the files that were ingested, as they were then."""
+    return _table(catalog.landed_files(pipeline, warehouse))
+
+
+def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
+    """Every table of results: the source's, each window definition's, then firings."""
+    return list(map(_table, catalog.all_tables(pipeline, warehouse)))
+
+
+def spark_schema(columns: Columns) -> T.StructType:
+    """Spark's schema of a table's columns, with their comments."""
+    schema = T.StructType()
+    for column in columns:
+        schema.add(column.name, _spark_type(column.type), True, {"comment": column.comment})
+    return schema
+
+
+def _table(spec: TableSpec) -> Table:
+    return Table(
+        spec.name,
+        spec.description,
+        spec.location,
+        spark_schema(spec.columns),
+        spec.sorted_by,
+        spec.definition,
+        change_feed=spec.change_feed,
+        partitioned=spec.partitioned,
+    )
+
+
+def _with_any_grace(table: Table) -> Table:
+    return replace(table, grace_may_differ=True)
+
+
+def _spark_type(kind: str | Columns) -> T.DataType:
+    if not isinstance(kind, str):
+        return spark_schema(kind)
+    if kind in _TYPES:
+        return _TYPES[kind]
+    decimal = parse_type(kind)
+    return T.DecimalType(decimal.precision, decimal.scale)
