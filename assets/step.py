@@ -131,10 +131,10 @@ def _not_published(job: Job, result: JobResult) -> dg.Failure:
 
 
 def _warn_of_held_back(context: dg.AssetExecutionContext, result: JobResult) -> None:
-    held_back = [day for day, facts in result.facts.items() if "held_back_by" in facts]
+    held_back = [day for day, facts in result.facts.items() if "blocked_by" in facts]
     if held_back:
         context.log.warning(
             f"held back: {days_text(held_back)}; the raw day "
-            f"{result.facts[held_back[0]]['held_back_by']} is missing, and nothing closes past it. "
+            f"{result.facts[held_back[0]]['blocked_by']} is missing, and nothing closes past it. "
             "Materialize raw_events of it (its files may have landed), then these days again."
         )

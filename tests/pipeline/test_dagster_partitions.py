@@ -73,9 +73,9 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
         table: [row for row in rows if row[0] == repr(day(1))] for table, rows in expected.items()
     }
     held_back = {
-        one.partition: one.metadata["held_back_by"].value
+        one.partition: one.metadata["blocked_by"].value
         for one in materializations(result)
-        if "held_back_by" in one.metadata
+        if "blocked_by" in one.metadata
     }
     assert held_back == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
 

@@ -19,7 +19,7 @@ from tests.support.spark_cases import texts
 from tests.support.streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, files_are_local
-from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.schemas import arrival_log
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import spark_schema
@@ -35,7 +35,7 @@ Step = Callable[[Table, SparkSession], object]
 def by_spark_alone() -> Iterator[None]:
     """As where tables lie in an object store."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(from_driver, "is_reached", lambda *_: False)
+        patched.setattr(delta_rs, "driver_can_reach", lambda *_: False)
         yield
 
 
@@ -93,9 +93,9 @@ LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
 
 
 def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
-    assert from_driver.is_reached(spark, "/data/a b")
+    assert delta_rs.driver_can_reach(spark, "/data/a b")
     for elsewhere in ("s3a://lake/tables", "hdfs:/tables", "/data/[a]", "/data/a%20b"):
-        assert not from_driver.is_reached(spark, elsewhere)
+        assert not delta_rs.driver_can_reach(spark, elsewhere)
 
 
 def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSession) -> None:
@@ -110,16 +110,16 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     too_many = 10_000_000
-    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
-    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
+    assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many)
     conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
     # Under another name, as other tests' results come from the same JVM.
-    monkeypatch.setattr(from_driver, "_MOST_BYTES", "test.most")
+    monkeypatch.setattr(delta_rs, "_MOST_BYTES", "test.most")
     conf.set("test.most", "1m")
-    assert not from_driver.has_room(spark, SCHEMA, 1_000_000)
+    assert not delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
     conf.set("test.most", "0")  # any number, to Spark
-    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
-    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
+    assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many)
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
@@ -181,7 +181,7 @@ def test_rows_are_counted_where_files_hold_more_of_them(
     many = 20
     table.replace(rows_of(spark, *((DAYS[0], number) for number in range(many))), "true")
     DeltaTable.forPath(spark, table.location).delete("rows = 3")
-    assert from_driver.count(table.location) is None
+    assert delta_rs.count(table.location) is None
     assert table.count(spark) == many - 1
 
 

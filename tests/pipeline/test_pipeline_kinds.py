@@ -52,7 +52,7 @@ from tests.support.streams import killed
 from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
-from windows_pipeline.incremental.lookback import reached_from_ms
+from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
@@ -390,9 +390,9 @@ def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> No
     records = spark.createDataFrame(rows, "key string, event_time timestamp")
     closes = [-10 * hour, 55 * hour, 59 * hour]
     spec = SessionWindows(gap, 0)
-    found = reached_from_ms(records, spec, closes[1:])
+    found = lookback_from_ms(records, spec, closes[1:])
     assert found == {NEVER_MS: NEVER_MS, 55 * hour: 0, 59 * hour: 59 * hour}
-    assert reached_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
+    assert lookback_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
 
 
 def test_which_records_no_window_counts(spark: SparkSession) -> None:

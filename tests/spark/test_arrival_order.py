@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import in_arrival_order_by_ranges
-from windows_pipeline.checks.recount_arrival import beside_running_maxima
+from windows_pipeline.checks.recount_arrival import recount_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
@@ -164,6 +164,6 @@ def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
                 expected.append((unit, "0", batch, running_max, largest, is_again))
     columns = ["arrival_unit", "source_partition", "offset", "event_time", "running_max", "batch"]
     raw = spark.createDataFrame(rows, columns)
-    found = [beside_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
+    found = [recount_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
     whole, cut = (sorted(map(tuple, one.collect())) for one in found)
     assert whole == cut == sorted(expected)

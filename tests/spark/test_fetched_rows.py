@@ -21,7 +21,7 @@ from tests.support.streams import HOPS, SLIDING, as_json, declared_pipeline, wri
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
-from windows_pipeline.storage.fetched_rows import kept_rows
+from windows_pipeline.storage.fetched_rows import fetched_rows
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -47,7 +47,7 @@ def rows_of(spark: SparkSession) -> DataFrame:
 
 @pytest.mark.parametrize("fetched", [True, False])
 def test_rows_are_the_same_either_way(spark: SparkSession, *, fetched: bool) -> None:
-    kept = kept_rows(rows_of(spark), may_fetch=fetched)
+    kept = fetched_rows(rows_of(spark), may_fetch=fetched)
     assert isinstance(kept.rows, pa.Table if fetched else DataFrame)
     assert kept.columns == ["name", "is_one", "n"]
     assert kept.totals(["name", "n"], ["is_one", "n"]) == TOTALS
@@ -57,7 +57,7 @@ def test_rows_are_the_same_either_way(spark: SparkSession, *, fetched: bool) -> 
     known = kept.known("n")
     assert texts(map(tuple, known.frame.collect())) == texts(EVERY[:100] + EVERY[200:300])
     assert known.where("is_one").known("n").totals(["n"], ["n"]) == [100, 200]
-    none = kept_rows(rows_of(spark).where("n > 3"), may_fetch=fetched)
+    none = fetched_rows(rows_of(spark).where("n > 3"), may_fetch=fetched)
     assert none.where("is_one").known("n").totals(["n"], ["is_one"]) == [0, 0]
 
 
@@ -67,7 +67,7 @@ def keep_too_many() -> None:
     limited = {**base.spark, "spark.driver.maxResultSize": "32k"}
     spark = start_session(base.model_copy(update={"spark": limited}))
     many = rows_of(spark).withColumn("time", F.explode(F.sequence(F.lit(1), F.lit(1_000))))
-    kept = kept_rows(many, may_fetch=True)
+    kept = fetched_rows(many, may_fetch=True)
     assert isinstance(kept.rows, DataFrame)
     assert kept.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
 

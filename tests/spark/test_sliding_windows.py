@@ -26,7 +26,7 @@ from tests.support.oracle.windows import (
 )
 from tests.support.spark_cases import EPOCH, EVERY_FUNCTION, SparkRun, aggregates_of, sample, texts
 from tests.support.strategies import Arrivals, arrivals
-from windows_pipeline.checks.recount_windows import window_evidence
+from windows_pipeline.checks.recount_windows import recount_windows
 from windows_pipeline.incremental.late import late_records as late_rows
 from windows_pipeline.incremental.windows import unit_windows
 
@@ -167,7 +167,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     """Rules A5, B4 and B5: the recount, the bounds where none was partly late, the counted."""
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
-    beside = window_evidence(run.records, evident(run, run.records), run.spec).collect()
+    beside = recount_windows(run.records, evident(run, run.records), run.spec).collect()
     windows = [row for row in beside if row.is_window]
     assert all(row.record_count == row.recount for row in windows)
     plain = [row for row in windows if row.near_partly_late == 0 and row.record_count]
@@ -222,7 +222,7 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     cases = [case._replace(definition=definition) for case in cases_of(definition)]
     run = SparkRun(spark, cases)
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
-    beside = window_evidence(run.records, evident(run, shown), run.spec).collect()
+    beside = recount_windows(run.records, evident(run, shown), run.spec).collect()
     different = {
         (*run.place(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
@@ -248,6 +248,6 @@ def test_the_evidence_tells_records_that_no_window_holds(spark: SparkSession) ->
     """Rule A5: with no windows at all, none is held."""
     run = SparkRun(spark, golden_cases(DEFINITIONS["golden"]))
     nothing = evident(run, run.records).where("false")
-    beside = window_evidence(run.records, nothing, run.spec).collect()
+    beside = recount_windows(run.records, nothing, run.spec).collect()
     assert beside
     assert not any(row.is_window or row.counted for row in beside)

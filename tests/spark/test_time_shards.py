@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
-from windows_pipeline.checks.recount_windows import window_evidence
+from windows_pipeline.checks.recount_windows import recount_windows
 from windows_pipeline.engine import time_shards as slices
 from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.windows.chunk import Target
@@ -124,7 +124,7 @@ def test_the_evidence_of_slices_is_that_of_the_whole_key(
     told = windows.unionByName(moved).unionByName(doubled).persist()
 
     def evidence() -> tuple[list[str], dict[str, int]]:
-        rows = window_evidence(events, told, spec).collect()
+        rows = recount_windows(events, told, spec).collect()
         counted: Counter[str] = Counter()
         for row in rows:
             if row.counted is not None:

@@ -39,8 +39,8 @@ from windows_pipeline.arrival.watermark import (
     reads_from,
 )
 from windows_pipeline.engine.window_kernel import WindowKernel
-from windows_pipeline.incremental.records import records_to_read, target_of
-from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.incremental.records import day_number, records_to_read
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (
@@ -180,7 +180,7 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
         unit = timeline.unit(read.arrival_unit)
         assert unit is not None
         for record in case.records:
-            is_new = read.arrival_unit == read.target
+            is_new = read.arrival_unit == read.computed_day
             if day_of(record.unit) != read.arrival_unit:
                 continue
             if not is_new and record.event_time < read.from_ms:
@@ -188,7 +188,7 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
             before = unit.stream_time_before_ms.get(str(record.source_partition))
             known = [time for time in (maxima[record.id], before) if time is not None]
             close_time = max(*known, unit.watermark_before_ms) - grace_ms
-            met.append(Met(target_of(read.target), is_new, record, close_time))
+            met.append(Met(day_number(read.computed_day), is_new, record, close_time))
     return met
 
 
@@ -207,13 +207,13 @@ def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms:
 def reads_of(case: Arrivals, timeline: Timeline, units: Iterable[int]) -> list[Read]:
     """What the given units' windows need."""
     days = [day_of(unit) for unit in units]
-    return look_back(timeline, days, reach_ms(spec_of(case.definition)), case.definition.grace)
+    return look_back(timeline, days, lookback_ms(spec_of(case.definition)), case.definition.grace)
 
 
 def closings_of(units: Iterable[Unit], grace_ms: int) -> dict[int, Closing]:
     """The close times around each unit, by target number."""
     return {
-        target_of(unit.day): Closing(
+        day_number(unit.day): Closing(
             close_ms(unit.watermark_before_ms, grace_ms),
             close_ms(unit.watermark_after_ms, grace_ms),
         )
@@ -269,7 +269,7 @@ def kernel_answer(
     kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
     rows = list(rows_of(kernel, batches_of(kept, cuts), targets))
     windows = [
-        window_row(row, row["_computed_day"] - target_of(FIRST_DAY), aggregates)
+        window_row(row, row["_computed_day"] - day_number(FIRST_DAY), aggregates)
         for row in rows
         if row["_window_end_ms"] is not None
     ]
@@ -284,7 +284,7 @@ def kernel_answer(
         if row["_partly_late_time_ms"] is not None
     }
     on_settling = [
-        LateRow(each.target - target_of(FIRST_DAY), each.record.id, "partly_late")
+        LateRow(each.target - day_number(FIRST_DAY), each.record.id, "partly_late")
         for each in kept
         if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
     ]
@@ -381,7 +381,7 @@ class SparkRun:
 
     def place(self, target: int) -> tuple[int, int]:
         """The case that a target is of, and its unit there."""
-        unit = target - target_of(FIRST_DAY)
+        unit = target - day_number(FIRST_DAY)
         case = bisect_right(self._first_units, unit) - 1
         return case, unit - self._first_units[case]
 
@@ -397,8 +397,8 @@ class SparkRun:
         """The late records of each case as the oracle writes them, sorted."""
         by_case: list[list[LateRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, unit = self.place(target_of(row["arrival_unit"]))
-            _, arrived = self.place(target_of(row["record_arrival_unit"]))
+            case, unit = self.place(day_number(row["arrival_unit"]))
+            _, arrived = self.place(day_number(row["record_arrival_unit"]))
             name = RecordId(arrived, int(row["source_partition"]), row["offset"])
             by_case[case].append(LateRow(unit, name, row["reason"]))
         return [sorted(found) for found in by_case]

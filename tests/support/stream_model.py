@@ -26,10 +26,10 @@ from tests.support.spark_cases import (
     texts,
 )
 from windows_pipeline.arrival.log import arrivals_in
-from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
-from windows_pipeline.incremental.records import target_of
-from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.incremental.records import day_number
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
@@ -116,16 +116,16 @@ class StreamModel:
         timeline = build_timeline(arrivals_in(log), FIRST_DAY, self._idle_after)
         days = [unit.day for unit in timeline.units]
         grace_ms = self.definition.grace
-        reads = look_back(timeline, days, reach_ms(spec_of(self.definition)), grace_ms)
+        reads = look_back(timeline, days, lookback_ms(spec_of(self.definition)), grace_ms)
 
         def is_new(_: Stored, read: Read) -> bool:
-            return read.target == read.arrival_unit
+            return read.computed_day == read.arrival_unit
 
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
         closings = closings_of(timeline.units, grace_ms)
         answer = kernel_answer(self.definition, closings, AGGREGATES, met)
         merge = Merge(self._idle_after).after(arrivals_in(log))
-        merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.reached)
+        merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.position)
         return Results([row for row in answer.windows if row.closed], answer.late, merged)
 
     @property
@@ -160,9 +160,9 @@ class StreamModel:
         def is_new(one: Stored, _: Read) -> bool:
             return one.batch == batch
 
-        from_ms = max(scope.closing.before_ms - reach_ms(spec), NEVER_MS)
+        from_ms = max(scope.closing.before_ms - lookback_ms(spec), NEVER_MS)
         met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
-        closings = {target_of(scope.units[-1]): scope.closing}
+        closings = {day_number(scope.units[-1]): scope.closing}
         answer = kernel_answer(self.definition, closings, AGGREGATES, met)
         # Without partial results a stream looks at the records of closed windows alone.
         to_close = [each for each in met if each.record.event_time < scope.closing.after_ms]
@@ -186,7 +186,7 @@ class StreamModel:
     ) -> list[RecordId]:
         assert before.merge is not None
         assert after.merge is not None
-        reached = (before.merge.reached, after.merge.reached)
+        reached = (before.merge.position, after.merge.position)
         batch = max(one.batch for one in raw)
         return _merged(raw, scope.timeline, after.merge, *reached, batch)
 
@@ -215,7 +215,7 @@ class StreamModel:
                 before_ms = unit.stream_time_before_ms.get(_partition(one.record), NEVER_MS)
                 stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
                 close_time_ms = stream_time_ms - self.definition.grace
-                met.append(Met(target_of(read.target), new, one.record, close_time_ms))
+                met.append(Met(day_number(read.computed_day), new, one.record, close_time_ms))
         return met
 
 
@@ -223,12 +223,12 @@ def _merged(
     raw: Iterable[Stored],
     timeline: Timeline,
     merge: Merge,
-    before: Place,
-    after: Place,
+    before: Position,
+    after: Position,
     batch: int | None = None,
 ) -> list[RecordId]:
     """What is merged between two places, with what of a micro-batch is; as `unit_firings`."""
-    woke = {(*one[:3], one.place.stream_time_ms): one.place for one in merge.wakings}
+    woke = {(*one[:3], one.place.stream_time_ms): one.place for one in merge.resumed}
     placed = []
     for one in raw:
         partition, day = _partition(one.record), day_of(one.record.unit)
@@ -236,7 +236,7 @@ def _merged(
         assert unit is not None
         before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
         stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
-        own = Place(stream_time_ms, partition)
+        own = Position(stream_time_ms, partition)
         place = woke.get((day, one.batch, partition, stream_time_ms), own)
         if place <= after and (place > before or one.batch == batch):
             placed.append((place, one.record.unit, one.batch, one.record.id))

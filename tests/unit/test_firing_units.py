@@ -31,7 +31,7 @@ from tests.support.oracle.definitions import (
 from tests.support.oracle.firings import Policy, firings
 from tests.support.spark_cases import PROPERTY
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Position
 from windows_pipeline.arrival.watermark import (
     Arrival,
     Read,
@@ -42,7 +42,7 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.engine.firings.kernel import FiringKernel, FiringTarget
 from windows_pipeline.engine.firings.watermark_steps import Rises
-from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
@@ -86,7 +86,7 @@ def read(
         (one.arrival_unit, one.source_partition, one.place.stream_time_ms): (
             one.place.source_partition
         )
-        for one in merge.wakings
+        for one in merge.resumed
     }
     rows = []
     for record, own_ms in zip(records, stream_times(records), strict=True):
@@ -99,7 +99,7 @@ def read(
         stream_time_ms = max(own_ms, unit.watermark_before_ms)
         partition = str(record.source_partition)
         merged_as = woke.get((unit.day, partition, stream_time_ms), partition)
-        place = Place(stream_time_ms, merged_as)
+        place = Position(stream_time_ms, merged_as)
         if place <= after:
             row = {"_computed_day": target, "key": record.key, "_event_time_ms": record.event_time}
             row |= {
@@ -113,8 +113,8 @@ def read(
     return rows
 
 
-def reached(merge: Merge, unit: int) -> Place:
-    return merge.reached_after.get(FIRST_DAY + timedelta(days=unit), BEFORE_ALL)
+def reached(merge: Merge, unit: int) -> Position:
+    return merge.position_after.get(FIRST_DAY + timedelta(days=unit), BEFORE_ALL)
 
 
 def fired(
@@ -218,7 +218,7 @@ def test_each_unit_tells_its_own(
         target = (unit.day - FIRST_DAY).days
         assert reached(merge, target).stream_time_ms == unit.watermark_after_ms
         close_before_ms = close_ms(unit.watermark_before_ms, spec.close_delay_ms)
-        from_ms = max(close_before_ms - reach_ms(spec), NEVER_MS)
+        from_ms = max(close_before_ms - lookback_ms(spec), NEVER_MS)
         reads = reads_from(timeline, {unit.day: from_ms})
         rows = read(came, timeline, merge, reads, target)
         own = [row for of, row in expected if of == target]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.radix_batches import cut_up, sorted_as_by_spark
 from tests.support.spark_cases import PROPERTY, texts
-from windows_pipeline.checks.recount_kernel import EvidenceKernel
+from windows_pipeline.checks.recount_kernel import RecountKernel
 from windows_pipeline.engine.time_shards import IS_OWN, SLICE
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.windows import SlidingWindows
@@ -192,7 +192,7 @@ def evidence_of(
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, slice_ms)]
     batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
-        row for batch in EvidenceKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
+        row for batch in RecountKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
     ]
 
 
@@ -330,7 +330,7 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
 
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)
-        found = pa.Table.from_batches(EvidenceKernel(SlidingWindows(600, 0))(iter(batches)))
+        found = pa.Table.from_batches(RecountKernel(SlidingWindows(600, 0))(iter(batches)))
         order = ("key", "_event_time_ms", "_close_time_ms", "_window_end_ms", "counted")
         return found.sort_by([(name, "ascending") for name in order])
 
@@ -342,5 +342,5 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
 
 def test_a_partition_without_rows_gives_none() -> None:
     """What Spark's empty partitions look like."""
-    assert list(EvidenceKernel(SlidingWindows(10, 0))(iter([]))) == []
+    assert list(RecountKernel(SlidingWindows(10, 0))(iter([]))) == []
     assert evidence_of(Case(SlidingWindows(10, 0), [], [])) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.support.oracle.windows import SessionDefinition, close_times_met, lateness, windows_after
 from tests.support.spark_cases import PROPERTY
 from tests.support.strategies import ArrivalsOf, arrivals_of, session_definitions
-from windows_pipeline.checks.recount_session_kernel import SessionEvidenceKernel
+from windows_pipeline.checks.recount_session_kernel import SessionRecountKernel
 
 SCHEMA = pa.schema(
     [
@@ -52,7 +52,7 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
 def evidence(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
     batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
     return [
-        row for found in SessionEvidenceKernel(gap_ms)(iter([batch])) for row in found.to_pylist()
+        row for found in SessionRecountKernel(gap_ms)(iter([batch])) for row in found.to_pylist()
     ]
 
 

@@ -30,7 +30,7 @@ from tests.support.spark_cases import (
 )
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.arrival.watermark import Arrival, Read, Timeline, build_timeline, close_ms
-from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 
 
@@ -138,12 +138,12 @@ def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> 
     """Rule E4: the target, and each earlier unit with a record from `_from_ms` on."""
     timeline = timeline_of(case)
     reads = reads_of(case, timeline, range(case.units))
-    found = {(read.target, read.arrival_unit) for read in reads}
+    found = {(read.computed_day, read.arrival_unit) for read in reads}
     assert len(found) == len(reads)
     wanted = {(unit.day, unit.day) for unit in timeline.units}
     for target in timeline.units:
         close_time = close_ms(target.watermark_before_ms, case.definition.grace)
-        from_ms = close_time - reach_ms(spec_of(case.definition))
+        from_ms = close_time - lookback_ms(spec_of(case.definition))
         wanted |= {
             (target.day, day_of(record.unit))
             for record in case.records

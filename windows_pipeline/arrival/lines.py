@@ -1,8 +1,8 @@
-"""The order of arrival of lines: files by name or time of writing, and lines as they stand (A1).
+"""Numbers records by the order of lines: files by name or time of writing, then lines (rule A1).
 
-Records are numbered where they are read. A task reads parts of files, each from its first line to
-its last, so its records are in order already, and nothing is sorted. What lies before each part is
-added up on the driver, from a sum a part.
+The task that reads a part of a file numbers its records. It reads the part from the first line to
+the last, so the records are in order and nothing is sorted. The driver collects one sum a part and
+adds up the sums of the parts before each.
 """
 
 from __future__ import annotations
@@ -18,61 +18,61 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.arrival.order import PLACE
+from windows_pipeline.arrival.order import ORDERED_WITHIN
 from windows_pipeline.arrival.ranges import RangedOrder, RangeSum, with_bases
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 
 PART = "_part"
-"""The column of the part, a bigint that no other part has."""
+"""The column of a record's part of a file, a bigint; each part has its own value."""
 _NOTHING_MS = -(2**63)
-"""The largest event time of no record."""
+"""The running maximum before the first record."""
 
 
 class PartOfFile(NamedTuple):
-    """A part's place in the order of arrival."""
+    """What orders the parts of files: the file, then the part within it."""
 
     file: str
     block: int
 
 
 def in_line_order(judged: DataFrame) -> RangedOrder:
-    """Gives what `in_arrival_order` gives, for files by name and lines as they stand (rule A1).
+    """Numbers records as `in_arrival_order` does, by file name and line (rule A1).
 
     Args:
-        judged: What `judged_records` gives, with `_block` and `_line` as they were read.
+        judged: The frame that `judged_records` returns, with `_block` and `_line` of the reader.
     """
     cached = numbered_by_line(judged, "file").persist(StorageLevel.MEMORY_AND_DISK)
     return RangedOrder(with_bases(cached, PART, _sums(cached)).drop(BLOCK), cached)
 
 
 def numbered_by_line(records: DataFrame, file: str) -> DataFrame:
-    """Numbers the records of each part of a file, as if it were all there is.
+    """Numbers the records within each part of a file.
 
     Args:
-        records: `arrival_unit`, `source_partition` (null of a rejected record), `event_time`
-            (bigint, ms),
-            `_block`, `_line`, and others; those of a task in the order in which it read them.
+        records: `arrival_unit`, `source_partition` (null for a rejected record), `event_time`
+            (bigint, ms), `_block`, `_line`, and others; each task has its records in the order in
+            which it read them.
         file: The column of the file's name.
 
     Returns:
-        The records without `_line`, with `_part`, `offset` and `running_max` (bigint, ms); these
-        two are null of rejected records.
+        The records without `_line`, with `_part`, `offset` and `running_max` (bigint, ms).
+        `offset` and `running_max` are null for rejected records.
     """
     added = (PART, "offset", "running_max")
-    kept = [field for field in records.schema if field.name != LINE]
-    schema = T.StructType([*kept, *(T.StructField(name, T.LongType()) for name in added)])
+    carried = [field for field in records.schema if field.name != LINE]
+    schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in added)])
     return records.mapInArrow(partial(_numbered_batches, ["arrival_unit", file, BLOCK]), schema)
 
 
 def _numbered_batches(
     within: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a task with their numbers.
+    """Adds `_part`, `offset` and `running_max` to the records of a task.
 
     Raises:
-        RuntimeError: They are not as they were read.
+        RuntimeError: The records are not in the order in which they were read.
     """
     codes: dict[str, int] = {}
     rows, largest_ms = np.zeros(1, np.int64), np.full(1, _NOTHING_MS)
@@ -84,20 +84,23 @@ def _numbered_batches(
         starts = group_starts(pa.Table.from_batches([batch]), within)
         line = np.array(batch.column(LINE), np.int64)
         if line[0] <= last_line or (np.diff(line) <= 0).any():
-            raise RuntimeError("landed records must be numbered in the order of their lines")
+            raise RuntimeError(
+                f"{LINE} must increase within a task, but does not: records were moved between "
+                "reading and numbering; number them directly after reading"
+            )
         code = _codes(batch.column("source_partition"), codes)
         if len(codes) > len(rows):
             more = max(len(codes), 2 * len(rows)) - len(rows)
             rows = np.concatenate((rows, np.zeros(more, np.int64)))
             largest_ms = np.concatenate((largest_ms, np.full(more, _NOTHING_MS)))
-        if _named(batch, 0, within) != part:
+        if _key(batch, 0, within) != part:
             part_line = int(line[0])
             rows[:], largest_ms[:] = 0, _NOTHING_MS
         part_of = np.repeat(line[starts[:-1]], np.diff(starts))
         part_of[: starts[1]] = part_line
         time_ms = np.array(batch.column("event_time").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, code, time_ms, rows, largest_ms)
-        part, part_line = _named(batch, batch.num_rows - 1, within), int(part_of[-1])
+        part, part_line = _key(batch, batch.num_rows - 1, within), int(part_of[-1])
         last_line = int(line[-1])
         rejected = code < 0
         yield (
@@ -108,16 +111,16 @@ def _numbered_batches(
         )
 
 
-def _named(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:
+def _key(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:
     return tuple(batch.column(name)[row].as_py() for name in within)
 
 
 def _codes(partitions: pa.Array, codes: dict[str, int]) -> np.ndarray:
-    """A number for each record's source partition, the same in each batch; -1 where it has none."""
+    """The code of each record's source partition, equal in all batches; -1 for no partition."""
     encoded = partitions.dictionary_encode()
     known = [codes.setdefault(name, len(codes)) for name in encoded.dictionary.to_pylist()]
-    own = np.array([*known, -1], np.int64)
-    code: np.ndarray = own[np.array(encoded.indices.fill_null(len(known)), np.int64)]
+    with_none = np.array([*known, -1], np.int64)
+    code: np.ndarray = with_none[np.array(encoded.indices.fill_null(len(known)), np.int64)]
     return code
 
 
@@ -129,7 +132,7 @@ def _numbered(
     rows: np.ndarray,
     largest_ms: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers the records of each part by source partition; the first part goes on."""
+    """Numbers records by part and source partition; the first part continues the batch before."""
     offset = np.zeros(len(code), np.int64)
     running_ms = np.zeros(len(code), np.int64)
     for run in range(len(starts) - 1):
@@ -147,9 +150,10 @@ def _numbered(
 
 
 def _sums(numbered: DataFrame) -> list[RangeSum]:
-    """What each part has, in the order of arrival."""
-    parts = numbered.groupBy(PART, *PLACE).agg(
+    """The sums of the parts, in the order of arrival."""
+    parts = numbered.groupBy(PART, *ORDERED_WITHIN).agg(
         F.count("*"), F.max("event_time"), F.min("file"), F.min(BLOCK)
     )
     found = ((PartOfFile(*row[5:]), RangeSum(*row[:5])) for row in parts.collect())
-    return [of_part for _, of_part in sorted(found, key=lambda one: (one[1].arrival_unit, *one[0]))]
+    in_order = sorted(found, key=lambda part: (part[1].arrival_unit, *part[0]))
+    return [of_part for _, of_part in in_order]

@@ -1,4 +1,4 @@
-"""The rows of the arrival log: what has arrived, read once a job (rule A2)."""
+"""The arrival log's rows on the driver: a job reads them once (rule A2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windows_pipeline.storage.table import Table
 
 
 class LogRow(NamedTuple):
-    """A row of the arrival log: a source partition's part of a unit."""
+    """A row of the arrival log: a source partition's part of an arrival unit."""
 
     arrival_unit: date
     source_partition: str | None
@@ -33,7 +33,7 @@ _COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
 
 
 def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
-    """The log as the engine takes it."""
+    """The columns of the log that the watermark follows from."""
     return (
         Arrival(
             row.arrival_unit,
@@ -47,39 +47,43 @@ def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
 
 
 def is_of_stream(log: Iterable[LogRow]) -> bool:
-    """Whether a stream brought any of it."""
+    """Whether a stream ingested any part of the log."""
     return any(row.batch is not None for row in log)
 
 
 def is_mixed(log: Iterable[LogRow]) -> bool:
-    """Whether days were ingested whole and by a stream: no record of these may be trusted."""
+    """Whether runs by days and a stream both ingested; then the records are not to be trusted."""
     return len({row.batch is None for row in log}) > 1
 
 
 def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
-    """A row a unit and source partition, of those of its micro-batches, the newest one last."""
+    """Merges the rows of micro-batches into one row a unit and source partition.
+
+    Args:
+        rows: Rows of the log; those of newer micro-batches come later.
+    """
     merged: dict[tuple[date, str | None], LogRow] = {}
     for row in rows:
-        place = (row.arrival_unit, row.source_partition)
-        merged[place] = _merged(merged[place], row) if place in merged else row
+        key = (row.arrival_unit, row.source_partition)
+        merged[key] = _merged(merged[key], row) if key in merged else row
     return tuple(merged.values())
 
 
-def _merged(one: LogRow, other: LogRow) -> LogRow:
-    return one._replace(
-        max_event_time_ms=largest(one.max_event_time_ms, other.max_event_time_ms),
-        rows=one.rows + other.rows,
-        unit_rejected=one.unit_rejected + other.unit_rejected,
-        last_offset=largest(one.last_offset, other.last_offset),
-        watermark_ms=largest(one.watermark_ms, other.watermark_ms),
-        batch=largest(one.batch, other.batch),
-        stream=other.stream,
+def _merged(older: LogRow, newer: LogRow) -> LogRow:
+    return older._replace(
+        max_event_time_ms=largest(older.max_event_time_ms, newer.max_event_time_ms),
+        rows=older.rows + newer.rows,
+        unit_rejected=older.unit_rejected + newer.unit_rejected,
+        last_offset=largest(older.last_offset, newer.last_offset),
+        watermark_ms=largest(older.watermark_ms, newer.watermark_ms),
+        batch=largest(older.batch, newer.batch),
+        stream=newer.stream,
     )
 
 
-def largest(one: int | None, other: int | None) -> int | None:
-    """The larger of two, where both are known."""
-    known = [value for value in (one, other) if value is not None]
+def largest(first: int | None, second: int | None) -> int | None:
+    """The larger of two values; the one that is known if the other is None."""
+    known = [value for value in (first, second) if value is not None]
     return max(known, default=None)
 
 
@@ -89,7 +93,7 @@ def read_log(spark: SparkSession, arrival_log: Table) -> ArrivalLog:
 
 
 def rows_of(log: DataFrame) -> ArrivalLog:
-    """Rows of the arrival log that are not published yet."""
+    """Collects rows of the arrival log from a frame that is not published yet."""
     return _log_rows(log.select(_COLUMNS).toArrow())
 
 
@@ -99,7 +103,7 @@ def _log_rows(rows: pa.Table) -> ArrivalLog:
 
 
 def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Instants as milliseconds; others as they are."""
+    """Casts timestamps to milliseconds since 1970; returns other columns unchanged."""
     if not pa.types.is_timestamp(values.type):
         return values
     return values.cast(pa.timestamp("ms", tz=values.type.tz)).cast(pa.int64())

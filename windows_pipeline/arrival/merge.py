@@ -1,8 +1,8 @@
 """How far the merge of the source partitions has come: a scan of the log (rules A1, A4, E2).
 
-Where an order across source partitions matters, records are merged by stream time, then source
-partition, then offset. Until the slowest active one has come further nothing behind its place has
-a place of its own. Nothing here knows Spark.
+Firings and sessions need one order across source partitions. Records are merged by stream time,
+then source partition, then offset. The slowest active source partition bounds the merge: a record
+behind its position may still be followed by one that precedes it. This module needs no Spark.
 """
 
 from __future__ import annotations
@@ -16,61 +16,62 @@ from windows_pipeline.arrival.watermark import Arrival, slowest_active
 from windows_pipeline.kernels.time import NEVER_MS
 
 
-class Place(NamedTuple):
-    """A place in the merge: a stream time, and a source partition whose record met it."""
+class Position(NamedTuple):
+    """A position in the merge: a stream time, and the source partition that reached it."""
 
     stream_time_ms: int
     source_partition: str
 
 
-BEFORE_ALL = Place(NEVER_MS, "")
+BEFORE_ALL = Position(NEVER_MS, "")
+"""The position before every record."""
 
 
-class Waking(NamedTuple):
-    """A part of a source partition whose records may stand before what is merged already.
+class Resumed(NamedTuple):
+    """A part of a source partition that was idle or unknown until then.
 
-    It was idle, or is new. Those that meet the stream time in force are merged in at the place
-    that the merge had come to.
+    Its records could precede records that are merged already. Those that arrive below the
+    watermark are therefore merged at the position that the merge had reached.
 
     Attributes:
         arrival_unit: The arrival day.
-        batch: The micro-batch; None of a day that was ingested whole.
-        source_partition: The source partition.
-        place: The place that the merge had come to before.
+        batch: The micro-batch; None for a day that was ingested whole.
+        source_partition: The source partition that resumes.
+        position: The position that the merge had reached before this part.
     """
 
     arrival_unit: date
     batch: int | None
     source_partition: str
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True)
 class Merge:
-    """How far the merge has come, unit by unit and micro-batch by micro-batch.
+    """How far the merge has come, by arrival unit and micro-batch.
 
     Attributes:
-        idle_after_ms: How far a source partition may lag behind the furthest one and still hold
+        idle_after_ms: A source partition that lags behind the furthest one by more does not hold
             the merge back; None for no limit.
-        stream_time_ms: By source partition (rule A2).
-        reached: The place of the slowest active source partition: what lies at or before it is
-            merged for good. Its stream time is the one in force.
-        reached_after: The same by unit, after it.
-        wakings: The parts that woke.
+        stream_time_ms: The stream time of each source partition (rule A2).
+        position: The position of the slowest active source partition. Everything at or before it
+            is merged for good; its stream time is the watermark.
+        position_after: The position after each arrival unit.
+        resumed: The parts of source partitions that were idle or unknown before.
     """
 
     idle_after_ms: int | None
     stream_time_ms: Mapping[str, int] = field(default_factory=dict)
-    reached: Place = BEFORE_ALL
-    reached_after: Mapping[date, Place] = field(default_factory=dict)
-    wakings: tuple[Waking, ...] = ()
+    position: Position = BEFORE_ALL
+    position_after: Mapping[date, Position] = field(default_factory=dict)
+    resumed: tuple[Resumed, ...] = ()
 
     def after(self, log: Iterable[Arrival]) -> Merge:
-        """How far it has come with more of the log.
+        """Returns the merge after more rows of the log.
 
         Args:
-            log: Rows of later units, or of later micro-batches of the last one, in any order; of
-                each micro-batch its own.
+            log: Rows of later units, or of later micro-batches of the last unit, in any order;
+                each micro-batch has rows of its own.
         """
         parts: dict[tuple[date, int | None], dict[str, int]] = {}
         for row in log:
@@ -78,22 +79,22 @@ class Merge:
             if row.source_partition is not None and row.max_event_time_ms is not None:
                 known_ms = arrived.get(row.source_partition, NEVER_MS)
                 arrived[row.source_partition] = max(known_ms, row.max_event_time_ms)
-        stream_time_ms, reached = dict(self.stream_time_ms), self.reached
-        reached_after, wakings = dict(self.reached_after), list(self.wakings)
+        stream_time_ms, position = dict(self.stream_time_ms), self.position
+        position_after, resumed = dict(self.position_after), list(self.resumed)
         for unit, batch in sorted(parts, key=lambda part: (part[0], part[1] or 0)):
             for partition, time_ms in sorted(parts[unit, batch].items()):
                 known_ms = stream_time_ms.get(partition, NEVER_MS)
-                is_behind = known_ms <= reached.stream_time_ms
-                if is_behind and partition < reached.source_partition:
-                    wakings.append(Waking(unit, batch, partition, reached))
+                is_behind = known_ms <= position.stream_time_ms
+                if is_behind and partition < position.source_partition:
+                    resumed.append(Resumed(unit, batch, partition, position))
                 stream_time_ms[partition] = max(known_ms, time_ms)
-            reached = max(reached, _slowest(stream_time_ms, self.idle_after_ms))
-            reached_after[unit] = reached
-        return Merge(self.idle_after_ms, stream_time_ms, reached, reached_after, tuple(wakings))
+            position = max(position, _slowest(stream_time_ms, self.idle_after_ms))
+            position_after[unit] = position
+        return Merge(self.idle_after_ms, stream_time_ms, position, position_after, tuple(resumed))
 
 
-def _slowest(stream_time_ms: Mapping[str, int], idle_after_ms: int | None) -> Place:
-    """The place of the slowest active source partition."""
+def _slowest(stream_time_ms: Mapping[str, int], idle_after_ms: int | None) -> Position:
+    """The position of the slowest active source partition."""
     slowest_ms = slowest_active(stream_time_ms, idle_after_ms)
-    there = (each for each, time_ms in stream_time_ms.items() if time_ms == slowest_ms)
-    return Place(slowest_ms, min(there, default=""))
+    slowest = (name for name, time_ms in stream_time_ms.items() if time_ms == slowest_ms)
+    return Position(slowest_ms, min(slowest, default=""))

@@ -1,4 +1,4 @@
-"""The order of arrival within a unit, and the log of the units (rules A1, A2)."""
+"""Numbers records in their order of arrival, and sums them up in the arrival log (A1, A2)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
 
-PLACE = ["arrival_unit", "source_partition"]
-"""The columns within which arrival is ordered."""
+ORDERED_WITHIN = ["arrival_unit", "source_partition"]
+"""Arrival is ordered within each value of these columns."""
 _CARRIED = {"file", "reason", "original"}
-"""What a record carries along that is not its own: where it stood, and why it is rejected."""
+"""Columns about the reading of a record, which do not order it."""
 
 
 def in_arrival_order(
@@ -21,27 +21,27 @@ def in_arrival_order(
 ) -> DataFrame:
     """Numbers the records of each unit and source partition by arrival (rules A1, A2).
 
-    The order is by the arrival column, then event time, then every other column of the
-    record: records that tie in all of them are alike, so the numbers don't depend on how a
-    unit was split into files. Without an arrival column it is by event time within a file, files
-    by name: the order of what a commit added to a table. (Lines of landed files have an order of
-    their own: `arrival_lines`.)
+    The arrival column orders the records, then event time, then every other column. Records that
+    tie in all columns are equal, so the numbers don't depend on how a unit was split into files.
+    Without an arrival column, files by name order the records, and event time within a file: the
+    order in which commits added files to a table. (`arrival.lines` numbers the lines of landed
+    files.)
 
     Args:
         accepted: The columns `arrival_unit`, `source_partition`, `event_time` (ms), `file`, the
-            arrival column if there is one, and any others of types that can be ordered;
-            `file`, `reason` and `original` are no part of a record. Rejected records, whose
-            source partition is null, may be among them: their numbers mean nothing.
+            arrival column if there is one, and any others of types that can be ordered.
+            `file`, `reason` and `original` do not order records. The frame may hold rejected
+            records, whose source partition is null; their numbers mean nothing.
         arrival: The arrival column's name; None for no such column.
-        stretch: A column whose values each stand for a range of the order, which is numbered as
-            if it were all there is; None for no such column.
+        stretch: A column that cuts the order into stretches; each stretch is numbered from 0.
+            None to number the whole order.
 
     Returns:
-        The records, unordered, with `offset` (bigint, 0 for the first
-        of its unit and source partition) and `running_max` (bigint, ms: the largest event
-        time of the unit and source partition up to and including the record).
+        The records, unordered, with `offset` (bigint, 0 for the first record of the unit and
+        source partition) and `running_max` (bigint, ms: the largest event time of the unit and
+        source partition up to and including the record).
     """
-    within = PLACE if stretch is None else [*PLACE, stretch]
+    within = ORDERED_WITHIN if stretch is None else [*ORDERED_WITHIN, stretch]
     columns = [name for name in accepted.columns if name != stretch]
     order = Window.partitionBy(*within).orderBy(*order_of_arrival(columns, arrival))
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -53,31 +53,31 @@ def in_arrival_order(
 
 
 def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column]:
-    """What orders the records of a unit and source partition; see `in_arrival_order`."""
+    """The columns that order the records of a unit and source partition, most significant first."""
     leading = ["file" if arrival is None else arrival, "event_time"]
-    others = [name for name in columns if name not in {*leading, *PLACE, *_CARRIED}]
+    others = [name for name in columns if name not in {*leading, *ORDERED_WITHIN, *_CARRIED}]
     return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]
 
 
 def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -> DataFrame:
-    """Sums up each unit: the rows by which a later one knows that it is there (rule A2).
+    """Makes the arrival log's rows of some units; a row says that its unit has arrived (rule A2).
 
     Args:
         ordered: The accepted records: `arrival_unit`, `source_partition`, `offset`, `event_time`.
         rejected: The rejected ones: `arrival_unit`.
-        days: The units, those without any record included.
+        days: The units, with those that have no records.
 
     Returns:
         One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
-        `first_offset`, `last_offset`, `rows`, `max_event_time` (bigint, ms) and
-        `unit_rejected` (bigint: of the whole unit, the same in each of its rows). A unit
-        without accepted records has one row, with 0 `rows`, and null for the source
-        partition, the offsets and the event time.
+        `first_offset`, `last_offset`, `rows`, `max_event_time` (bigint, ms) and `unit_rejected`
+        (bigint: rejected records of the whole unit, repeated in each of its rows). A unit without
+        accepted records has one row, with 0 `rows`, and null for the source partition, the
+        offsets and the event time.
     """
     units = small_frame(
         ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
     )
-    of_partition = ordered.groupBy(*PLACE).agg(
+    of_partition = ordered.groupBy(*ORDERED_WITHIN).agg(
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
         F.count("*").alias("rows"),
@@ -88,5 +88,12 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
         units.join(of_partition, "arrival_unit", "left")
         .join(of_unit, "arrival_unit", "left")
         .fillna(0, ["rows", "unit_rejected"])
-        .select(*PLACE, "first_offset", "last_offset", "rows", "max_event_time", "unit_rejected")
+        .select(
+            *ORDERED_WITHIN,
+            "first_offset",
+            "last_offset",
+            "rows",
+            "max_event_time",
+            "unit_rejected",
+        )
     )

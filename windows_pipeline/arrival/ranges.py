@@ -1,4 +1,4 @@
-"""The order of arrival as a scan over ranges: no task takes a whole source partition."""
+"""Numbers records by arrival in ranges, so that no task sorts a whole source partition (A1)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.arrival.order import PLACE, order_of_arrival
+from windows_pipeline.arrival.order import ORDERED_WITHIN, order_of_arrival
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
 
 RANGE = "_range"
-"""The column of a record's range, an int; a source's columns begin with a letter."""
+"""The column of a record's range, an int."""
 _ROWS_BEFORE, _MAX_BEFORE = "_rows_before", "_max_before"
-"""Columns for a while."""
 _NOTHING_MS = -(2**63)
-"""The largest event time of no record."""
+"""The running maximum before the first record."""
 
 
 class RangedOrder(NamedTuple):
     """Records in the order of arrival.
 
     Attributes:
-        records: What `in_arrival_order` gives.
-        cached: The persisted frame that they are cheaply made of, to let go of at the end.
+        records: The frame that `in_arrival_order` returns.
+        cached: The persisted frame behind `records`; the caller unpersists it.
     """
 
     records: DataFrame
@@ -40,7 +39,7 @@ class RangedOrder(NamedTuple):
 
 
 class RangeSum(NamedTuple):
-    """What a range has of a unit and source partition."""
+    """What one range holds of a unit and source partition: row count and latest event time (ms)."""
 
     range: int
     arrival_unit: date
@@ -50,7 +49,7 @@ class RangeSum(NamedTuple):
 
 
 class RangeBase(NamedTuple):
-    """What the ranges before one have of a unit and source partition that goes on in it."""
+    """What the ranges before one hold of a unit and source partition that continues in it."""
 
     range: int
     arrival_unit: date
@@ -62,36 +61,36 @@ class RangeBase(NamedTuple):
 def in_arrival_order_by_ranges(
     accepted: DataFrame, arrival: str | None, ranges: int
 ) -> RangedOrder:
-    """Gives what `in_arrival_order` gives, in ranges of records of about equal size.
+    """Numbers records as `in_arrival_order` does, in ranges of about equal size.
 
-    Spark sorts the records in ranges of the whole order, each of which is numbered by itself
-    in one pass; a sum a range, unit and source partition goes to the driver, which adds up
-    what the ranges before have, and that is added back. Records that tie in all of the order
-    are in one range, and alike, so the numbers don't depend on where ranges end.
+    Spark sorts the records into ranges of the whole order, and each task numbers its range in one
+    pass. The driver collects one sum a range, unit and source partition, adds up the sums of the
+    earlier ranges, and the tasks add these to their numbers. Records that tie in the whole order
+    are equal and lie in one range, so the numbers don't depend on where ranges end.
 
-    The records are computed twice, first for a sample that tells the ranges' bounds, and
-    persisted: the sums belong to these ranges.
+    Spark computes the records twice: first a sample for the ranges' bounds, then the ranges. The
+    ranges are persisted, because computed again they could end elsewhere than the sums say.
 
     Args:
-        accepted: As `in_arrival_order` takes them.
+        accepted: The records, with the columns that `in_arrival_order` needs.
         arrival: The arrival column's name; None for no such column.
-        ranges: How many ranges, so how many tasks sort.
+        ranges: The number of ranges, which is the number of tasks that sort.
     """
     order = order_of_arrival(accepted.columns, arrival)
-    in_ranges = numbered_in_ranges(accepted, PLACE, order, ranges)
+    in_ranges = numbered_in_ranges(accepted, ORDERED_WITHIN, order, ranges)
     cached = in_ranges.persist(StorageLevel.MEMORY_AND_DISK)
-    sums = cached.groupBy(RANGE, *PLACE).agg(F.count("*"), F.max("event_time"))
+    sums = cached.groupBy(RANGE, *ORDERED_WITHIN).agg(F.count("*"), F.max("event_time"))
     in_order = sorted(RangeSum(*row) for row in sums.collect())
     return RangedOrder(with_bases(cached, RANGE, in_order), cached)
 
 
 def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> DataFrame:
-    """Adds to the numbers of each stretch what the stretches before it have.
+    """Turns numbers within stretches into numbers within units and source partitions.
 
     Args:
-        numbered: Records with `offset` and `running_max`, as if their stretch were all there is.
+        numbered: Records with `offset` and `running_max` (ms), counted within their stretch.
         stretch: The column of the stretch, a whole number; it is dropped.
-        sums: What each stretch has, in the order of arrival.
+        sums: The sums of the stretches, in the order of arrival.
     """
     kind = numbered.schema[stretch].dataType.simpleString()
     before = small_frame(
@@ -101,7 +100,7 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
         f"{_MAX_BEFORE} bigint",
     )
     return (
-        numbered.join(F.broadcast(before), [stretch, *PLACE], "left")
+        numbered.join(F.broadcast(before), [stretch, *ORDERED_WITHIN], "left")
         .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
         .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
         .drop(stretch, _ROWS_BEFORE, _MAX_BEFORE)
@@ -111,22 +110,22 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
 def numbered_in_ranges(
     records: DataFrame, within: Sequence[str], order: Sequence[Column], ranges: int
 ) -> DataFrame:
-    """Cuts the whole order into ranges, and numbers the records of each as if it were all there is.
+    """Cuts the whole order into ranges, and numbers the records within each.
 
-    The records are computed twice, first for a sample that tells the ranges' bounds; these are not
-    the same at each time.
+    Spark computes the records twice, first a sample for the ranges' bounds; the bounds may differ
+    each time the frame is computed.
 
     Args:
         records: `event_time` (bigint, ms) and the columns of the order.
-        within: The columns within which records are numbered.
-        order: What orders those that are alike in these.
-        ranges: How many ranges.
+        within: Numbers start anew with each value of these columns.
+        order: The columns that order the records with equal values of `within`.
+        ranges: The number of ranges.
 
     Returns:
         The records with `_range` (int), `offset` and `running_max` (bigint, ms).
     """
     whole = [*map(F.col, within), *order]
-    if "original" in records.columns:  # rejected records are alike in the rest
+    if "original" in records.columns:  # rejected records tie in all other columns
         whole.append(F.col("original"))
     in_ranges = (
         records.repartitionByRange(ranges, *whole)
@@ -144,45 +143,45 @@ def numbered_in_ranges(
 
 
 def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
-    """Adds up what earlier ranges have; a row for each unit and partition that goes on.
+    """Adds up the sums of earlier ranges, for each unit and source partition that continues.
 
     Args:
-        sums: The ranges, in order.
+        sums: The sums of the ranges, in order.
     """
     rows: dict[tuple[date, str | None], int] = {}
     largest: dict[tuple[date, str | None], int] = {}
     bases = []
-    for one in sums:
-        place = (one.arrival_unit, one.source_partition)
-        if place in rows:
-            bases.append(RangeBase(one.range, *place, rows[place], largest.get(place)))
-        rows[place] = rows.get(place, 0) + one.rows
-        if one.max_event_time is not None:
-            largest[place] = max(largest.get(place, one.max_event_time), one.max_event_time)
+    for part in sums:
+        key = (part.arrival_unit, part.source_partition)
+        if key in rows:
+            bases.append(RangeBase(part.range, *key, rows[key], largest.get(key)))
+        rows[key] = rows.get(key, 0) + part.rows
+        if part.max_event_time is not None:
+            largest[key] = max(largest.get(key, part.max_event_time), part.max_event_time)
     return bases
 
 
 def _numbered_batches(
     within: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order, with their numbers."""
-    place: tuple[object, ...] = ()
+    """Adds `offset` and `running_max` to the sorted records of a range."""
+    last_key: tuple[object, ...] = ()
     rows, largest_ms = 0, _NOTHING_MS
     for batch in batches:
         if not batch.num_rows:
             continue
-        if _place(batch, 0, within) != place:
+        if _key(batch, 0, within) != last_key:
             rows, largest_ms = 0, _NOTHING_MS
         starts = group_starts(pa.Table.from_batches([batch]), within)
         time_ms = np.array(batch.column("event_time").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, time_ms, rows, largest_ms)
-        place = _place(batch, batch.num_rows - 1, within)
+        last_key = _key(batch, batch.num_rows - 1, within)
         rows, largest_ms = int(offset[-1]) + 1, int(running_ms[-1])
         running = pa.array(running_ms, mask=running_ms == _NOTHING_MS)
         yield batch.append_column("offset", pa.array(offset)).append_column("running_max", running)
 
 
-def _place(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:
+def _key(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:
     return tuple(batch.column(name)[row].as_py() for name in within)
 
 
@@ -190,7 +189,7 @@ def _place(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, 
 def _numbered(
     starts: np.ndarray, time_ms: np.ndarray, rows_before: int, largest_before_ms: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers runs of records, the first of which goes on from what came before."""
+    """Numbers runs of records; the first run continues that of the batch before."""
     offset = np.empty(len(time_ms), np.int64)
     running_ms = np.empty(len(time_ms), np.int64)
     rows, largest_ms = rows_before, largest_before_ms

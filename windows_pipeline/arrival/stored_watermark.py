@@ -1,4 +1,4 @@
-"""The stream time in force after each landed day, stored with the day (rule A4)."""
+"""Stores the watermark after each landed day in the arrival log (rule A4)."""
 
 from __future__ import annotations
 
@@ -14,39 +14,42 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.table import Table
 
 
-def store_decisions(
+def store_watermarks(
     spark: SparkSession, arrival_log: Table, first_day: date, idle_after_ms: int | None
 ) -> None:
-    """Stores what was decided after each day up to the first one that is missing.
+    """Stores the watermark after each day before the first missing one.
 
-    A day is decided on once all before it are in, so one that comes later, or is ingested again,
-    decides for those after it, too. Past a missing day nothing is decided. A stream stores what it
-    decides itself, and no run changes that.
+    A watermark needs all earlier days. So a day that lands late, or lands again, changes the
+    watermarks of the days after it, too. A stream stores its watermarks itself, and this function
+    leaves them alone.
 
     Args:
         spark: The session.
-        arrival_log: A pipeline's log.
+        arrival_log: The pipeline's arrival log.
         first_day: The pipeline's first unit.
-        idle_after_ms: How far a source partition may lag and still hold windows open.
+        idle_after_ms: A source partition that lags behind the furthest one by more does not hold
+            the watermark back; None for no limit.
     """
-    # Another run may have changed the log since it was read: whoever is last finds nothing wrong.
-    while wrong := _wrong(read_log(spark, arrival_log), first_day, idle_after_ms):
+    # Another run may change the log between reading and writing, so the loop reads it again.
+    while wrong := _wrong_watermarks(read_log(spark, arrival_log), first_day, idle_after_ms):
         frame = small_frame(spark, wrong.items(), "arrival_unit date, watermark bigint")
         instants = frame.withColumn("watermark", F.timestamp_millis("watermark"))
         arrival_log.update_units(instants)
 
 
-def _wrong(log: ArrivalLog, first_day: date, idle_after_ms: int | None) -> dict[date, int | None]:
-    """What is to be stored with landed days that have something else; None of no decision."""
+def _wrong_watermarks(
+    log: ArrivalLog, first_day: date, idle_after_ms: int | None
+) -> dict[date, int | None]:
+    """The right watermark of each landed day that has another one stored; None for no watermark."""
     if any(row.batch is not None for row in log):
         return {}
-    undecided = (row._replace(watermark_ms=None) for row in log)
-    units = build_timeline(arrivals_in(undecided), first_day, idle_after_ms).units
-    decided = {
+    without_stored = (row._replace(watermark_ms=None) for row in log)
+    units = build_timeline(arrivals_in(without_stored), first_day, idle_after_ms).units
+    right_ms = {
         unit.day: unit.watermark_after_ms for unit in units if unit.watermark_after_ms > NEVER_MS
     }
     return {
-        row.arrival_unit: decided.get(row.arrival_unit)
+        row.arrival_unit: right_ms.get(row.arrival_unit)
         for row in log
-        if row.watermark_ms != decided.get(row.arrival_unit)
+        if row.watermark_ms != right_ms.get(row.arrival_unit)
     }

@@ -1,7 +1,7 @@
-"""Stream time and close time of every arrival unit: a prefix scan over the arrival log.
+"""Stream times and watermark around every arrival unit: a scan over the arrival log.
 
-Nothing here knows Spark: the log has a row for each unit and source partition, so it is small
-whatever the records are.
+The log has one row a unit and source partition, so it stays small however many records there are.
+This module needs no Spark.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A source partition's part of an arrival unit, as the log has it.
+    """A row of the log: a source partition's part of an arrival unit.
 
     Attributes:
         arrival_unit: The arrival day.
-        source_partition: None in the row of a unit without accepted records.
-        max_event_time_ms: The largest event time in it; None without records.
-        watermark_ms: The stream time in force after it, where it was decided on and stored (rule
-            A4); else None.
-        batch: The micro-batch that brought it; None of a day that was ingested whole.
+        source_partition: The source partition; None if the unit has no accepted records.
+        max_event_time_ms: The largest event time of the part; None without records.
+        watermark_ms: The stored watermark after the part (rule A4); None if none was stored.
+        batch: The micro-batch that ingested the part; None for a day that was ingested whole.
     """
 
     arrival_unit: date
@@ -36,15 +35,15 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An arrival unit in the contiguous prefix of the log.
+    """An arrival unit before the first missing one.
 
     Attributes:
         day: The arrival day.
-        stream_time_before_ms: By source partition, stream time before the unit (rule A2).
-        watermark_before_ms: The stream time in force before it: the smallest over the active
-            source partitions, never falling (rule A4). Less grace it is the close time.
-        watermark_after_ms: The same after it.
-        max_event_time_ms: The largest event time in it, NEVER_MS without records.
+        stream_time_before_ms: The stream time of each source partition before the unit (rule A2).
+        watermark_before_ms: The watermark before the unit: the smallest stream time of the active
+            source partitions, never falling (rule A4). Watermark less grace is the close time.
+        watermark_after_ms: The watermark after the unit.
+        max_event_time_ms: The largest event time in the unit; NEVER_MS without records.
     """
 
     day: date
@@ -56,98 +55,99 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The units up to the first one that is missing, in order."""
+    """The arrival units up to the first missing one, in order."""
 
     units: tuple[Unit, ...]
 
     def unit(self, day: date) -> Unit | None:
-        """The unit of a day, None where it is past the prefix."""
+        """The unit of a day; None if that day, or one before it, is missing."""
         if not self.units:
             return None
-        place = (day - self.units[0].day).days
-        return self.units[place] if 0 <= place < len(self.units) else None
+        index = (day - self.units[0].day).days
+        return self.units[index] if 0 <= index < len(self.units) else None
 
 
 def build_timeline(
     log: Iterable[Arrival], first_day: date, idle_after_ms: int | None = None
 ) -> Timeline:
-    """Scans the log from the first day to the first gap (rules A2, A4).
+    """Scans the log from the first day to the first missing one (rules A2, A4).
 
     Args:
         log: The arrival log's rows, in any order.
         first_day: The pipeline's first unit.
-        idle_after_ms: How far a source partition may lag behind the furthest one and still
-            hold windows open; None for no limit.
+        idle_after_ms: A source partition that lags behind the furthest one by more does not hold
+            the watermark back; None for no limit.
     """
     by_day: dict[date, list[Arrival]] = {}
     for row in log:
         by_day.setdefault(row.arrival_unit, []).append(row)
     units: list[Unit] = []
-    stream_time: dict[str, int] = {}
-    watermark = NEVER_MS
+    stream_time_ms: dict[str, int] = {}
+    watermark_ms = NEVER_MS
     day = first_day
     while day in by_day:
-        before, before_ms = dict(stream_time), watermark
-        unit_max = NEVER_MS
+        before_ms, watermark_before_ms = dict(stream_time_ms), watermark_ms
+        unit_max_ms = NEVER_MS
         for row in by_day[day]:
-            watermark = max(watermark, NEVER_MS if row.watermark_ms is None else row.watermark_ms)
+            stored_ms = NEVER_MS if row.watermark_ms is None else row.watermark_ms
+            watermark_ms = max(watermark_ms, stored_ms)
             if row.source_partition is None or row.max_event_time_ms is None:
                 continue
-            unit_max = max(unit_max, row.max_event_time_ms)
-            known = stream_time.get(row.source_partition, NEVER_MS)
-            stream_time[row.source_partition] = max(known, row.max_event_time_ms)
-        watermark = max(watermark, slowest_active(stream_time, idle_after_ms))
-        units.append(Unit(day, before, before_ms, watermark, unit_max))
+            unit_max_ms = max(unit_max_ms, row.max_event_time_ms)
+            known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
+            stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+        watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
+        units.append(Unit(day, before_ms, watermark_before_ms, watermark_ms, unit_max_ms))
         day += timedelta(days=1)
     return Timeline(tuple(units))
 
 
-def slowest_active(stream_time: Mapping[str, int], idle_after_ms: int | None) -> int:
+def slowest_active(stream_time_ms: Mapping[str, int], idle_after_ms: int | None) -> int:
     """The smallest stream time of the source partitions that are not idle (rule A4)."""
-    if not stream_time:
+    if not stream_time_ms:
         return NEVER_MS
-    furthest = max(stream_time.values())
-    idle_below = NEVER_MS if idle_after_ms is None else furthest - idle_after_ms
-    return min(time for time in stream_time.values() if time >= idle_below)
+    furthest_ms = max(stream_time_ms.values())
+    idle_below_ms = NEVER_MS if idle_after_ms is None else furthest_ms - idle_after_ms
+    return min(time_ms for time_ms in stream_time_ms.values() if time_ms >= idle_below_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the windows of one unit need from another's records.
+    """The records of one arrival unit that the windows of a computed day need.
 
     Attributes:
-        target: The unit whose windows are computed.
-        unit: The unit whose records are read.
-        from_ms: Only records from this event time on can matter, but for the target's own,
-            which are all read.
+        computed_day: The arrival day whose windows are computed.
+        arrival_unit: The arrival day whose records are read.
+        from_ms: The event time from which records matter. The computed day's own records are all
+            read, whatever their event time.
     """
 
-    target: date
+    computed_day: date
     arrival_unit: date
     from_ms: int
 
 
 def reads_from(timeline: Timeline, from_ms: Mapping[date, int]) -> list[Read]:
-    """Which units' records the windows of some units need.
+    """The arrival units whose records the windows of some days need.
 
     Args:
-        timeline: The units.
-        from_ms: By target day, from which event time on records matter to its windows.
+        timeline: The arrival units.
+        from_ms: For each computed day, the event time from which records matter to its windows.
     """
-    # Before a unit whose prefix maximum is too early, every unit is.
-    reached_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
+    # If no unit up to one reaches the wanted event time, no earlier unit does.
+    latest_so_far_ms = list(accumulate((unit.max_event_time_ms for unit in timeline.units), max))
     reads = []
     for day, earliest_ms in from_ms.items():
         reads.append(Read(day, day, earliest_ms))
-        place = (day - timeline.units[0].day).days - 1
-        while place >= 0 and reached_ms[place] >= earliest_ms:
-            unit = timeline.units[place]
+        index = (day - timeline.units[0].day).days - 1
+        while index >= 0 and latest_so_far_ms[index] >= earliest_ms:
+            unit = timeline.units[index]
             if unit.max_event_time_ms >= earliest_ms:
                 reads.append(Read(day, unit.day, earliest_ms))
-            place -= 1
+            index -= 1
     return reads
 
 
 def close_ms(stream_time_ms: int, delay_ms: int) -> int:
-    """The close time, that far behind stream time (rule A3); never stays never."""
+    """Stream time, or watermark, less the delay (rules A3, A4); NEVER_MS stays NEVER_MS."""
     return NEVER_MS if stream_time_ms == NEVER_MS else stream_time_ms - delay_ms

@@ -41,7 +41,7 @@ def units_that_differ(sides: Mapping[str, DataFrame], required: Sequence[str]) -
     return {row.arrival_unit for row in differing.select("arrival_unit").collect()}
 
 
-def counted_alike(sides: Mapping[str, DataFrame], place: Sequence[str]) -> DataFrame:
+def copies_by_frame(sides: Mapping[str, DataFrame], place: Sequence[str]) -> DataFrame:
     """Each distinct row once, by its place and a hash of the rest, with each side's count.
 
     Args:

@@ -81,6 +81,6 @@ def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[C
         Check(
             "early_warning_once",
             "A window's rule is warned of once, and settled once",
-            "open_rows > 1 OR settled_rows > 1",
+            "open_rows > 1 OR closed_rows > 1",
         ),
     ]

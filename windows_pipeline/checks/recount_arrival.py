@@ -10,7 +10,7 @@ STRETCH_ROWS = 1 << 20
 """How many offsets of a large source partition one task looks at."""
 
 
-def beside_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame:
+def recount_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame:
     """Puts beside each record's running maximum what it should be (rule A2).
 
     Args:

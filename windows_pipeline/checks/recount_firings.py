@@ -10,12 +10,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules
-from windows_pipeline.incremental.early_warnings import PLACE as WARNING
+from windows_pipeline.incremental.early_warnings import WARNING_KEY
 
 _WINDOW = ("key", "window_start", "window_end")
 
 
-def beside_others(
+def with_previous_and_final(
     firings: DataFrame, final: DataFrame, units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
     """Firings, the one before of the same window, and what the window's final result is.
@@ -23,7 +23,7 @@ def beside_others(
     Args:
         firings: Rows of the table firings.
         final: The final windows of the same units.
-        units: What `arrivals.stretches_frame` gives.
+        units: What `arrivals.gapless_days_frame` gives.
         values: The columns of the result.
 
     Returns:
@@ -53,7 +53,7 @@ def beside_others(
     )
 
 
-def beside_closed(
+def with_their_firings(
     firings: DataFrame, final: DataFrame, units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
     """Final windows, and what their firings in these units say.
@@ -87,7 +87,7 @@ def beside_closed(
     )
 
 
-def beside_results(
+def with_their_results(
     warnings: DataFrame, firings: DataFrame, final: DataFrame, rules: Mapping[str, RuleSql]
 ) -> DataFrame:
     """Early warnings, their firings, and their windows' final results in these units.
@@ -95,7 +95,7 @@ def beside_results(
     Returns:
         With `is_firing` (an open one: whether it is one of these that is not final),
         `final_is_there`, `final_breaks` (whether the final window breaks the rule), and how
-        often the warning is open and settled here: `open_rows`, `settled_rows`.
+        often the warning is open and settled here: `open_rows`, `closed_rows`.
     """
     own = firings.where("NOT is_final").select(
         "arrival_unit", *_WINDOW, "firing_id", F.lit(True).alias("is_firing")
@@ -108,7 +108,7 @@ def beside_results(
         broken = broken_rules(final, rules).select("rule", *window, F.lit(True).alias("broken"))
         told = told.join(broken, ["rule", *window], "left")
         breaks = F.coalesce("broken", F.lit(False))
-    of_warning = Window.partitionBy(*WARNING)
+    of_warning = Window.partitionBy(*WARNING_KEY)
     is_open = F.col("state") == "open"
     return told.withColumns(
         {
@@ -116,7 +116,7 @@ def beside_results(
             "final_is_there": F.coalesce("final_is_there", F.lit(False)),
             "final_breaks": breaks,
             "open_rows": F.count_if(is_open).over(of_warning),
-            "settled_rows": F.count_if(~is_open).over(of_warning),
+            "closed_rows": F.count_if(~is_open).over(of_warning),
         }
     )
 

@@ -34,10 +34,10 @@ _ADDED = pa.schema(
 )
 
 
-class ChunkEvidence(Protocol):
+class ChunkRecount(Protocol):
     """What the records of whole groups say of their windows."""
 
-    def beside_windows(self) -> dict[str, pa.Array]:
+    def window_columns(self) -> dict[str, pa.Array]:
         """The columns that are put beside the windows."""
         ...
 
@@ -49,16 +49,16 @@ class ChunkEvidence(Protocol):
         """Whether no window, found or not, can count each record."""
         ...
 
-    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+    def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
         """The columns that are put beside the records of a mask."""
         ...
 
 
-ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkEvidence]
+ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkRecount]
 """Makes the evidence of records and their groups, windows and theirs."""
 
 
-def evidence_of_groups(
+def recount_groups(
     tables: Iterator[tuple[pa.Table, np.ndarray]], make: ChunkMaker, added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Gives all windows, new records that no window holds, and how many each group's hold.
@@ -76,11 +76,11 @@ def evidence_of_groups(
         is_window = table.column("is_window").to_numpy()
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
         chunk = make(records, group[~is_window], windows, group[is_window])
-        yield from _own_with_columns(windows, chunk.beside_windows(), added)
+        yield from _own_with_columns(windows, chunk.window_columns(), added)
         is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         told = records.filter(pa.array(unheld))
-        yield from _with_columns(told, chunk.beside_records(unheld), added)
+        yield from _with_columns(told, chunk.record_columns(unheld), added)
         new_group = group[~is_window][is_new]
         counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
         with_new = np.unique(new_group)
@@ -88,15 +88,15 @@ def evidence_of_groups(
         yield from _with_columns(summed, {"counted": pa.array(counted[with_new])}, added)
 
 
-class EvidenceKernel:
-    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
+class RecountKernel:
+    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.recount_windows`.
 
     The rows come as `radix_order.in_radix_order` gives them by `_computed_day`, `key` and `_slice`:
     windows (`is_window`) with `_window_end_ms`, and records, none wholly late or uncovered, with
     `_event_time_ms`, `_close_time_ms` and `_is_new`; what a row has no value for is null. It gives
     all windows, the new records that no window holds, and a row a group that has new records:
     how many are `counted`; of each slice those that are its own (`_is_own`). Without these three
-    columns, with those that `window_evidence` adds.
+    columns, with those that `recount_windows` adds.
     """
 
     def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -106,11 +106,11 @@ class EvidenceKernel:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
         groups = groups_in_order(batches, ["_computed_day", "key", SLICE], self._chunk_rows)
-        return evidence_of_groups(groups, self._chunk, _ADDED)
+        return recount_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
         self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
-    ) -> ChunkEvidence:
+    ) -> ChunkRecount:
         return _Chunk(records, of_records, windows, of_windows, self._spec)
 
 
@@ -153,7 +153,7 @@ class _Chunk:
         self.enter, self.leave, self.near, self.end = codes
         self.far = self.leave[partly_late]
 
-    def beside_windows(self) -> dict[str, pa.Array]:
+    def window_columns(self) -> dict[str, pa.Array]:
         by_entry = np.argsort(self.enter)
         leave = np.sort(self.leave)
         entered = np.searchsorted(self.enter[by_entry], self.end, "right")
@@ -195,7 +195,7 @@ class _Chunk:
         """None: what is wholly late or uncovered is not among the records."""
         return np.zeros(len(self.enter), np.bool_)
 
-    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+    def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
         """Nothing."""
         del wanted
         return {}

@@ -46,7 +46,7 @@ class _Expected(NamedTuple):
     has_result: Column
 
 
-def row_evidence(
+def recount_rows(
     records: DataFrame, rows: DataFrame, spec: GracedRows, closings: Mapping[int, Closing]
 ) -> DataFrame:
     """Puts beside each row what its records say, and says which new records no row counts.

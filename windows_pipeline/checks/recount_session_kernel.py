@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.checks.recount_kernel import (
-    ChunkEvidence,
+    ChunkRecount,
     codes_of,
-    evidence_of_groups,
     how_many_equal,
     numbers,
+    recount_groups,
 )
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import CHUNK_ROWS, whole_groups
@@ -38,8 +38,8 @@ _ADDED = pa.schema([(name, pa.int64()) for name in ADDED])
 _LATE = -1
 
 
-class SessionEvidenceKernel:
-    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
+class SessionRecountKernel:
+    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.recount_windows`.
 
     The rows come sorted by `_computed_day` and `key`, the records among them as they came.
     """
@@ -51,11 +51,11 @@ class SessionEvidenceKernel:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
         groups = whole_groups(batches, ["_computed_day", "key"], self._chunk_rows)
-        return evidence_of_groups(groups, self._chunk, _ADDED)
+        return recount_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
         self, records: pa.Table, of_records: np.ndarray, windows: pa.Table, of_windows: np.ndarray
-    ) -> ChunkEvidence:
+    ) -> ChunkRecount:
         return _Chunk(records, of_records, windows, of_windows, self._gap_ms)
 
 
@@ -87,7 +87,7 @@ class _Chunk:
         groups, ends = (of_records[self.names], of_windows), (self.last_ms[self.names], self.end_ms)
         _, (self.session_code, self.window_code) = codes_of(groups, ends)
 
-    def beside_windows(self) -> dict[str, pa.Array]:
+    def window_columns(self) -> dict[str, pa.Array]:
         order = np.argsort(self.session_code)
         place = np.searchsorted(self.session_code[order], self.window_code)
         found = place < len(order)
@@ -131,7 +131,7 @@ class _Chunk:
         late: np.ndarray = self.session == _LATE
         return late
 
-    def beside_records(self, wanted: np.ndarray) -> dict[str, pa.Array]:
+    def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
         """The last instant of each one's session."""
         return {"last_instant_ms": pa.array(self.last_ms[self.session[wanted]])}
 

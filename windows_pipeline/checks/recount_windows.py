@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windows_pipeline.checks.recount_kernel import EvidenceKernel, difference_of
-from windows_pipeline.checks.recount_session_kernel import ADDED, SessionEvidenceKernel
+from windows_pipeline.checks.recount_kernel import RecountKernel, difference_of
+from windows_pipeline.checks.recount_session_kernel import ADDED, SessionRecountKernel
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import (
@@ -49,7 +49,7 @@ _ADDED = (
 )
 
 
-def window_evidence(
+def recount_windows(
     records: DataFrame, windows: DataFrame, spec: FixedWindows | SessionWindows
 ) -> DataFrame:
     """Puts beside each window what its records say, and says which new records none holds.
@@ -91,7 +91,7 @@ def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Dat
     given = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
     # Within a group any order does.
     grouped = in_radix_order(rows, [*_GROUPED, SLICE])
-    beside = grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
+    beside = grouped.mapInArrow(RecountKernel(spec), T.StructType([*given, *_ADDED]))
     return beside.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
 
 
@@ -127,7 +127,7 @@ def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -
     arrived = (*_GROUPED, "_close_time_ms", *ARRIVAL)
     in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*arrived)
     schema = T.StructType([*given, *(T.StructField(name, T.LongType()) for name in ADDED)])
-    return in_order.mapInArrow(SessionEvidenceKernel(spec.gap_ms), schema)
+    return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms), schema)
 
 
 def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
@@ -143,18 +143,18 @@ def account_for_records(
     """Says of each unit where its records went (rule A5).
 
     Args:
-        evidence: What `window_evidence` or `row_evidence` gives, for all windows that the unit
+        evidence: What `recount_windows` or `recount_rows` gives, for all windows that the unit
             changed; the windows may be left out.
         late: late_records that these units list: `arrival_unit`, `record_arrival_unit`.
         rejected: rejected_records of these units: `arrival_unit`.
         units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
             `_close_after_ms`
-            (bigint) and `held_back_by` (date: the missing unit; null where none is).
+            (bigint) and `blocked_by` (date: the missing unit; null where none is).
 
     Returns:
         `arrival_unit`, `ingested`, `counted`, `late`, `too_late` (those of them that a window
         would have
-        covered), `rejected`, `held_back_by`, and `pending`: no window that is there counts them,
+        covered), `rejected`, `blocked_by`, and `pending`: no window that is there counts them,
         but one that is open may (rule B5).
     """
     open_still = F.col("last_instant_ms") >= F.col("_close_after_ms")
@@ -180,6 +180,6 @@ def account_for_records(
         .fillna(0, ["counted", "pending", "late", "too_late", "rejected"])
         .select(
             *("arrival_unit", "ingested", "counted", "pending", "late", "too_late", "rejected"),
-            "held_back_by",
+            "blocked_by",
         )
     )

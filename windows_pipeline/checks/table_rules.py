@@ -71,19 +71,19 @@ def accounting_checks(pipeline: Pipeline) -> list[Check]:
             "every_record_accounted_for",
             "Ingested = counted + pending + late and uncovered + rejected (rule A5); pending "
             "ones may be in a window that is open",
-            "held_back_by IS NULL AND ingested <> counted + pending + late + rejected",
+            "blocked_by IS NULL AND ingested <> counted + pending + late + rejected",
         ),
         Check(
             "no_arrival_missing",
             "Every earlier raw day is there; past a missing one nothing closes (rule A2)",
-            "held_back_by IS NOT NULL",
+            "blocked_by IS NOT NULL",
             blocking=False,
             is_warning=True,
         ),
         Check(
             "late_within_limit",
             f"At most {limit:.4g} % of a day's accepted records are late (limits.late){advice}",
-            f"held_back_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
+            f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
             blocking=False,
         ),
     ]

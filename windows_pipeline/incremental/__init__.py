@@ -1,1 +1,1 @@
-"""What one arrival unit changed and closed."""
+"""Windows, rows, firings and late records of one arrival unit at a time (rule E4)."""

@@ -1,4 +1,4 @@
-"""Rules over final results, and the episodes that overlapping alerts make (rule E5)."""
+"""Raises alerts on final results, and joins overlapping alerts into episodes (rule E5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from pyspark.sql import functions as F
 
 
 class RuleSql(NamedTuple):
-    """A rule as SQL over the columns of final_windows, made by `rules.compile_expression`."""
+    """A rule as SQL over the columns of final_windows; `rule_sql.compile_expression` makes both.
+
+    Attributes:
+        when: The condition that breaks the rule.
+        severity: The number that says how bad it is.
+    """
 
     when: str
     severity: str
@@ -25,7 +30,8 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
         rules: The rules by name; at least one.
 
     Returns:
-        The windows' columns with `rule` and `severity` (double), a row a window and rule.
+        A row for each window and broken rule: the windows' columns, `rule` and `severity`
+        (double).
     """
     raised = (
         final_windows.where(F.expr(rule.when))
@@ -39,14 +45,14 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 def with_episodes(alerts: DataFrame) -> DataFrame:
     """Adds `episode_start`: the start of the first window of an alert's episode.
 
-    An alert that has one keeps it: it was raised before, and so was what its episode holds.
+    Alerts of one key and rule are ordered by window end, the order in which windows close. An
+    alert begins an episode if its window starts after the previous one ended; otherwise it
+    continues the previous alert's episode. Bounds count as overlap, so a tumbling window that
+    starts when the previous one ends continues the episode.
 
-    Alerts of one key and rule whose windows overlap, bounds included, are one episode, also
-    where each overlaps only the next: in the order of their ends, in which they close, an alert
-    begins an episode when it starts after the last one's end. Of hopping and tumbling windows
-    one that starts as the last one ends goes on with it.
+    An alert of an earlier run keeps its `episode_start`.
     """
-    # Rows may have windows of one end: the longest begins an episode.
+    # Windows of rows may share an end; the longest comes first and begins the episode.
     so_far = Window.partitionBy("rule", "key").orderBy("window_end", "window_start")
     previous_end = F.lag("window_end").over(so_far)
     begins = previous_end.isNull() | (F.col("window_start") > previous_end)
@@ -61,23 +67,23 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
 
 
 def standing(alerts: DataFrame) -> DataFrame:
-    """Keeps the alerts that no correction took back (rule E1)."""
+    """Filters out the alerts that a correction retracted (rule E1)."""
     return alerts.where(F.col("retracted_by").isNull())
 
 
 def episodes(alerts: DataFrame) -> DataFrame:
-    """Sums alerts up by episode.
+    """Sums up alerts by episode.
 
     Args:
-        alerts: Rows of the table alerts; `standing` leaves out those that were taken back.
+        alerts: Rows of the table alerts; `standing` filters out retracted alerts.
 
     Returns:
-        `rule`, `key`, `episode_start`, `episode_end` (the end of its last window), `alerts`
-        (bigint), `severity` (double: the worst), and `worst`: a struct of the window with
-        the largest severity, the earliest of them, with all its columns.
+        `rule`, `key`, `episode_start`, `episode_end` (the end of the last window), `alerts`
+        (bigint: their number), `severity` (double: the largest), and `worst` (struct: all columns
+        of the window with the largest severity; the earliest of several).
     """
     columns = [name for name in alerts.columns if name not in ("rule", "key", "episode_start")]
-    # Struct order: the largest severity, null the least, then the earliest end.
+    # Structs compare field by field: severity first (null is the smallest), then earlier ends.
     rank = F.struct("severity", -F.unix_millis("window_end"))
     return alerts.groupBy("rule", "key", "episode_start").agg(
         F.max("window_end").alias("episode_end"),

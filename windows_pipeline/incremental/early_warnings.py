@@ -1,4 +1,4 @@
-"""Rules over firings: warnings that come before the final result, which confirms them or not."""
+"""Early warnings: rules that a firing breaks before its window closes (rule E5)."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules
 
-PLACE = ("rule", "key", "window_start", "window_end")
-"""The columns that name a warning."""
+WARNING_KEY = ("rule", "key", "window_start", "window_end")
+"""The columns that identify a warning."""
 
 
 def early_warnings(
     fired: DataFrame, final_windows: DataFrame, rules: Mapping[str, RuleSql]
 ) -> DataFrame:
-    """Warns of each window and rule once, at the first firing before it closes that breaks it.
+    """Raises a warning at a window's first firing that breaks a rule, and ends it at the close.
 
     Args:
-        fired: All firings so far of the windows that some targets found open, and brought new
-            ones or closed: `_computed_day`, `_is_new` (whether it came with the target) and the
-            columns of firings. Not of sessions.
-        final_windows: The windows that these targets closed, with `_computed_day`.
+        fired: All firings so far of the windows that were open before some computed days and that
+            these days made fire or closed: `_computed_day`, `_is_new` (whether the firing came
+            with the computed day) and the columns of firings. Not of sessions.
+        final_windows: The windows that these days closed, with `_computed_day`.
         rules: The rules by name; at least one.
 
     Returns:
-        The columns of `fired` with `rule`, `severity` and `state`: `open` in the unit in which
-        it fired; `confirmed` or `withdrawn` in the one that closed the window, by whether the
-        final window breaks the rule.
+        The columns of `fired` with `rule`, `severity` and `state`. The state is `open` in the row
+        of the unit that raised the warning. In the row of the unit that closed the window it is
+        `confirmed` if the final window breaks the rule, else `withdrawn`.
     """
     breaking = broken_rules(fired.where("NOT is_final"), rules)
-    in_order = Window.partitionBy("_computed_day", *PLACE).orderBy("firing_id")
-    first = breaking.withColumn("place", F.row_number().over(in_order)).where("place = 1")
-    first = first.drop("place")
+    in_order = Window.partitionBy("_computed_day", *WARNING_KEY).orderBy("firing_id")
+    first = breaking.withColumn("number", F.row_number().over(in_order)).where("number = 1")
+    first = first.drop("number")
     raised = first.where("_is_new").withColumn("state", F.lit("open"))
     window = ["_computed_day", "key", "window_start", "window_end"]
     broken = broken_rules(final_windows, rules).select("rule", *window, F.lit(True).alias("holds"))
     closed = first.drop("arrival_unit").join(final_windows.select("arrival_unit", *window), window)
     state = F.when(F.col("holds"), "confirmed").otherwise("withdrawn")
-    settled = closed.join(broken, ["rule", *window], "left").withColumn("state", state)
-    return raised.unionByName(settled.drop("holds"))
+    ended = closed.join(broken, ["rule", *window], "left").withColumn("state", state)
+    return raised.unionByName(ended.drop("holds"))
 
 
 def as_they_stand(warnings: DataFrame) -> DataFrame:
-    """Each warning once, in the state that it came to last.
+    """Returns each warning once, in its latest state.
 
     Args:
         warnings: Rows of the table early_warnings.
 
     Returns:
-        The same columns; `arrival_unit` is the arrival day that raised it, if its row is among
-        them.
+        The same columns. `arrival_unit` is the arrival day that raised the warning, if that row
+        is among `warnings`.
     """
-    by_warning = Window.partitionBy(*PLACE)
-    settled_last = by_warning.orderBy((F.col("state") == "open").desc())
+    by_warning = Window.partitionBy(*WARNING_KEY)
+    open_first = by_warning.orderBy((F.col("state") == "open").desc())
     return (
         warnings.withColumn("raised_in", F.min("arrival_unit").over(by_warning))
-        .withColumn("place", F.row_number().over(settled_last))
-        .withColumn("rows_of_it", F.count("*").over(by_warning))
-        .where("place = rows_of_it")
+        .withColumn("number", F.row_number().over(open_first))
+        .withColumn("last_number", F.count("*").over(by_warning))
+        .where("number = last_number")
         .withColumn("arrival_unit", F.col("raised_in"))
-        .drop("raised_in", "place", "rows_of_it")
+        .drop("raised_in", "number", "last_number")
     )

@@ -1,4 +1,4 @@
-"""Records that no window counts, with the reason (rule A5)."""
+"""Finds the records that no window counts, with the reason (rule A5)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def late_records(
     values: Sequence[str],
     targets: Sequence[int],
 ) -> DataFrame:
-    """Lists the records that a target unit settled and that no window counts.
+    """Lists the records of which each computed day decides that no window counts them.
 
-    The reasons: `uncovered`, it lies below the first window or between two; `late`, all its
-    windows were closed when it arrived; `uncounted`, it came in time for some window, but none
-    was made that holds it until they all were closed.
+    The reasons: `outside_windows`, the record lies before the first window or between two;
+    `late`, all its windows were closed when it arrived; `partly_late`, one of its windows was
+    open, but all closed before any of them counted it.
 
     Args:
-        records: What `stream_time.records_to_read` gives.
-        computed: What `unit_windows.unit_windows` gives for these records; of sessions and row
-            windows it is not asked for.
+        records: The frame that `records.records_to_read` returns.
+        computed: The frame that `windows.unit_windows` returns for these records; None for
+            sessions and row windows.
         spec: The windows.
         values: The value columns to keep.
-        targets: The target units.
+        targets: The computed days, by number.
 
     Returns:
         The columns of the table late_records, in no order.
@@ -49,24 +49,27 @@ def late_records(
     elif isinstance(spec, GracedRows):
         found = records.where(F.col("_is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
     elif computed is None:
-        raise ValueError("computed: which records stay uncounted follows from the windows")
+        raise ValueError(
+            "computed: must be the windows of these records, not None: the partly late records "
+            "that no window counts follow from them; pass what unit_windows returned"
+        )
     else:
         found = _of_fixed(records, computed, spec)
-    # That in force where it is later, as for all that follows from it (rule A4).
-    met_ms = F.col("_close_time_ms") + F.lit(spec.close_delay_ms)
-    # Records of row windows are there once, whatever the targets are.
-    settled = (
+    # The watermark if it is later than the partition's stream time (rule A4).
+    stream_time_ms = F.col("_close_time_ms") + F.lit(spec.close_delay_ms)
+    # Of row windows each record comes once, so its own day lists it.
+    listed_by = (
         F.unix_date("arrival_unit") if isinstance(spec, GracedRows) else F.col("_computed_day")
     )
     return found.select(
-        F.date_from_unix_date(settled).alias("arrival_unit"),
+        F.date_from_unix_date(listed_by).alias("arrival_unit"),
         F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",
         "key",
         "event_time",
         "reason",
-        F.timestamp_millis(met_ms).alias("stream_time"),
+        F.timestamp_millis(stream_time_ms).alias("stream_time"),
         F.timestamp_millis("_close_time_ms").alias("close_time"),
         (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
         *values,
@@ -74,8 +77,8 @@ def late_records(
 
 
 def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> DataFrame:
-    """What is late or uncovered on arrival, and what settles uncounted."""
-    uncounted = computed.where(F.col("_partly_late_time_ms").isNotNull()).select(
+    """Late and uncovered records on arrival, and partly late ones when their last window closes."""
+    partly_late = computed.where(F.col("_partly_late_time_ms").isNotNull()).select(
         "_computed_day",
         "key",
         F.col("_partly_late_time_ms").alias("_event_time_ms"),
@@ -86,13 +89,13 @@ def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> Da
     on_arrival = judged.where(F.col("_is_new") & F.col("reason").isNotNull())
     same = [
         # A null key is a key (rule A6).
-        F.col(f"record.{name}").eqNullSafe(F.col(f"settled.{name}"))
+        F.col(f"record.{name}").eqNullSafe(F.col(f"partly_late.{name}"))
         for name in ("_computed_day", "key", "_event_time_ms", "_close_time_ms")
     ]
-    on_settling = (
+    at_the_end = (
         judged.where(F.col("reason").isNull())
         .alias("record")
-        .join(F.broadcast(uncounted).alias("settled"), same, "semi")
+        .join(F.broadcast(partly_late).alias("partly_late"), same, "semi")
         .withColumn("reason", F.lit("partly_late"))
     )
-    return on_arrival.unionByName(on_settling)
+    return on_arrival.unionByName(at_the_end)

@@ -1,4 +1,4 @@
-"""From which event time on records matter to the windows of a unit."""
+"""From which event time on records matter to the windows of an arrival unit."""
 
 from __future__ import annotations
 
@@ -8,76 +8,79 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.incremental.rows import reach_of_rows_ms
-from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.incremental.rows import row_lookback_ms
+from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
 
-_FIRST_LOOK_BACK_MS = 86_400_000
+_FIRST_LOOKBACK_MS = 86_400_000
 
 
-def asks_records(spec: PipelineWindows) -> bool:
-    """Whether records have to be looked at to tell how far windows reach: those of sessions."""
+def needs_records(spec: PipelineWindows) -> bool:
+    """Whether the look-back depends on the records themselves: only that of sessions does."""
     return isinstance(getattr(spec, "window", spec), (SessionWindows, SessionRows))
 
 
-def reached_from_ms(
+def lookback_from_ms(
     raw_events: DataFrame, spec: PipelineWindows, closes_ms: Collection[int]
 ) -> dict[int, int]:
-    """From which event time on records matter to windows that are open at a close time.
+    """Returns from which event time on records matter to windows that are open at a close time.
 
-    Sessions reach back as far as their records go, without a longer gap: to the start of the
-    first one that goes on at the close time. Only for them the records are looked at. Frames of
-    rows, or without a bound, and blocks of rows reach back to the first record.
+    Sessions look back to the start of the earliest session that spans the close time. Only
+    sessions need a query over the records. Frames by rows, frames without a lower bound and
+    blocks of rows look back to the first record.
 
     Args:
-        raw_events: `key` and `event_time` of all records that came until then, or of more.
+        raw_events: `key` and `event_time` of all records that arrived before the last close time;
+            later records may be among them.
         spec: The windows.
         closes_ms: The close times.
 
     Returns:
-        The event time by close time; `NEVER_MS` where nothing was closed.
+        The event time in ms by close time; `NEVER_MS` for a close time of `NEVER_MS`.
     """
     known = sorted(close for close in set(closes_ms) if close != NEVER_MS)
     match spec:
         case SessionWindows(gap_ms=gap_ms) | GracedRows(window=SessionRows(gap_ms=gap_ms)):
             return {NEVER_MS: NEVER_MS, **_starts_of_sessions(raw_events, gap_ms, known)}
         case GracedRows():
-            reach = reach_of_rows_ms(spec)
+            back_ms = row_lookback_ms(spec)
         case _:
-            reach = reach_ms(spec)
-    found = {close: NEVER_MS if reach is None else max(close - reach, NEVER_MS) for close in known}
+            back_ms = lookback_ms(spec)
+    found = {
+        close: NEVER_MS if back_ms is None else max(close - back_ms, NEVER_MS) for close in known
+    }
     return {NEVER_MS: NEVER_MS, **found}
 
 
 def _starts_of_sessions(
     raw_events: DataFrame, gap_ms: int, closes_ms: Sequence[int]
 ) -> dict[int, int]:
-    """The start of the first session that goes on at each close time, else that time.
+    """The start of the earliest session that spans each close time; without one, the close time.
 
-    Nothing before it can be in one session with anything after the close time: of some key there
-    is a longer gap between them, and what another key has there ended before. Late records
-    count as others do: they may only lead further back than needed.
+    No record before that start shares a session with a record after the close time: a longer gap
+    separates the two, or the earlier session ended. Late records count like others; they can only
+    lengthen the look-back.
 
-    The look-back grows until no session begins where it does.
+    The look-back doubles until no session begins at its edge.
     """
     if not closes_ms:
         return {}
-    look_back_ms = max(_FIRST_LOOK_BACK_MS, 2 * gap_ms)
+    back_ms = max(_FIRST_LOOKBACK_MS, 2 * gap_ms)
     while True:
-        from_ms = closes_ms[0] - look_back_ms
-        starts = _going_on(raw_events, gap_ms, closes_ms, from_ms)
-        # A record just before could have joined the first one.
+        from_ms = closes_ms[0] - back_ms
+        starts = _spanning_starts(raw_events, gap_ms, closes_ms, from_ms)
+        # A record just before the edge could belong to a session that begins at the edge.
         if all(start >= from_ms + gap_ms for start in starts.values()):
             return {close: starts.get(close, close) for close in closes_ms}
-        look_back_ms *= 2
+        back_ms *= 2
 
 
-def _going_on(
+def _spanning_starts(
     raw_events: DataFrame, gap_ms: int, closes_ms: Sequence[int], from_ms: int
 ) -> dict[int, int]:
-    """By close time that lies within sessions, where the first of these starts."""
-    # By the table's own column, so that older files are not opened.
+    """The start of the earliest session that spans each close time, of records from a time on."""
+    # A filter on the table's own column lets Spark skip older files.
     until = F.timestamp_millis(F.lit(closes_ms[-1] + gap_ms))
     near = raw_events.where(
         (F.col("event_time") >= F.timestamp_millis(F.lit(from_ms))) & (F.col("event_time") < until)
@@ -90,12 +93,13 @@ def _going_on(
     sessions = (
         began.withColumn("start_ms", session)
         .groupBy("key", "start_ms")
-        .agg(F.max("time_ms").alias("_end_ms"))
+        .agg(F.max("time_ms").alias("end_ms"))
     )
     spark = raw_events.sparkSession
     closes = small_frame(spark, [(close,) for close in closes_ms], "close_ms bigint")
+    spans = F.expr("start_ms < close_ms AND close_ms <= end_ms")
     rows = (
-        sessions.join(F.broadcast(closes), F.expr("start_ms < close_ms AND close_ms <= end_ms"))
+        sessions.join(F.broadcast(closes), spans)
         .groupBy("close_ms")
         .agg(F.min("start_ms").alias("start_ms"))
         .collect()

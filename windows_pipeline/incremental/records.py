@@ -1,4 +1,4 @@
-"""Stream time and close time of each record, by the prefix scan (rules A2 to A4)."""
+"""Adds stream time and close time to the records that windows need (rules A2 to A4)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256
-"""So many known times are part of a plan; more are tables that are joined."""
+"""At most so many known times become literals of a plan; more become tables to join."""
 
 
-def target_of(day: date) -> int:
-    """The number of a unit: days since 1970."""
+def day_number(day: date) -> int:
+    """The number of an arrival day: days since 1970-01-01."""
     return (day - _EPOCH).days
 
 
@@ -31,15 +31,16 @@ def records_to_read(
     *,
     is_new: Column | None = None,
 ) -> DataFrame:
-    """The records that the target units' windows need, with the close time each met.
+    """Returns the records that windows of some computed days need, with their close times.
 
     Args:
-        raw_events: `arrival_unit`, `source_partition`, `event_time`, `running_max`; other columns
-            are kept.
-        timeline: The units' stream times.
-        reads: Which units' records each target needs; a record is given once a target.
-        delay_ms: How far close times lie behind stream time (rule A3).
-        is_new: Which records windows are computed for; those of the target unit if left out.
+        raw_events: `arrival_unit`, `source_partition`, `event_time`, `running_max`, and other
+            columns, which are carried along.
+        timeline: The stream times and watermarks of the units.
+        reads: The units whose records each computed day needs. A record is returned once for
+            each computed day that needs it.
+        delay_ms: Close time is stream time less this delay (rule A3).
+        is_new: Which records are new to the computed day; None for those of its own unit.
 
     Returns:
         The columns of raw_events, and `_computed_day` (int), `_is_new` (boolean),
@@ -58,10 +59,10 @@ def records_to_read(
     return (
         known(timed, units, reads)
         .withColumn("_is_new", is_new)
-        # However late a record of the unit itself is, the unit has to say so.
+        # A unit reads all its own records, because it lists the late ones.
         .where(F.col("_is_new") | (F.col("_event_time_ms") >= F.col("_from_ms")))
         .withColumn("_stream_time_ms", stream_time_ms)
-        # A partition that wakes meets the close time that was in force (rule A4).
+        # A record of a partition that resumes meets the watermark, if later (rule A4).
         .withColumn(
             "_close_time_ms", F.greatest("_stream_time_ms", "_watermark_ms") - F.lit(delay_ms)
         )
@@ -70,17 +71,17 @@ def records_to_read(
 
 
 def _are_few(reads: Sequence[Read], units: Sequence[Unit]) -> bool:
-    """Whether what is known of the units fits a plan: one target, and few stream times."""
-    wanted = {(read.target, read.from_ms) for read in reads}
+    """Whether literals can hold what is known of the units: one computed day, few stream times."""
+    wanted = {(read.computed_day, read.from_ms) for read in reads}
     stream_times = sum(len(unit.stream_time_before_ms) for unit in units)
     return len(wanted) == 1 and len(units) + stream_times <= _MOST_LITERALS
 
 
 def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
-    """Adds the same columns as `_with_tables`, as literals of the plan: no join."""
-    watermark_ms = {target_of(unit.day): _bigint(unit.watermark_before_ms) for unit in units}
+    """Adds the columns that `_with_tables` adds, as literals, without a join."""
+    watermark_ms = {day_number(unit.day): _bigint(unit.watermark_before_ms) for unit in units}
     before_ms = {
-        target_of(unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
+        day_number(unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
         for unit in units
         if (known := unit.stream_time_before_ms)
     }
@@ -88,7 +89,7 @@ def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Re
     of_day = F.try_element_at(_map_of(before_ms), day)
     return records.withColumns(
         {
-            "_computed_day": F.lit(target_of(reads[0].target)),
+            "_computed_day": F.lit(day_number(reads[0].target)),
             "_from_ms": given(reads[0].from_ms, F.col("_event_time_ms")),
             "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day) if units else unknown,
             "_before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
@@ -105,11 +106,14 @@ def _map_of(known: Mapping[int, Column] | Mapping[str, Column]) -> Column:
 
 
 def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
-    """The same by joins; a record is given once a target."""
+    """Adds `_computed_day`, `_from_ms`, `_watermark_ms` and `_before_ms` by joins.
+
+    A record is returned once for each computed day that needs it.
+    """
     spark = records.sparkSession
     plan = small_frame(
         spark,
-        [(read.arrival_unit, target_of(read.target), read.from_ms) for read in reads],
+        [(read.arrival_unit, day_number(read.computed_day), read.from_ms) for read in reads],
         "arrival_unit date, _computed_day int, _from_ms bigint",
     )
     watermark = small_frame(

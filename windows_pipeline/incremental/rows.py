@@ -1,7 +1,7 @@
-"""Results a row of the records that a pipeline's arrival units bring (rules F1, F2, F5).
+"""Row windows of a pipeline: one result a record, in the unit that makes it final (F1, F2, F5).
 
-One pass finds the rows of all units that are asked for: a row that is final never changes, so
-each is of the one unit whose close times enclose its window's end.
+One pass computes the rows of all computed days. A final row never changes, so it belongs to the
+one day whose close times enclose the end of its window.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _OF_RECORDS = {
     "_first_event_time_ms": Function.MIN,
     "_last_event_time_ms": Function.MAX,
 }
-"""What each result says of its records beside the aggregates."""
+"""The columns that each result has besides its aggregates."""
 
 
-def reach_of_rows_ms(spec: GracedRows) -> int | None:
-    """How far before a close time records lie that rows final after it look at; None: anywhere."""
+def row_lookback_ms(spec: GracedRows) -> int | None:
+    """How far rows that become final after a close time look back before it; None for no limit."""
     match spec.window:
         case SlideRows(unit=FrameUnit.RANGE, back=int(back), ahead=int(ahead)):
             return max(back, 0) + max(ahead, 0)
@@ -56,30 +56,30 @@ def unit_rows(
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
 ) -> DataFrame:
-    """Computes the rows that became final with each target unit.
+    """Computes the rows that became final with each computed day.
 
     Args:
         in_time: Records, each once, none of them late: `key`, `event_time`, `_event_time_ms`,
-            `arrival_unit`, `source_partition`, `offset` and what the aggregates take.
+            `arrival_unit`, `source_partition`, `offset` and the aggregates' columns.
         spec: The windows.
         aggregates: What to compute.
-        closings: By target, the close times before and after it.
+        closings: The close times before and after each computed day, by day number.
 
     Returns:
-        The columns that `evaluation.evaluate` gives of windows, all closed, and those that name
-        the row, in no order.
+        The columns that `engine.windows.evaluate` returns for windows, all closed, and the
+        columns that name the row. In no order.
     """
-    found = _answered(_that_count(in_time, spec, closings), spec, aggregates)
+    found = _with_results(_up_to_last_close(in_time, spec, closings), spec, aggregates)
     start_ms, end_ms = _bounds_ms(spec)
-    final = _of_targets(
+    final = _final_in(
         found.where(_has_result(spec)).withColumns(
             {"_window_start_ms": start_ms, "_window_end_ms": end_ms}
         ),
         closings,
     )
     results = (
-        F.col(result_column(place)).alias(one.name)
-        for place, one in enumerate(aggregates, len(_OF_RECORDS))
+        F.col(result_column(index)).alias(aggregate.name)
+        for index, aggregate in enumerate(aggregates, len(_OF_RECORDS))
     )
     bounds = ("_window_start_ms", "_window_end_ms")
     return final.select(
@@ -93,20 +93,28 @@ def unit_rows(
     )
 
 
-def _that_count(in_time: DataFrame, spec: GracedRows, closings: Mapping[int, Closing]) -> DataFrame:
-    """Without those after all that closes, which no final row sees; but they count by arrival."""
+def _up_to_last_close(
+    in_time: DataFrame, spec: GracedRows, closings: Mapping[int, Closing]
+) -> DataFrame:
+    """Filters out records after the last close time, which no final row can hold.
+
+    Windows by arrival keep them: they take part in numbering the records.
+    """
     if spec.by_arrival:
         return in_time
     after_ms = max((closing.after_ms for closing in closings.values()), default=NEVER_MS)
     return in_time.where(F.col(_TIME_MS) < F.lit(after_ms))
 
 
-def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate]) -> DataFrame:
-    """Each record with what its window says of its records, and the aggregates after these."""
-    # By names of the engine's own: a value's may be any.
-    values = {one.column: f"_value_{one.column}" for one in aggregates}
-    of_records = [Aggregate(name, how, _TIME_MS) for name, how in _OF_RECORDS.items()]
-    wanted = [*of_records, *(replace(one, column=values[one.column]) for one in aggregates)]
+def _with_results(
+    records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate]
+) -> DataFrame:
+    """Adds to each record the columns of `_OF_RECORDS` and the aggregates of its window."""
+    # Prefixed, because a value column may have any name.
+    values = {aggregate.column: f"_value_{aggregate.column}" for aggregate in aggregates}
+    of_records = [Aggregate(name, function, _TIME_MS) for name, function in _OF_RECORDS.items()]
+    of_values = (replace(each, column=values[each.column]) for each in aggregates)
+    wanted = [*of_records, *of_values]
     rows = records.select(
         F.lit(0).alias("_computed_day"),
         "key",
@@ -115,7 +123,7 @@ def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggrega
         F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",
-        *(F.col(name).alias(own) for name, own in values.items()),
+        *(F.col(name).alias(prefixed) for name, prefixed in values.items()),
     )
     frame, keys = spec.frame, ["key"]
     length_ms = within_a_day(row_slice_length_ms(frame))
@@ -125,12 +133,12 @@ def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggrega
     numbers = length_ms is None
     found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_NAME[1:], keep, tells_number=numbers)
     return found.withColumnsRenamed(
-        {result_column(place): name for place, name in enumerate(_OF_RECORDS)}
+        {result_column(index): name for index, name in enumerate(_OF_RECORDS)}
     )
 
 
 def _has_result(spec: GracedRows) -> Column:
-    """Whether a row has a result: all its followers are there, or it fills a count window."""
+    """Whether a row has a result: all its followers have arrived, or it fills a count window."""
     match spec.window:
         case SlideRows(unit=FrameUnit.ROWS, ahead=int(ahead)) if ahead > 0:
             return F.col(NUMBER) + F.lit(ahead) <= F.col(ROWS_THERE)
@@ -142,7 +150,7 @@ def _has_result(spec: GracedRows) -> Column:
 
 
 def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
-    """Where a row's window starts, and the last instant that its result hangs on."""
+    """The start of a row's window, and the last instant that its result depends on, in ms."""
     time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "_first_event_time_ms")
     match spec.window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
@@ -154,14 +162,14 @@ def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
             return first_ms, F.greatest(_TIME_MS, "_last_event_time_ms")
 
 
-def _of_targets(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
-    """The rows whose window ends between the close times of a target, with that target."""
+def _final_in(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
+    """The rows whose window ends between the close times of a computed day, with that day."""
     units = small_frame(
         rows.sparkSession,
-        [(target, *closing) for target, closing in closings.items()],
-        "_computed_day int, _before_ms bigint, after_ms bigint",
+        [(day, *closing) for day, closing in closings.items()],
+        "_computed_day int, _before_ms bigint, _after_ms bigint",
     )
     closed = (F.col("_window_end_ms") >= F.col("_before_ms")) & (
-        F.col("_window_end_ms") < F.col("after_ms")
+        F.col("_window_end_ms") < F.col("_after_ms")
     )
     return rows.join(F.broadcast(units), closed)

@@ -1,4 +1,4 @@
-"""Says from the arrival log what some units' windows need (rules A2 to A4)."""
+"""What the arrival log says about computed days: close times, reads, missing days (A2 to A4)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,26 @@ from windows_pipeline.arrival.watermark import (
 )
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.incremental.lookback import reached_from_ms
-from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.lookback import lookback_from_ms
+from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows
 
 Facts = dict[str, int | str]
-"""What a run reports of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
+"""What a run reports of a day: `rejected`, `late`, `closed_through_ms`, `blocked_by`."""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What has arrived, as the windows of one definition see it."""
+    """What has arrived, for the windows of one definition.
+
+    Attributes:
+        log: The arrival log.
+        timeline: Stream times and watermarks of the units before the first missing one.
+        spec: The windows.
+        first_day: The pipeline's first unit.
+    """
 
     log: ArrivalLog
     timeline: Timeline
@@ -41,11 +48,11 @@ class Arrivals:
     first_day: date
 
     def closings(self, days: Sequence[date]) -> dict[int, Closing]:
-        """The close times around each day that is not held back, by target number."""
-        return {target_of(unit.day): self._closing(unit) for unit in self.units(days)}
+        """The close times around each day that no missing day blocks, by day number."""
+        return {day_number(unit.day): self._closing(unit) for unit in self.units(days)}
 
     def units(self, days: Sequence[date]) -> list[Unit]:
-        """The units of those days that are not held back."""
+        """The units of the days that no missing day blocks."""
         found = (self.timeline.unit(day) for day in days)
         return [unit for unit in found if unit is not None]
 
@@ -58,7 +65,7 @@ class Arrivals:
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
-        # Each row of a batch's part of a unit says the same.
+        # All rows of a micro-batch's part of a unit repeat its number of rejected records.
         parts = {
             (row.arrival_unit, row.batch): row.unit_rejected
             for row in self.log
@@ -70,21 +77,21 @@ class Arrivals:
         return rejected
 
     def merge(self, idle_after_ms: int | None) -> Merge:
-        """How far the merge of the source partitions has come with what is not held back."""
+        """The merge of the source partitions over all units before the first missing one."""
         ready = (row for row in self.log if row.arrival_unit < self.next_day)
         return Merge(idle_after_ms).after(arrivals_in(ready))
 
     @property
     def next_day(self) -> date:
-        """The first day that is not there: what later days wait for."""
+        """The first missing day; it blocks all later ones."""
         return self.first_day + timedelta(days=len(self.timeline.units))
 
     def reads(self, raw_events: DataFrame, days: Sequence[date]) -> list[Read]:
         """The units whose records the windows of these days need."""
         closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
-        # What came later may only lead further back than needed.
+        # A superset is harmless: more records can only lengthen the look-back.
         arrived = raw_events.where(F.col("arrival_unit") <= F.lit(max(days)))
-        from_ms = reached_from_ms(arrived, self.spec, closes_ms.values())
+        from_ms = lookback_from_ms(arrived, self.spec, closes_ms.values())
         return reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
 
     def records(self, raw_events: DataFrame, days: Sequence[date]) -> DataFrame:
@@ -94,38 +101,37 @@ class Arrivals:
     def records_of(
         self, raw_events: DataFrame, days: Sequence[date], reads: Sequence[Read]
     ) -> DataFrame:
-        """The same, where it is known which units are read."""
+        """The records that the windows of these days need, from units that are already known."""
         if isinstance(self.spec, GracedRows):
-            targets = [unit.day for unit in self.units(days)]
+            unblocked = [unit.day for unit in self.units(days)]
             earliest_ms = min((read.from_ms for read in reads), default=NEVER_MS)
-            return self._records_once(raw_events, targets, earliest_ms)
+            return self._records_once(raw_events, unblocked, earliest_ms)
         return records_to_read(raw_events, self.timeline, reads, self.spec.close_delay_ms)
 
     def _records_once(self, raw_events: DataFrame, days: Sequence[date], from_ms: int) -> DataFrame:
-        """Each record once, with the last of the days as its target."""
+        """Each record once, as if the last of the days were the only computed day."""
         reads = reads_from(self.timeline, {max(days): from_ms} if days else {})
-        read = {one.arrival_unit for one in reads}
-        # However late the records of a day are, the day has to say so.
-        reads += [Read(max(days), day, from_ms) for day in days if day not in read]
+        units_read = {read.arrival_unit for read in reads}
+        # A day reads all its own records, because it lists the late ones.
+        reads += [Read(max(days), day, from_ms) for day in days if day not in units_read]
         delay_ms, is_new = self.spec.close_delay_ms, F.col("arrival_unit").isin(list(days))
         return records_to_read(raw_events, self.timeline, reads, delay_ms, is_new=is_new)
 
 
 def arrivals_of(pipeline: Pipeline, log: ArrivalLog, spec: PipelineWindows) -> Arrivals:
-    """What the log of a pipeline says to the windows of one definition."""
+    """What has arrived, by a pipeline's log, for the windows of one definition."""
     first_day = pipeline.partitions.start
     timeline = build_timeline(arrivals_in(log), first_day, pipeline.source.idle_after)
     return Arrivals(log, timeline, spec, first_day)
 
 
 def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
-    """A row a day: what was landed, and the close times around it.
+    """A row a day: how many records were ingested, and the close times around the day.
 
     Returns:
-        `arrival_unit`, `_computed_day`, `ingested` (bigint: accepted and rejected),
-        `_close_before_ms` and
-        `_close_after_ms` (bigint, null where held back) and `held_back_by` (date: the missing
-        unit, null where none is).
+        `arrival_unit`, `_computed_day`, `ingested` (bigint: accepted and rejected records),
+        `_close_before_ms` and `_close_after_ms` (bigint; null if a missing day blocks it), and
+        `blocked_by` (date: the missing day; null if none is missing).
     """
     closings = arrivals.closings(days)
     ingested = dict.fromkeys(days, 0) | arrivals.rejected(days)
@@ -134,26 +140,27 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
             ingested[row.arrival_unit] += row.rows
     rows = []
     for day in days:
-        closing = closings.get(target_of(day))
+        closing = closings.get(day_number(day))
         before_ms, after_ms = closing or (None, None)
-        waits_for = None if closing else arrivals.next_day
-        rows.append((day, target_of(day), ingested[day], before_ms, after_ms, waits_for))
+        blocked_by = None if closing else arrivals.next_day
+        rows.append((day, day_number(day), ingested[day], before_ms, after_ms, blocked_by))
     return small_frame(
         spark,
         rows,
         "arrival_unit date, _computed_day int, ingested bigint, _close_before_ms bigint, "
-        "_close_after_ms bigint, held_back_by date",
+        "_close_after_ms bigint, blocked_by date",
     )
 
 
-def stretches_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
-    """A row a day that is not held back: since when there is no gap, and what was before that.
+def gapless_days_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -> DataFrame:
+    """A row a day that no missing day blocks: the start of its run of consecutive days.
 
-    What goes on from unit to unit, as the numbers of firings, can be followed through days
-    without a gap only.
+    Checks that compare a day with the day before, such as those of firing numbers, hold only
+    within such a run.
 
     Returns:
-        `arrival_unit`, `since` (date) and `_stream_before_ms` (bigint: stream time before `since`).
+        `arrival_unit`, `since` (date: the first day of the run) and `_stream_before_ms` (bigint:
+        the watermark before that day).
     """
     rows: list[tuple[date, date, int]] = []
     for unit in arrivals.units(sorted(set(days))):
@@ -165,16 +172,16 @@ def stretches_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date
 
 
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:
-    """What is to be said of each day: rejected records, how far it closed, what it waits for."""
+    """What to report of each day: rejected records, its close time, the day that blocks it."""
     facts: dict[date, Facts] = {
         day: {"rejected": rejected} for day, rejected in arrivals.rejected(days).items()
     }
     closings = arrivals.closings(days)
     for day in days:
-        closing = closings.get(target_of(day))
+        closing = closings.get(day_number(day))
         of_day = facts.setdefault(day, {})
         if closing is None:
-            of_day["held_back_by"] = arrivals.next_day.isoformat()
+            of_day["blocked_by"] = arrivals.next_day.isoformat()
         elif closing.after_ms != NEVER_MS:
             of_day["closed_through_ms"] = closing.after_ms
     return facts

@@ -1,4 +1,4 @@
-"""Windows of the records that a pipeline's arrival units bring, of each kind it may name."""
+"""Computes the windows that arrival units changed or closed, for every kind of window (E4)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from windows_pipeline.windows import (
 )
 
 ARRIVAL = ("arrival_unit", "source_partition", "offset")
-"""What orders the arrival of records that met one close time (rule A1)."""
+"""The columns that order records of one close time by arrival (rule A1)."""
 
 
-def reach_ms(spec: FixedWindows) -> int:
-    """How far before a unit's close time a record can lie and matter to its windows.
+def lookback_ms(spec: FixedWindows) -> int:
+    """How far before a unit's close time a record can matter to the unit's windows, in ms.
 
-    A hopping window that ends after the close time holds records of less than its size before.
-    A sliding one that ends at the close time holds those of one difference before; one more
-    tells which earlier windows counted a record that settles with this unit (rule A5).
+    A hopping window that ends after the close time reaches back by less than its size. A sliding
+    window that ends at the close time reaches back by one time difference. One more difference
+    shows which earlier windows counted a partly late record (rule A5).
     """
     return spec.size_ms if isinstance(spec, TimeWindows) else settling_reach_ms(spec)
 
@@ -42,26 +42,27 @@ def unit_windows(
     *,
     only_closed: bool = False,
 ) -> DataFrame:
-    """Computes the windows that each target unit changed or closed; see `evaluate`.
+    """Computes the windows that each computed day changed or closed; see `evaluate`.
 
-    Of row windows those that it closed; see `unit_rows`.
+    Row windows: only those that the day closed; see `unit_rows`.
 
     Args:
-        records: What `stream_time.records_to_read` gives; for row windows each record once.
+        records: The frame that `records.records_to_read` returns; for row windows each record
+            once.
         spec: The windows.
         aggregates: What to compute.
-        closings: By target, the close times before and after it.
-        only_closed: Whether open windows may be left out. Sessions are all told: which records
-            are late follows from them.
+        closings: The close times before and after each computed day, by day number.
+        only_closed: Whether to leave open windows out. Open sessions are always returned, because
+            late records follow from them.
     """
     if isinstance(spec, GracedRows):
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings)
     targets = {target: Target(spec, *closing) for target, closing in closings.items()}
     if isinstance(spec, SessionWindows):
         return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
-    # What no window counts need not be moved.
+    # Records that no window counts need no shuffle.
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
-    # Where all units are held back none is asked for, and there is nothing to cut.
+    # If a missing day blocks all days, there is nothing to cut into time shards.
     length_ms = within_a_day(slice_length_ms(spec)) if targets else None
     return evaluate(
         in_time,

@@ -12,13 +12,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.watermark import Read, close_ms
-from windows_pipeline.checks.compare import counted_alike, units_that_differ
+from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
-from windows_pipeline.incremental.lookback import reached_from_ms
-from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.lookback import lookback_from_ms
+from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.units import Arrivals
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, kept
@@ -123,7 +123,7 @@ class AlertsJob(WindowsJob):
     ) -> DataFrame:
         """The alerts of windows that ended between two close times, before a day's unit."""
         spec = self.windows.spec
-        from_ms = reached_from_ms(raw, spec, [closing.before_ms])[closing.before_ms]
+        from_ms = lookback_from_ms(raw, spec, [closing.before_ms])[closing.before_ms]
         reads = [
             Read(day, unit.day, from_ms)
             for unit in arrivals.timeline.units
@@ -131,7 +131,7 @@ class AlertsJob(WindowsJob):
         ]
         records = records_to_read(raw, arrivals.timeline, reads, spec.close_delay_ms)
         windows = unit_windows(
-            records, spec, self.windows.aggregate_list, {target_of(day): closing}
+            records, spec, self.windows.aggregate_list, {day_number(day): closing}
         ).where("closed")
         columns = [
             field.name for field in self.own.final_windows.schema if field.name != "arrival_unit"
@@ -180,7 +180,7 @@ class AlertsJob(WindowsJob):
         doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("in_published") + F.col("in_retracted")
         told = {name: rows.where(doubtful) for name, rows in sides.items()}
-        counted = counted_alike(told, self.place)
+        counted = copies_by_frame(told, self.place)
         return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
 
     def _sides(

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import is_mixed, read_log
-from windows_pipeline.arrival.stored_watermark import store_decisions
+from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.computed_days import noted_days
@@ -87,7 +87,7 @@ def rebuild(
         yield from _anew(spark, raw, days, said)
     arrival_log.require(spark)
     # Other days are idle, where that changed.
-    store_decisions(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
+    store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
     days = sorted({row.arrival_unit for row in read_log(spark, arrival_log)})
     for job in of_windows:
         yield from _anew(spark, job, days, said)

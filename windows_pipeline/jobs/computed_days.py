@@ -88,4 +88,4 @@ def _readers(
     if not arrivals.units(days):
         return set()
     reads = arrivals.reads(raw_events, days)
-    return {read.target for read in reads if read.arrival_unit in changed}
+    return {read.computed_day for read in reads if read.arrival_unit in changed}

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.checks.compare import counted_alike, units_that_differ
+from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -103,7 +103,7 @@ class FinalWindowsJob(WindowsJob):
         doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
         same = Window.partitionBy(*self._once)
         had = F.col("in_published") + F.col("in_before")
-        alike = _with_end_ms(counted_alike(doubtful, self.place)).withColumns(
+        alike = _with_end_ms(copies_by_frame(doubtful, self.place)).withColumns(
             {
                 "_window_start_ms": F.unix_millis("window_start"),
                 "times_final": F.sum("in_final").over(same),

@@ -9,17 +9,21 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
-from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Waking
+from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Resumed
 from windows_pipeline.checks.firing_rules import closed_checks, early_warning_checks, firing_checks
-from windows_pipeline.checks.recount_firings import beside_closed, beside_others, beside_results
+from windows_pipeline.checks.recount_firings import (
+    with_previous_and_final,
+    with_their_firings,
+    with_their_results,
+)
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
 from windows_pipeline.incremental.early_warnings import early_warnings
-from windows_pipeline.incremental.firings import Reached, unit_firings
-from windows_pipeline.incremental.records import target_of
-from windows_pipeline.incremental.units import stretches_frame
+from windows_pipeline.incremental.firings import Positions, unit_firings
+from windows_pipeline.incremental.records import day_number
+from windows_pipeline.incremental.units import gapless_days_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
@@ -93,8 +97,9 @@ class FiringsJob(WindowsJob):
         records = self.raw_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
-        reached = {target_of(unit.day): _reached(merge, unit.day) for unit in arrivals.units(days)}
-        fired = kept(self.fired(records, reached, merge.wakings, came_with))
+        units = arrivals.units(days)
+        positions = {day_number(unit.day): _positions(merge, unit.day) for unit in units}
+        fired = kept(self.fired(records, positions, merge.resumed, came_with))
         staged = [StagedTable(self.fires.firings, fired.where("_is_new"))]
         cached = [fired]
         if self.warns_in is not None:
@@ -110,8 +115,8 @@ class FiringsJob(WindowsJob):
     def fired(
         self,
         records: DataFrame,
-        reached: Mapping[int, Reached],
-        wakings: Sequence[Waking],
+        positions: Mapping[int, Positions],
+        resumed: Sequence[Resumed],
         came_with: Column,
     ) -> DataFrame:
         """The firings of some targets as rows of the table; see `unit_firings`.
@@ -125,8 +130,8 @@ class FiringsJob(WindowsJob):
             records,
             target,
             self.windows.aggregate_list,
-            reached,
-            wakings,
+            positions,
+            resumed,
             came_with,
             with_earlier=self.warns_in is not None,
         )
@@ -149,17 +154,17 @@ class FiringsJob(WindowsJob):
     ) -> list[Batch]:
         """The firings beside those before them and what closed; warnings beside what they tell."""
         fired = rows[0]
-        units = F.broadcast(stretches_frame(spark, self.arrivals(log), days))
+        units = F.broadcast(gapless_days_frame(spark, self.arrivals(log), days))
         final = self.own.final_windows.of_units(spark, days)
         values = ["record_count", *self.windows.aggregates]
-        numbered = beside_others(fired, final, units, values)
-        closed = beside_closed(fired, final, units, values)
+        numbered = with_previous_and_final(fired, final, units, values)
+        closed = with_their_firings(fired, final, units, values)
         batches = [
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
         ]
         if self.fires.early_warnings is not None:
-            told = beside_results(rows[1], fired, final, self.rules)
+            told = with_their_results(rows[1], fired, final, self.rules)
             batches.append(Batch("early_warnings", told, self._warning_checks))
         return batches
 
@@ -169,6 +174,6 @@ class FiringsJob(WindowsJob):
         return publish_in_order(days, stage.tables)
 
 
-def _reached(merge: Merge, day: date) -> Reached:
-    before = merge.reached_after.get(day - timedelta(days=1), BEFORE_ALL)
-    return Reached(before, merge.reached_after[day])
+def _positions(merge: Merge, day: date) -> Positions:
+    before = merge.position_after.get(day - timedelta(days=1), BEFORE_ALL)
+    return Positions(before, merge.position_after[day])

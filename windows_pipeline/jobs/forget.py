@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 from pyspark.sql import SparkSession
 
-from windows_pipeline.arrival.stored_watermark import store_decisions
+from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.computed_days import withdraw_notes
 from windows_pipeline.jobs.raw_events import RawEventsJob
@@ -42,7 +42,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     decided_by = pipeline.partitions.start, pipeline.source.idle_after
     arrival_log = raw.tables[-1]
     arrival_log.withdraw(spark, [day])
-    store_decisions(spark, arrival_log, *decided_by)
+    store_watermarks(spark, arrival_log, *decided_by)
     withdraw_notes(spark, pipeline, settings, [day])
     for table in [*all_tables(pipeline, settings.warehouse), raw.files]:
         if table.exists(spark):

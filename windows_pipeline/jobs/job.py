@@ -223,7 +223,7 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
 
 def _note(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
     """Notes that days are computed: those that wait for none."""
-    done = sorted(day for day, of_day in facts.items() if "held_back_by" not in of_day)
+    done = sorted(day for day, of_day in facts.items() if "blocked_by" not in of_day)
     if job.notes is None or not done:
         return
     job.notes.create_if_missing(spark)

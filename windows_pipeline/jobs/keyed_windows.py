@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
 from windows_pipeline.checks.compare import units_that_differ
-from windows_pipeline.checks.recount_rows import row_evidence
-from windows_pipeline.checks.recount_windows import account_for_records, window_evidence
+from windows_pipeline.checks.recount_rows import recount_rows
+from windows_pipeline.checks.recount_windows import account_for_records, recount_windows
 from windows_pipeline.checks.run import Batch, Check, breaking
 from windows_pipeline.checks.table_rules import accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
@@ -101,9 +101,9 @@ class KeyedWindowsJob(WindowsJob):
         records = arrivals.records(self.source.raw_events.read(spark), days)
         given = with_milliseconds(keyed)
         if isinstance(spec, GracedRows):
-            beside = row_evidence(records, given, spec, arrivals.closings(days))
+            beside = recount_rows(records, given, spec, arrivals.closings(days))
         else:
-            beside = window_evidence(records, given, spec)
+            beside = recount_windows(records, given, spec)
         checks = window_checks(self.windows)
         told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)

@@ -15,9 +15,9 @@ from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log, rows_of, summed_up
 from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
-from windows_pipeline.arrival.stored_watermark import store_decisions
+from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
-from windows_pipeline.checks.recount_arrival import STRETCH_ROWS, beside_running_maxima
+from windows_pipeline.checks.recount_arrival import STRETCH_ROWS, recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -181,7 +181,7 @@ class RawEventsJob:
         raw, rejected, logged = rows[:3]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
-        seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
+        seen = recount_running_maxima(raw, STRETCH_ROWS if is_large else None)
         seen = _with_decisions(seen, log)
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("arrival_unit", "source_partition").agg(
@@ -250,9 +250,9 @@ class RawEventsJob:
         )
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         log.table.withdraw(spark, days)
-        store_decisions(spark, log.table, *decided_by)
+        store_watermarks(spark, log.table, *decided_by)
         versions = publish_in_order(days, [raw, rejected, files, log])
-        store_decisions(spark, log.table, *decided_by)
+        store_watermarks(spark, log.table, *decided_by)
         return versions | {log.table.name: log.table.version(spark)}
 
     def _hanging(

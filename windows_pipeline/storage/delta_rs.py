@@ -66,7 +66,7 @@ _BY_DIFFERENCES: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled":
 _LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
-def is_reached(spark: SparkSession, location: str) -> bool:
+def driver_can_reach(spark: SparkSession, location: str) -> bool:
     """Whether the driver can reach a table there by itself, and is the one that Spark would find.
 
     That is a local folder, by its absolute path, whose name delta-rs can take.
@@ -80,7 +80,7 @@ def is_table(location: str) -> bool:
     return DeltaTable.is_deltatable(location)
 
 
-def may_hold(schema: T.StructType) -> bool:
+def can_create(schema: T.StructType) -> bool:
     """Whether the driver can make a table of these columns; of others Spark knows how."""
     return all(_is_plain(field.dataType) for field in schema)
 
@@ -115,7 +115,7 @@ def create(
 
 def _is_plain(kind: T.DataType) -> bool:
     if isinstance(kind, T.StructType):
-        return may_hold(kind)
+        return can_create(kind)
     if isinstance(kind, T.ArrayType):
         return _is_plain(kind.elementType)
     return isinstance(kind, _PLAIN_TYPES)
@@ -236,7 +236,7 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     return pa.concat_tables(files) if files else wanted.empty_table()
 
 
-def may_write(location: str) -> bool:
+def can_write(location: str) -> bool:
     """Whether delta-rs reads all that a table says of what is to be kept.
 
     It takes its defaults in place of a period that it cannot read, such as `60 days`.
@@ -245,7 +245,7 @@ def may_write(location: str) -> bool:
     return all(_PERIOD.fullmatch(told[name]) for name in _RETENTIONS if name in told)
 
 
-def has_room(spark: SparkSession, schema: T.StructType, many: int) -> bool:
+def fits_in_driver(spark: SparkSession, schema: T.StructType, many: int) -> bool:
     """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
     conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
     most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
@@ -259,7 +259,7 @@ def _bytes_of(field: T.StructField) -> int:
     return _TEXT_BYTES if isinstance(field.dataType, T.StringType) else _OTHER_BYTES
 
 
-def fetched(rows: DataFrame) -> pa.Table | None:
+def fetch(rows: DataFrame) -> pa.Table | None:
     """Rows, here; None where they are more than Spark hands over."""
     try:
         return rows.toArrow()

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage import delta_rs
 
 
-class KeptRows:
+class FetchedRows:
     """Rows that were computed once."""
 
     def __init__(self, computed: DataFrame, here: pa.Table | None = None) -> None:
@@ -40,21 +40,21 @@ class KeptRows:
         """The columns' names."""
         return self._computed.columns if self._here is None else self._here.column_names
 
-    def where(self, flag: str) -> KeptRows:
+    def where(self, flag: str) -> FetchedRows:
         """Those of which a boolean column is true."""
         if self._here is None:
-            return KeptRows(self._computed.where(F.col(flag)))
+            return FetchedRows(self._computed.where(F.col(flag)))
         return self._only(self._here, self._here[flag].fill_null(fill_value=False))
 
-    def known(self, name: str) -> KeptRows:
+    def known(self, name: str) -> FetchedRows:
         """Those of which a column is not null."""
         if self._here is None:
-            return KeptRows(self._computed.where(F.col(name).isNotNull()))
+            return FetchedRows(self._computed.where(F.col(name).isNotNull()))
         return self._only(self._here, self._here[name].is_valid())
 
-    def _only(self, here: pa.Table, wanted: pa.ChunkedArray) -> KeptRows:
+    def _only(self, here: pa.Table, wanted: pa.ChunkedArray) -> FetchedRows:
         # Mostly all of them, and to copy them takes as long as to write them.
-        return self if pc.all(wanted).as_py() else KeptRows(self._computed, here.filter(wanted))
+        return self if pc.all(wanted).as_py() else FetchedRows(self._computed, here.filter(wanted))
 
     def totals(self, known: Sequence[str], summed: Sequence[str]) -> list[int]:
         """How many rows have a value of some columns, then the sums of others; true is one."""
@@ -65,7 +65,7 @@ class KeptRows:
         return list(self._computed.agg(*map(F.count, known), *sums).collect()[0])
 
 
-def kept_rows(rows: DataFrame, *, may_fetch: bool) -> KeptRows:
+def fetched_rows(rows: DataFrame, *, may_fetch: bool) -> FetchedRows:
     """Computes rows once.
 
     Those that come here are not written down by Spark, nor fetched again for each table. Either
@@ -75,5 +75,5 @@ def kept_rows(rows: DataFrame, *, may_fetch: bool) -> KeptRows:
         rows: The rows.
         may_fetch: Whether they may come here; they stay there if they are too many for that.
     """
-    here = from_driver.fetched(rows) if may_fetch else None
-    return KeptRows(rows.localCheckpoint() if here is None else rows, here)
+    here = delta_rs.fetch(rows) if may_fetch else None
+    return FetchedRows(rows.localCheckpoint() if here is None else rows, here)

@@ -28,19 +28,19 @@ _MADE_MEANWHILE = (CommitFailedError, MetadataChangedException, ProtocolChangedE
 _ATTEMPTS = 20
 
 
-def is_in_the_way(error: Exception) -> bool:
+def is_conflict(error: Exception) -> bool:
     """Whether a write was refused because another changed what it read."""
     return isinstance(error, _IN_THE_WAY)
 
 
-def is_being_made(error: Exception) -> bool:
+def is_creation_conflict(error: Exception) -> bool:
     """Whether a table could not be made as another run made it just then."""
     if isinstance(error, AnalysisException):  # its folder was there, and no version of it yet
         return error.getCondition() == "DELTA_TABLE_NOT_FOUND"
     return isinstance(error, _MADE_MEANWHILE)
 
 
-def beside_others(write: Callable[[], R], may_pass: Callable[[Exception], bool]) -> R:
+def retry_conflicts(write: Callable[[], R], may_pass: Callable[[Exception], bool]) -> R:
     """Writes, and tries again where another run was in the way.
 
     Args:

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.paths import literal
-from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units
 
 _MOST_FILES = 1_000
@@ -56,17 +56,17 @@ class StoredTable:
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
-        if self.is_reached(spark):
-            return from_driver.is_table(self.location)
+        if self.driver_can_reach(spark):
+            return delta_rs.is_table(self.location)
         return DeltaTable.isDeltaTable(spark, self.location)
 
-    def is_reached(self, spark: SparkSession) -> bool:
+    def driver_can_reach(self, spark: SparkSession) -> bool:
         """Whether the driver can read and write it by itself."""
-        return from_driver.is_reached(spark, self.location)
+        return delta_rs.driver_can_reach(spark, self.location)
 
     def _is_found(self, spark: SparkSession) -> bool:
         """Whether it is there, for the driver to read."""
-        return self.is_reached(spark) and from_driver.is_table(self.location)
+        return self.driver_can_reach(spark) and delta_rs.is_table(self.location)
 
     def read(
         self,
@@ -83,7 +83,7 @@ class StoredTable:
         """
         found = None
         if self._is_found(spark):
-            found = from_driver.data_files(self.location, units, self.sorted_by[0], since_ms)
+            found = delta_rs.data_files(self.location, units, self.sorted_by[0], since_ms)
         if found is None or len(found) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
         if not found:
@@ -107,14 +107,14 @@ class StoredTable:
 
     def count(self, spark: SparkSession) -> int:
         """How many rows it has."""
-        many = from_driver.count(self.location) if self._is_found(spark) else None
+        many = delta_rs.count(self.location) if self._is_found(spark) else None
         return self.read(spark).count() if many is None else many
 
     def rows_by_unit(self, spark: SparkSession, days: Collection[date]) -> dict[date, int]:
         """How many rows it has of each of some units; of a table that units divide."""
         if not self.exists(spark):
             return dict.fromkeys(days, 0)
-        found = from_driver.rows_by_unit(self.location) if self._is_found(spark) else None
+        found = delta_rs.rows_by_unit(self.location) if self._is_found(spark) else None
         if found is None:
             counted = self.of_units(spark, sorted(days)).groupBy("arrival_unit").count().collect()
             found = {row["arrival_unit"]: row["count"] for row in counted}
@@ -124,25 +124,25 @@ class StoredTable:
         """At most how many rows `read` gives from a time on; 0 where only Spark could tell."""
         if not self._is_found(spark):
             return 0
-        return from_driver.rows_since(self.location, self.sorted_by[0], since_ms)
+        return delta_rs.rows_since(self.location, self.sorted_by[0], since_ms)
 
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
         """Columns of all its rows, here: of a table that is small as a whole."""
         if self._is_found(spark):
-            return from_driver.rows(self.location, columns)
+            return delta_rs.rows(self.location, columns)
         return self.read(spark).select(*columns).toArrow()
 
     def version(self, spark: SparkSession) -> int:
         """Its newest version."""
-        if self.is_reached(spark):
-            return from_driver.version(self.location)
+        if self.driver_can_reach(spark):
+            return delta_rs.version(self.location)
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
 
     def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
         """Which of the given units have rows."""
-        if self.is_reached(spark):
-            there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
+        if self.driver_can_reach(spark):
+            there = delta_rs.units_with_rows(self.location, partitioned=self.partitioned)
             return there & set(days)
         found = self.of_units(spark, days).select("arrival_unit").distinct().collect()
         return {row.arrival_unit for row in found}
@@ -152,15 +152,15 @@ class StoredTable:
 
         (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
         """
-        if self.is_reached(spark):
-            return dict(from_driver.properties(self.location))
+        if self.driver_can_reach(spark):
+            return dict(delta_rs.properties(self.location))
         rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def texts(self, spark: SparkSession) -> dict[str, str]:
         """Its properties, each as it was set; slower."""
-        if self.is_reached(spark):
-            return dict(from_driver.properties(self.location))
+        if self.driver_can_reach(spark):
+            return dict(delta_rs.properties(self.location))
         detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
         found: dict[str, str] = detail[0][0]
         return found

@@ -21,9 +21,9 @@ from windows_pipeline.config.definition import (
     definition_digest,
     only_grace_differs,
 )
-from windows_pipeline.storage import delta_rs as from_driver
+from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units, units_sql
-from windows_pipeline.storage.retry import beside_others, is_being_made, is_in_the_way
+from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, retry_conflicts
 from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
@@ -92,7 +92,7 @@ class Table(StoredTable):
             else:
                 self._create(spark, {_REBUILDING: _EMPTIED} if rows_to_come else {})
 
-        beside_others(make, is_being_made)
+        retry_conflicts(make, is_creation_conflict)
 
     def _create(self, spark: SparkSession, own: Mapping[str, str]) -> None:
         properties = {
@@ -101,11 +101,11 @@ class Table(StoredTable):
             _DEFINITION: self._definition_text(),
             _DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
-            from_driver.STATISTICS: ",".join(self._sort_columns),
+            delta_rs.STATISTICS: ",".join(self._sort_columns),
         }
         columns = self.partition_columns
-        if self.is_reached(spark) and from_driver.may_hold(self.schema):
-            from_driver.create(self.location, self.schema, columns, self.description, properties)
+        if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
+            delta_rs.create(self.location, self.schema, columns, self.description, properties)
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
         builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
@@ -149,9 +149,9 @@ class Table(StoredTable):
         """Whether it is there and follows another definition, or was emptied and not filled."""
         if not self.exists(spark):
             return False
-        return not self.follows_definition(spark) or self.is_half_rebuilt(spark)
+        return not self.follows_definition(spark) or self.is_rebuild_unfinished(spark)
 
-    def is_half_rebuilt(self, spark: SparkSession) -> bool:
+    def is_rebuild_unfinished(self, spark: SparkSession) -> bool:
         """Whether it was emptied and not filled again, or is to be."""
         return _REBUILDING in self.properties(spark)
 
@@ -194,17 +194,17 @@ class Table(StoredTable):
             many: How many rows these are at most, where it is known.
         """
         spark = rows.sparkSession
-        if many is not None and self.takes(spark, many):
+        if many is not None and self.fits_in_driver(spark, many):
             in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one else rows.repartition("arrival_unit")
-            new = from_driver.fetched(self._placed(gathered))
+            new = delta_rs.fetch(self._placed(gathered))
             if new is not None:
                 return self._replace_units(spark, days, new)
         return self.replace(rows, units_sql(days))
 
     def _may_write(self, spark: SparkSession) -> bool:
         """Whether the driver may write it by itself."""
-        return self.is_reached(spark) and from_driver.may_write(self.location)
+        return self.driver_can_reach(spark) and delta_rs.can_write(self.location)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
@@ -217,7 +217,7 @@ class Table(StoredTable):
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
             return self.version(spark)
-        return self._beside_others(lambda: from_driver.replace_units(self.location, days, new))
+        return self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
 
     def publish_new(self, rows: DataFrame, days: Sequence[date], many: int | None = None) -> int:
         """The same, of units that have no rows so far: those that have stay untouched.
@@ -252,7 +252,7 @@ class Table(StoredTable):
         )
         # Where nothing changes Delta commits nothing, and this stays another table's.
         spark.conf.unset(_LAST_COMMIT)
-        self._beside_others(lambda: write.save(self.location))
+        self._retrying(lambda: write.save(self.location))
         version = spark.conf.get(_LAST_COMMIT, None)
         return self.version(spark) if version is None else int(version)
 
@@ -270,13 +270,13 @@ class Table(StoredTable):
         """
         if isinstance(rows, DataFrame):
             added = self._typed(rows)
-            new = from_driver.fetched(added) if self.takes(rows.sparkSession, many) else None
+            new = delta_rs.fetch(added) if self.fits_in_driver(rows.sparkSession, many) else None
             if new is None:
                 self._append_by_spark(added, batch)
                 return
         else:
             new = rows.select(self.schema.names)
-        from_driver.append(self.location, new, self.name, batch)
+        delta_rs.append(self.location, new, self.name, batch)
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (
@@ -291,7 +291,7 @@ class Table(StoredTable):
 
     def takes(self, spark: SparkSession, many: int) -> bool:
         """Whether the driver may fetch so many of its rows, and write them by itself."""
-        return self._may_write(spark) and from_driver.has_room(spark, self.schema, many)
+        return self._may_write(spark) and delta_rs.fits_in_driver(spark, self.schema, many)
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of the given units, where there are any."""
@@ -302,7 +302,7 @@ class Table(StoredTable):
             self._replace_units(spark, days, none)
             return
         table = DeltaTable.forPath(spark, self.location)
-        self._beside_others(lambda: table.delete(in_units(days)))
+        self._retrying(lambda: table.delete(in_units(days)))
 
     def update_units(self, values: DataFrame) -> None:
         """Sets columns of all rows of some units, in one transaction; others stay as they are.
@@ -314,16 +314,16 @@ class Table(StoredTable):
         columns = [name for name in values.columns if name != "arrival_unit"]
         if self._may_write(spark):
             new = values.toArrow()
-            self._beside_others(lambda: from_driver.update_units(self.location, new, columns))
+            self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
         merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
-        self._beside_others(lambda: merged.whenMatchedUpdate(set=set_to).execute())
+        self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
 
-    def _beside_others(self, write: Callable[[], R]) -> R:
+    def _retrying(self, write: Callable[[], R]) -> R:
         """Writes; again, where a run of other units changed a file that their rows share."""
-        return beside_others(write, lambda error: not self.partitioned and is_in_the_way(error))
+        return retry_conflicts(write, lambda error: not self.partitioned and is_conflict(error))
 
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.merge import Merge, Waking
+from windows_pipeline.arrival.merge import Merge, Resumed
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.early_warnings import early_warnings
-from windows_pipeline.incremental.firings import Reached, place_column
-from windows_pipeline.incremental.records import target_of
+from windows_pipeline.incremental.firings import Positions, position_column
+from windows_pipeline.incremental.records import day_number
 from windows_pipeline.jobs.firings import FiringsJob
-from windows_pipeline.storage.fetched_rows import KeptRows
+from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.scope import BatchScope
@@ -38,7 +38,7 @@ class BatchFirings:
     after: Merge
 
     def compute(
-        self, records: DataFrame, from_ms: int, closed: KeptRows
+        self, records: DataFrame, from_ms: int, closed: FetchedRows
     ) -> list[tuple[Table, DataFrame, int]]:
         """Computes them, and the early warnings that they and closed windows make.
 
@@ -52,9 +52,9 @@ class BatchFirings:
         """
         job = self.job
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
-        reached = Reached(self.before.reached, self.after.reached)
-        targets = {target_of(self.scope.units[-1]): reached}
-        found = job.fired(records, targets, self._wakings(from_ms), came_with)
+        around = Positions(self.before.position, self.after.position)
+        positions = {day_number(self.scope.units[-1]): around}
+        found = job.fired(records, positions, self._resumed(from_ms), came_with)
         # Without the plan that made them: each further query would look through it again.
         fired = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
         own = fired.where("_is_new")
@@ -64,10 +64,10 @@ class BatchFirings:
             appends.append((job.warns_in, warnings, warnings.count()))
         return appends
 
-    def _wakings(self, from_ms: int) -> list[Waking]:
-        """Those of the units that are read."""
+    def _resumed(self, from_ms: int) -> list[Resumed]:
+        """The parts that resumed among the units that are read."""
         first = min(read.arrival_unit for read in self.scope.reads(from_ms))
-        return [waking for waking in self.after.wakings if waking.arrival_unit >= first]
+        return [part for part in self.after.resumed if part.arrival_unit >= first]
 
     def _unit(self) -> Column:
         """The micro-batch's unit that merged the record after which a window fired."""
@@ -77,7 +77,7 @@ class BatchFirings:
             (
                 day,
                 (F.col(f"{AFTER}arrival_unit") <= F.lit(day))
-                & (place <= place_column(self.after.reached_after[day])),
+                & (place <= position_column(self.after.position_after[day])),
             )
             for day in self.scope.units[:-1]
             # A day that brought nothing merges nothing.

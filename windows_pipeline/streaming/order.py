@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.lines import PART, numbered_by_line
-from windows_pipeline.arrival.order import PLACE, in_arrival_order, order_of_arrival
+from windows_pipeline.arrival.order import ORDERED_WITHIN, in_arrival_order, order_of_arrival
 from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
@@ -126,7 +126,7 @@ def in_stream_order(
     before = small_frame(judged.sparkSession, bases, schema)
     records = (
         # Rejected records have no place, but of a topic, and keep what they have.
-        computed.join(F.broadcast(before), [*PLACE, _STRETCH], "left")
+        computed.join(F.broadcast(before), [*ORDERED_WITHIN, _STRETCH], "left")
         .withColumn("offset", F.col("offset") + F.coalesce(_OFFSET_BY, F.lit(0)))
         .withColumn("running_max", F.greatest("running_max", _KNOWN_MS))
         .drop(_STRETCH, _OFFSET_BY, _KNOWN_MS)
@@ -148,7 +148,7 @@ def _within_offsets(judged: DataFrame) -> DataFrame:
         }
     )
     so_far = (
-        Window.partitionBy(*PLACE, _STRETCH, F.col("reason").isNull())
+        Window.partitionBy(*ORDERED_WITHIN, _STRETCH, F.col("reason").isNull())
         .orderBy("offset")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
@@ -177,7 +177,7 @@ def _within_ranges(
     """Records numbered within ranges, which an arrival column cuts, or files and their order."""
     order = order_of_arrival([name for name in judged.columns if name != FILE], arrival)
     by_file = judged if arrival is None else judged.withColumn(FILE, F.lit(""))
-    within = numbered_in_ranges(by_file, [*PLACE, FILE], order, ranges)
+    within = numbered_in_ranges(by_file, [*ORDERED_WITHIN, FILE], order, ranges)
     stretch = F.concat_ws(_AFTER_RANGE, F.col(RANGE).cast("string"), FILE)
     computed = within.withColumn(_STRETCH, stretch).localCheckpoint()
     return computed.drop(RANGE, FILE), _sums(computed, F.first(FILE), F.first(RANGE))
@@ -192,7 +192,7 @@ def _by_file(sums: list[_Sum], in_files: InFiles) -> list[_Sum]:
 def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
     """What each stretch holds, unordered; on request in which file, and where in it."""
     accepted = F.col("reason").isNull()
-    rows = numbered.groupBy(*PLACE, _STRETCH).agg(
+    rows = numbered.groupBy(*ORDERED_WITHIN, _STRETCH).agg(
         # Of a topic, rejected records have offsets, too.
         F.min("offset"),
         F.max("offset"),

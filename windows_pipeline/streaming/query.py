@@ -206,7 +206,7 @@ def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: 
         StreamBehindError: One does.
     """
     for table in all_tables(pipeline, settings.warehouse):
-        if table.is_half_rebuilt(spark):
+        if table.is_rebuild_unfinished(spark):
             raise StreamBehindError(
                 f"{table.name} lacks what came before, as it is new or was emptied; have it filled "
                 f"first: windows-pipeline rebuild {pipeline.name}"

@@ -17,13 +17,13 @@ from windows_pipeline.engine.literals import coarse_from_ms, given
 from windows_pipeline.engine.windows import UNCOUNTED
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.late import late_records
-from windows_pipeline.incremental.lookback import asks_records, reached_from_ms
-from windows_pipeline.incremental.records import records_to_read, target_of
+from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
+from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.storage.fetched_rows import KeptRows, kept_rows
+from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
 from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.firings import BatchFirings
@@ -128,7 +128,7 @@ class BatchWindows:
     @property
     def earlier_records(self) -> int:
         """At most how many records before the micro-batch it reads, where that is soon known."""
-        if asks_records(self.job.windows.spec):
+        if needs_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
 
@@ -140,7 +140,7 @@ class BatchWindows:
 
     @cached_property
     def _target(self) -> int:
-        return target_of(self._scope.units[-1])
+        return day_number(self._scope.units[-1])
 
     @property
     def _firings(self) -> BatchFirings:
@@ -196,10 +196,10 @@ class BatchWindows:
         """From which event time on records matter to the windows that are not closed."""
         before_ms = self._scope.closing.before_ms
         spec, arrived = self.job.windows.spec, self.fresh
-        if asks_records(spec):
+        if needs_records(spec):
             earlier = self._earlier()
             arrived = earlier.unionByName(arrived.select(*earlier.columns))
-        return reached_from_ms(arrived, spec, [before_ms])[before_ms]
+        return lookback_from_ms(arrived, spec, [before_ms])[before_ms]
 
     def _placed(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it.
@@ -233,15 +233,17 @@ class BatchWindows:
         late = self._own_records.where(is_late(spec) | is_outside_windows(spec))
         return late.select(is_outside_windows(spec).alias("is_outside_windows"))
 
-    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, _Late]:
+    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[FetchedRows, _Late]:
         """The windows, computed; and how many records are late."""
         own = self.job.own
         tables = (own.keyed_windows, own.final_windows)
-        may_fetch = all(table.takes(placed.sparkSession, self._most_windows) for table in tables)
+        may_fetch = all(
+            table.fits_in_driver(placed.sparkSession, self._most_windows) for table in tables
+        )
         with ThreadPoolExecutor(1) as beside:
             counted = late.agg(F.count("*"), F.count_if("is_outside_windows"))
             many_late = beside.submit(counted.collect)
-            return kept_rows(placed, may_fetch=may_fetch), _Late(*many_late.result()[0])
+            return fetched_rows(placed, may_fetch=may_fetch), _Late(*many_late.result()[0])
 
     @property
     def _most_windows(self) -> int:
@@ -253,7 +255,7 @@ class BatchWindows:
         of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
         return of_record * self.many * len(self.job.pipeline.windows)
 
-    def _found(self, kept: KeptRows, late: _Late) -> _Found:
+    def _found(self, kept: FetchedRows, late: _Late) -> _Found:
         """How many rows each table gets."""
         known = ["record_count", *(name for name in UNCOUNTED[:1] if name in kept.columns)]
         windows, *uncounted, closed, alerts = kept.totals(known, ["closed", _BROKEN])
@@ -265,7 +267,7 @@ class BatchWindows:
         closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
         return first_unit(closed_by, self._scope.units[-1])
 
-    def _late(self, records: DataFrame, kept: KeptRows, found: _Found) -> DataFrame:
+    def _late(self, records: DataFrame, kept: FetchedRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the unit that settled it."""
         spec = self.job.windows.spec
         values = list(self.job.pipeline.source.values)
