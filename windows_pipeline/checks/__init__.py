@@ -1,1 +1,1 @@
-"""Checks: results counted again by other code, and rules over published tables."""
+"""Checks: rules over published tables, and recounts of results by other code."""

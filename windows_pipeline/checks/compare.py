@@ -1,4 +1,4 @@
-"""Compares tables that should hold the same rows."""
+"""Compares frames that should hold the same rows."""
 
 from __future__ import annotations
 
@@ -10,57 +10,60 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
-def units_that_differ(sides: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
-    """The units of which not all sides hold the same rows, as often.
+def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
+    """Returns the arrival units in which the frames do not hold the same rows equally often.
 
-    By the number of rows and two sums of hashes a unit: nothing is shuffled but these.
+    Compares the number of rows and two sums of hashes a unit and frame, so Spark shuffles only
+    these sums.
 
     Args:
-        sides: Frames with the same columns, among them `arrival_unit`, by name.
-        required: The sides that must have rows of a unit if any has; another may have none.
+        frames: Frames by name, all with the same columns, `arrival_unit` among them.
+        required: The names of the frames that must have rows of a unit if any frame has. Another
+            frame may lack the whole unit.
     """
-    columns = next(iter(sides.values())).columns
+    columns = next(iter(frames.values())).columns
     hashed = reduce(
         DataFrame.unionByName,
         [
-            frame.select("arrival_unit", F.lit(name).alias("side"), _hash(columns).alias("hash"))
-            for name, frame in sides.items()
+            frame.select("arrival_unit", F.lit(name).alias("frame"), _hash(columns).alias("hash"))
+            for name, frame in frames.items()
         ],
     )
     low = F.col("hash").bitwiseAND(0xFFFFFFFF)
-    # Halves: 2 ** 31 of them can be added.
+    # A bigint can add up 2 ** 31 hashes of 32 bits each.
     high = F.shiftrightunsigned("hash", 32)
-    sums = hashed.groupBy("arrival_unit", "side").agg(
+    sums = hashed.groupBy("arrival_unit", "frame").agg(
         F.struct(F.count("*"), F.sum(low), F.sum(high)).alias("checksum")
     )
-    alike = sums.groupBy("arrival_unit").agg(
-        F.count_if(F.col("side").isin(*required)).alias("there"),
+    compared = sums.groupBy("arrival_unit").agg(
+        F.count_if(F.col("frame").isin(*required)).alias("required"),
         F.count_distinct("checksum").alias("checksums"),
     )
-    differing = alike.where((F.col("checksums") > 1) | (F.col("there") < len(required)))
+    differing = compared.where((F.col("checksums") > 1) | (F.col("required") < len(required)))
     return {row.arrival_unit for row in differing.select("arrival_unit").collect()}
 
 
-def copies_by_frame(sides: Mapping[str, DataFrame], place: Sequence[str]) -> DataFrame:
-    """Each distinct row once, by its place and a hash of the rest, with each side's count.
+def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> DataFrame:
+    """Returns each distinct row, by its key and a hash of the other columns, and who has it.
 
     Args:
-        sides: Frames with the same columns by name.
-        place: The columns that name a row.
+        frames: Frames by name, all with the same columns.
+        key: The columns that identify a row.
 
     Returns:
-        The place, `values_hash` (bigint), and `in_<side>` (bigint) of each side.
+        The key, `values_hash` (bigint), and for each frame `in_<name>` (bigint): how often the
+        frame has the row.
     """
-    columns = next(iter(sides.values())).columns
-    values = _hash([name for name in columns if name not in place])
+    columns = next(iter(frames.values())).columns
+    values = _hash([name for name in columns if name not in key])
     marked = [
-        frame.select(*place, values.alias("values_hash"), F.lit(name).alias("side"))
-        for name, frame in sides.items()
+        frame.select(*key, values.alias("values_hash"), F.lit(name).alias("frame"))
+        for name, frame in frames.items()
     ]
-    counts = [F.count_if(F.col("side") == name).alias(f"in_{name}") for name in sides]
-    return reduce(DataFrame.unionByName, marked).groupBy(*place, "values_hash").agg(*counts)
+    counts = [F.count_if(F.col("frame") == name).alias(f"in_{name}") for name in frames]
+    return reduce(DataFrame.unionByName, marked).groupBy(*key, "values_hash").agg(*counts)
 
 
 def _hash(columns: Sequence[str]) -> Column:
-    # The hash passes over nulls, so where they stand has to be said.
+    # Spark's hash skips nulls, so the positions of nulls are hashed, too.
     return F.xxhash64(*columns, *[F.col(name).isNull() for name in columns])

@@ -1,4 +1,4 @@
-"""The checks of firings and of early warnings: what breaks them, as SQL over `firing_evidence`."""
+"""The checks of firings and early warnings, as SQL over the frames of `recount_firings`."""
 
 from __future__ import annotations
 
@@ -9,52 +9,60 @@ from windows_pipeline.config import Windows
 from windows_pipeline.config.firing_trigger import FiringTrigger
 
 _BEGAN_SINCE = "coalesce(_window_start_ms > _stream_before_ms, FALSE)"
-"""Whether no record of a window can have come before the judged units."""
+"""SQL: no record of the window can have arrived before the checked run of days."""
 
 
 def firing_checks(trigger: FiringTrigger) -> list[Check]:
-    """Checks of firings; a row a firing, the one before it, and its window's final result."""
-    shown = "" if trigger.panes == "discarding" else " OR NOT coalesce(is_as_final, FALSE)"
+    """Checks over a row a firing, with the previous firing and the window's final result."""
+    if trigger.panes == "discarding":
+        at_close = "A window that fires at its close has a final result (rules E1, E2)"
+        or_differs = ""
+    else:
+        at_close = "The firing at a window's close has the values of the final result (E1, E2)"
+        or_differs = " OR NOT coalesce(is_as_final, FALSE)"
     return [
         Check(
             "firings_numbered",
-            "A window's firings are numbered 0, 1, 2, ... once each, in the order of units (E2)",
+            "The firings of a window have the numbers 0, 1, 2, ..., each once, in the order of "
+            "arrival units (rule E2)",
             f"previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
             "OR firing_id <= previous_id OR arrival_unit < previous_unit "
             "OR since = previous_since AND firing_id <> previous_id + 1",
         ),
         Check(
             "firing_reasons_in_order",
-            "A window fires early, then once on time, then late (rule E2)",
+            "A window fires EARLY any number of times, then ON_TIME once, then LATE any number of "
+            "times (rule E2)",
             "reason NOT IN ('EARLY', 'ON_TIME', 'LATE') OR firing_id = 0 AND reason = 'LATE' "
             "OR (since = previous_since OR firing_id = previous_id + 1) "
             "AND (reason = 'LATE') <> (previous_reason <> 'EARLY')",
         ),
         Check(
             "final_firing_is_final",
-            "A firing of a closed window shows what is final of it (rules E1, E2)",
-            f"is_final AND (NOT final_is_there{shown})",
+            at_close,
+            f"is_final AND (NOT final_is_there{or_differs})",
         ),
     ]
 
 
 def closed_checks(trigger: FiringTrigger) -> list[Check]:
-    """Checks of final windows beside their firings; a row a final window."""
-    once = "on_time > 1"
+    """Checks over a row a final window, with its firings."""
+    times, failing = "at most", "on_time > 1"
     if trigger.panes == "accumulating":
-        once += f" OR on_time = 0 AND {_BEGAN_SINCE}"
+        times = "exactly"
+        failing += f" OR on_time = 0 AND {_BEGAN_SINCE}"
     checks = [
         Check(
             "on_time_once",
-            "A window that is final has fired once on time; where panes discard, at most (E2)",
-            once,
+            f"A final window has fired ON_TIME {times} once (rule E2)",
+            failing,
         )
     ]
     if trigger.panes == "accumulating" and trigger.late:
         checks.append(
             Check(
                 "last_firing_shows_final",
-                "The last firing of a window holds what became final (rules E1, E2)",
+                "A final window's last firing has the values of the final result (rules E1, E2)",
                 "last_since = since AND NOT is_as_final",
             )
         )
@@ -62,25 +70,28 @@ def closed_checks(trigger: FiringTrigger) -> list[Check]:
 
 
 def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[Check]:
-    """Checks of early warnings; a row a warning and state, with its firing and final window."""
+    """Checks over a row an early warning and state, with its firing and final window."""
     broken = " OR ".join(
         f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in windows.alerts.items()
     )
     return [
         Check(
             "early_warning_breaks_its_rule",
-            "An early warning is of a firing, before its window closed, that breaks its rule",
+            "An early warning belongs to a firing that broke the warning's rule before the window "
+            "closed (rule E5)",
             f"state = 'open' AND NOT is_firing OR NOT coalesce({broken or 'FALSE'}, FALSE)",
         ),
         Check(
             "early_warning_settled_by_final",
-            "A warning is confirmed or withdrawn as its window's final result breaks the rule",
+            "When its window closes, a warning is confirmed if the final result breaks the rule, "
+            "and withdrawn if not (rule E5)",
             "state NOT IN ('open', 'confirmed', 'withdrawn') OR state <> 'open' "
             "AND (NOT final_is_there OR (state = 'confirmed') <> final_breaks)",
         ),
         Check(
             "early_warning_once",
-            "A window's rule is warned of once, and settled once",
+            "A window and rule have at most one open warning, which is confirmed or withdrawn at "
+            "most once (rule E5)",
             "open_rows > 1 OR closed_rows > 1",
         ),
     ]

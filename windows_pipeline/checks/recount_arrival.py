@@ -1,47 +1,51 @@
-"""Evidence about offsets and running maxima, by other code than that which made them."""
+"""Recounts offsets and running maxima of raw_events, by other code than the ingestion's."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-_PLACE = ["arrival_unit", "source_partition"]
+_ORDERED_WITHIN = ["arrival_unit", "source_partition"]
 STRETCH_ROWS = 1 << 20
-"""How many offsets of a large source partition one task looks at."""
+"""One task recounts so many offsets of a large source partition."""
 
 
 def recount_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame:
-    """Puts beside each record's running maximum what it should be (rule A2).
+    """Recounts the running maximum of each record (rule A2).
 
     Args:
         raw: `arrival_unit`, `source_partition`, `offset`, `event_time`, `running_max`, `batch`.
-        stretch_rows: How many offsets of a unit and source partition a task takes; None for all.
+        stretch_rows: How many offsets of a unit and source partition one task recounts; None to
+            recount them all in one task.
 
     Returns:
         A row a record, unordered: `arrival_unit`, `source_partition`, `batch`, `running_max`,
-        `so_far`
-        (the largest event time up to the record) and `is_again` (boolean: its offset was there).
+        `so_far` (the recount: the largest event time up to the record) and `is_again` (boolean:
+        whether another record has the same offset).
     """
     stretch = F.lit(0) if stretch_rows is None else F.floor(F.col("offset") / stretch_rows)
     in_stretches = raw.withColumn("stretch", stretch)
-    own = [*_PLACE, "stretch"]
-    in_order = Window.partitionBy(*own).orderBy("offset")
-    so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
-    seen = in_stretches.select(
-        *own,
+    within = [*_ORDERED_WITHIN, "stretch"]
+    in_order = Window.partitionBy(*within).orderBy("offset")
+    up_to_record = in_order.rowsBetween(Window.unboundedPreceding, 0)
+    recounted = in_stretches.select(
+        *within,
         "batch",
         "running_max",
-        F.max("event_time").over(so_far).alias("so_far"),
+        F.max("event_time").over(up_to_record).alias("so_far"),
         F.col("offset").eqNullSafe(F.lag("offset").over(in_order)).alias("is_again"),
     )
     if stretch_rows is None:
-        return seen.drop("stretch")
-    before = Window.partitionBy(*_PLACE).orderBy("stretch")
-    before = before.rowsBetween(Window.unboundedPreceding, -1)
-    of_stretch = in_stretches.groupBy(*own).agg(F.max("event_time").alias("largest"))
-    earlier = of_stretch.select(*own, F.max("largest").over(before).alias("earlier"))
+        return recounted.drop("stretch")
+    earlier_stretches = (
+        Window.partitionBy(*_ORDERED_WITHIN)
+        .orderBy("stretch")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    of_stretch = in_stretches.groupBy(*within).agg(F.max("event_time").alias("largest"))
+    earlier = of_stretch.select(*within, F.max("largest").over(earlier_stretches).alias("earlier"))
     return (
-        seen.join(F.broadcast(earlier), own, "left")
+        recounted.join(F.broadcast(earlier), within, "left")
         .withColumn("so_far", F.greatest("so_far", "earlier"))
         .drop("stretch", "earlier")
     )

@@ -1,4 +1,4 @@
-"""Firings and early warnings, each beside what tells whether it is right."""
+"""Joins firings and early warnings with what decides whether they are right."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ _WINDOW = ("key", "window_start", "window_end")
 def with_previous_and_final(
     firings: DataFrame, final: DataFrame, units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
-    """Firings, the one before of the same window, and what the window's final result is.
+    """Joins each firing with the previous firing of its window and the window's final result.
 
     Args:
         firings: Rows of the table firings.
         final: The final windows of the same units.
-        units: What `arrivals.gapless_days_frame` gives.
-        values: The columns of the result.
+        units: The frame that `units.gapless_days_frame` returns.
+        values: The columns of a result.
 
     Returns:
-        With the columns of `units`, `_window_start_ms`; `previous_unit`, `previous_since`,
-        `previous_id` and `previous_reason`; of final ones `final_is_there` and `is_as_final`.
+        The firings with the columns of `units`; `_window_start_ms`; `previous_unit`,
+        `previous_since`, `previous_id` and `previous_reason` of the previous firing;
+        `final_is_there`, whether the unit closed the window; and `is_as_final`, whether the
+        firing has the values of the final result.
     """
     in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
     previous = {
@@ -37,7 +39,7 @@ def with_previous_and_final(
         "id": "firing_id",
         "reason": "reason",
     }
-    placed = firings.join(units, "arrival_unit", "left").withColumns(
+    numbered = firings.join(units, "arrival_unit", "left").withColumns(
         {
             "_window_start_ms": F.unix_millis("window_start"),
             **{f"previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
@@ -45,26 +47,32 @@ def with_previous_and_final(
     )
     result = F.struct(*values).alias("result")
     finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
-    final_there = F.coalesce("final_is_there", F.lit(False))
+    final_is_there = F.coalesce("final_is_there", F.lit(False))
     return (
-        placed.join(finals, ["arrival_unit", *_WINDOW], "left")
-        .withColumns({"final_is_there": final_there, "is_as_final": _alike(values)})
+        numbered.join(finals, ["arrival_unit", *_WINDOW], "left")
+        .withColumns({"final_is_there": final_is_there, "is_as_final": _equals_result(values)})
         .drop("result")
     )
 
 
 def with_their_firings(
-    firings: DataFrame, final: DataFrame, units: DataFrame, values: Sequence[str]
+    final: DataFrame, firings: DataFrame, units: DataFrame, values: Sequence[str]
 ) -> DataFrame:
-    """Final windows, and what their firings in these units say.
+    """Joins each final window with the firings that it had in the same units.
+
+    Args:
+        final: The final windows.
+        firings: Rows of the table firings of the same units.
+        units: The frame that `units.gapless_days_frame` returns.
+        values: The columns of a result.
 
     Returns:
-        The final windows with the columns of `units`, `_window_start_ms`, `on_time` (how many
-        firings on time), `last_since` (that of the last firing's unit, null without one) and
-        `is_as_final` (whether it shows what is final).
+        The final windows with the columns of `units`, `_window_start_ms`, `on_time` (the number
+        of ON_TIME firings), `last_since` (`since` of the last firing's unit; null without a
+        firing) and `is_as_final` (whether the last firing has the values of the final result).
     """
     by_number = F.struct("firing_id", "since")
-    told = (
+    summed = (
         firings.join(units, "arrival_unit", "left")
         .groupBy(*_WINDOW)
         .agg(
@@ -75,12 +83,12 @@ def with_their_firings(
     )
     return (
         final.join(units, "arrival_unit", "left")
-        .join(told, list(_WINDOW), "left")
+        .join(summed, list(_WINDOW), "left")
         .withColumns(
             {
                 "_window_start_ms": F.unix_millis("window_start"),
                 "on_time": F.coalesce("on_time", F.lit(0)),
-                "is_as_final": _alike(values),
+                "is_as_final": _equals_result(values),
             }
         )
         .drop("result")
@@ -90,27 +98,34 @@ def with_their_firings(
 def with_their_results(
     warnings: DataFrame, firings: DataFrame, final: DataFrame, rules: Mapping[str, RuleSql]
 ) -> DataFrame:
-    """Early warnings, their firings, and their windows' final results in these units.
+    """Joins each early warning with its firing and its window's final result.
+
+    Args:
+        warnings: Rows of the table early_warnings.
+        firings: Rows of the table firings of the same units.
+        final: The final windows of the same units.
+        rules: The rules by name.
 
     Returns:
-        With `is_firing` (an open one: whether it is one of these that is not final),
-        `final_is_there`, `final_breaks` (whether the final window breaks the rule), and how
-        often the warning is open and settled here: `open_rows`, `closed_rows`.
+        The warnings with `is_firing` (whether one of these firings, before the window closed,
+        raised the warning), `final_is_there`, `final_breaks` (whether the final window breaks the
+        rule), and `open_rows` and `closed_rows`: how many rows of the warning are open, and how
+        many are confirmed or withdrawn.
     """
-    own = firings.where("NOT is_final").select(
-        "arrival_unit", *_WINDOW, "firing_id", F.lit(True).alias("is_firing")
-    )
-    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"))
     window = ["arrival_unit", *_WINDOW]
-    told = warnings.join(own, [*window, "firing_id"], "left").join(finals, window, "left")
+    not_final = firings.where("NOT is_final").select(
+        *window, "firing_id", F.lit(True).alias("is_firing")
+    )
+    finals = final.select(*window, F.lit(True).alias("final_is_there"))
+    joined = warnings.join(not_final, [*window, "firing_id"], "left").join(finals, window, "left")
     breaks = F.lit(False)
     if rules:
         broken = broken_rules(final, rules).select("rule", *window, F.lit(True).alias("broken"))
-        told = told.join(broken, ["rule", *window], "left")
+        joined = joined.join(broken, ["rule", *window], "left")
         breaks = F.coalesce("broken", F.lit(False))
     of_warning = Window.partitionBy(*WARNING_KEY)
     is_open = F.col("state") == "open"
-    return told.withColumns(
+    return joined.withColumns(
         {
             "is_firing": F.coalesce("is_firing", F.lit(False)),
             "final_is_there": F.coalesce("final_is_there", F.lit(False)),
@@ -121,6 +136,6 @@ def with_their_results(
     )
 
 
-def _alike(values: Sequence[str]) -> Column:
-    """Whether a row has the values of its `result`."""
+def _equals_result(values: Sequence[str]) -> Column:
+    """Whether a row's values equal those of its column `result`."""
     return reduce(and_, [F.col(name).eqNullSafe(F.col("result")[name]) for name in values])

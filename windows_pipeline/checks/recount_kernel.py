@@ -1,6 +1,7 @@
-"""Recounts windows by binary search in what entered and what left, many keys at once.
+"""Recounts windows by binary search: how many records had entered, less how many had left.
 
-Neither the order of the rows within a key nor the engine's sweep has a part in it.
+The recount takes many keys at once. It needs no order of the rows within a key and shares no code
+with the engine's sweep.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
-_TAKEN_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SLICE, IS_OWN)
-"""The columns that are not given back, if there: sessions ask for arrival, others for slices."""
+_INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SLICE, IS_OWN)
+"""Input columns that the result lacks: sessions need arrival, other windows time shards."""
 _ADDED = pa.schema(
     [
         ("recount", pa.int64()),
@@ -35,41 +36,45 @@ _ADDED = pa.schema(
 
 
 class ChunkRecount(Protocol):
-    """What the records of whole groups say of their windows."""
+    """The recount of whole groups: records against windows."""
 
     def window_columns(self) -> dict[str, pa.Array]:
-        """The columns that are put beside the windows."""
+        """The recount of each window, by column."""
         ...
 
     def held(self) -> np.ndarray:
-        """Whether a window holds each record."""
+        """Whether any window holds each record."""
         ...
 
     def counts_in_none(self) -> np.ndarray:
-        """Whether no window, found or not, can count each record."""
+        """Whether no window can count the record, present or not."""
         ...
 
     def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
-        """The columns that are put beside the records of a mask."""
+        """The columns of the wanted records, a boolean mask."""
         ...
 
 
 ChunkMaker = Callable[[pa.Table, np.ndarray, pa.Table, np.ndarray], ChunkRecount]
-"""Makes the evidence of records and their groups, windows and theirs."""
+"""Recounts records (with their group numbers) against windows (with their group numbers)."""
 
 
 def recount_groups(
     tables: Iterator[tuple[pa.Table, np.ndarray]], make: ChunkMaker, added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Gives all windows, new records that no window holds, and how many each group's hold.
+    """Recounts whole groups.
 
     Args:
-        tables: Windows and records as the kernels take them, whole groups of `_computed_day` and
-            `key`,
-            with where each starts and the last ends. Where these are cut into slices, `_is_own`
-            tells of which slice a row is: the others are looked at and not told.
-        make: Makes the evidence of whole groups.
-        added: The columns that are put beside the rows, in the place of those taken only.
+        tables: Windows and records of whole groups of `_computed_day` and `key`, with the start
+            of each group and the end of the last. If groups are cut into time shards, `_is_own`
+            says whether a row belongs to its shard; the recount uses the other rows and does not
+            return them.
+        make: Recounts the records and windows of whole groups.
+        added: The columns to add, in place of the columns that only the input has.
+
+    Yields:
+        All windows; then the new records that no window holds but some window may count; then a
+        row for each group with new records: how many of them a window holds (`counted`).
     """
     for table, starts in tables:
         group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -79,8 +84,8 @@ def recount_groups(
         yield from _own_with_columns(windows, chunk.window_columns(), added)
         is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
-        told = records.filter(pa.array(unheld))
-        yield from _with_columns(told, chunk.record_columns(unheld), added)
+        missing = records.filter(pa.array(unheld))
+        yield from _with_columns(missing, chunk.record_columns(unheld), added)
         new_group = group[~is_window][is_new]
         counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
         with_new = np.unique(new_group)
@@ -89,14 +94,12 @@ def recount_groups(
 
 
 class RecountKernel:
-    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.recount_windows`.
+    """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
 
-    The rows come as `radix_order.in_radix_order` gives them by `_computed_day`, `key` and `_slice`:
-    windows (`is_window`) with `_window_end_ms`, and records, none wholly late or uncovered, with
-    `_event_time_ms`, `_close_time_ms` and `_is_new`; what a row has no value for is null. It gives
-    all windows, the new records that no window holds, and a row a group that has new records:
-    how many are `counted`; of each slice those that are its own (`_is_own`). Without these three
-    columns, with those that `recount_windows` adds.
+    Needs rows sorted by `radix_sort.in_radix_order` by `_computed_day`, `key` and `_slice`: windows
+    (`is_window`) with `_window_end_ms`, and records, none late or outside every window, with
+    `_event_time_ms`, `_close_time_ms` and `_is_new`. Columns that a kind of row lacks are null.
+    Returns the rows of `recount_groups`, with the columns that `recount_windows` documents.
     """
 
     def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -104,7 +107,7 @@ class RecountKernel:
         self._chunk_rows = chunk_rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Gives the evidence of a partition."""
+        """Recounts a partition."""
         groups = groups_in_order(batches, ["_computed_day", "key", SLICE], self._chunk_rows)
         return recount_groups(groups, self._chunk, _ADDED)
 
@@ -115,14 +118,14 @@ class RecountKernel:
 
 
 class _Chunk:
-    """The instants of whole groups as codes: numbers in the order of group and instant.
+    """Recounts whole groups with instants as codes: numbers in the order of group and instant.
 
-    A record is in the windows that end from the instant it enters to before the one it leaves
-    at. As no group's codes lie among another's, one search answers for all groups.
+    A record is in the windows whose end lies in [enter, leave). The codes of different groups do
+    not overlap, so one search serves all groups.
 
-    Ends are taken as last instants, so those of hopping and tumbling windows one earlier: then a
-    window [s, s + size) is as a sliding one of difference size - 1. Where its bounds can lie has
-    no part in it: the checks say that.
+    An end is a window's last instant. The end of a hopping or tumbling window is one instant
+    earlier, so a window [s, s + size) works like a sliding window of difference size - 1. The
+    recount ignores where bounds may lie; checks of their own hold that.
     """
 
     def __init__(
@@ -158,10 +161,10 @@ class _Chunk:
         leave = np.sort(self.leave)
         entered = np.searchsorted(self.enter[by_entry], self.end, "right")
         left = np.searchsorted(leave, self.end, "right")
-        # Of those that entered, the one to leave last is in the window if any is.
+        # If any record is in the window, the one that leaves last is.
         last_leave = np.maximum.accumulate(self.leave[by_entry])
         near = np.searchsorted(np.sort(self.near), self.end, "right")
-        # A partly late record is near for one instant after it left, too.
+        # A partly late record stays near for one instant after it left.
         near -= np.searchsorted(np.sort(self.far), self.end, "left")
         empty = entered == left
         return {
@@ -174,51 +177,51 @@ class _Chunk:
             "same_end": pa.array(how_many_equal([self.end])),
         }
 
-    def _same_records(self, told_apart: np.ndarray) -> pa.Array:
-        """How many windows of its group say that they hold the records that each one holds.
+    def _same_records(self, is_comparable: np.ndarray) -> pa.Array:
+        """How many windows of the group have the same first time, last time and record count.
 
-        Null where that tells nothing: where a partly late record is near, and where none is held.
+        Null for empty windows, and where a partly late record is near (not `is_comparable`).
         """
         names = ("_first_event_time_ms", "_last_event_time_ms", "record_count")
-        said = [self.of_windows, *[numbers(self.windows, name) for name in names]]
-        judged = told_apart & (said[-1] > 0)
+        stored = [self.of_windows, *[numbers(self.windows, name) for name in names]]
+        judged = is_comparable & (stored[-1] > 0)
         same = np.zeros(len(judged), np.int64)
-        same[judged] = how_many_equal([column[judged] for column in said])
+        same[judged] = how_many_equal([column[judged] for column in stored])
         return pa.array(same, mask=~judged)
 
     def held(self) -> np.ndarray:
-        """Whether a window ends while each record is in it."""
+        """Whether any window ends between a record's entering and leaving."""
         ends = np.sort(self.end)
         return np.searchsorted(ends, self.enter, "left") < np.searchsorted(ends, self.leave, "left")
 
     def counts_in_none(self) -> np.ndarray:
-        """None: what is wholly late or uncovered is not among the records."""
+        """False for all: no late record, and none outside every window, is among the records."""
         return np.zeros(len(self.enter), np.bool_)
 
     def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
-        """Nothing."""
+        """No columns."""
         del wanted
         return {}
 
-    def _time_ms(self, leave: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """The event times of records by their leaving; anything where the place is none."""
-        code = np.append(leave, 0)[places]
+    def _time_ms(self, leave: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """The event times of records by index into `leave`; arbitrary beyond its end."""
+        code = np.append(leave, 0)[indices]
         leave_ms = self.instants_ms[code % len(self.instants_ms)]
         times_ms: np.ndarray = leave_ms - self.difference_ms - 1
         return times_ms
 
 
 def difference_of(spec: FixedWindows) -> int:
-    """From a record to the last instant of the last window that can hold it, in milliseconds."""
+    """From a record to the last instant of the last window that can hold the record, in ms."""
     return spec.length_ms - 1 if isinstance(spec, TimeWindows) else spec.length_ms
 
 
 def codes_of(
     groups: Sequence[np.ndarray], instants_ms: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The distinct instants, and group * their number + rank of each instant.
+    """Returns the sorted distinct instants, and codes: group * number of instants + rank.
 
-    Ranks, as a group number and milliseconds together may not fit 64 bits.
+    Codes use ranks, because a group number and milliseconds together may not fit 64 bits.
     """
     distinct_ms, rank = np.unique(np.concatenate(instants_ms), return_inverse=True)
     code = np.concatenate(groups) * len(distinct_ms) + rank
@@ -226,7 +229,7 @@ def codes_of(
 
 
 def how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """How many rows are equal to each row, itself included."""
+    """How many rows equal each row, itself included."""
     order = np.lexsort(columns)
     begins = np.ones(len(order), np.bool_)
     begins[1:] = np.logical_or.reduce([np.diff(column[order]) != 0 for column in columns])
@@ -237,24 +240,23 @@ def how_many_equal(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _only_columns(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The rows with these columns and nulls in the others, none of them a window."""
-    kept = [
+    """The rows with only these columns, nulls in the others, and `is_window` false."""
+    columns = [
         rows.column(field.name) if field.name in names else pa.nulls(rows.num_rows, field.type)
         for field in rows.schema
     ]
-    of_none = pa.table(kept, schema=rows.schema)
-    place = rows.schema.get_field_index("is_window")
-    is_none = pa.repeat(False, rows.num_rows)
-    return of_none.set_column(place, rows.schema.field(place), is_none)
+    table = pa.table(columns, schema=rows.schema)
+    index = rows.schema.get_field_index("is_window")
+    return table.set_column(index, rows.schema.field(index), pa.repeat(False, rows.num_rows))
 
 
 def numbers(rows: pa.Table, name: str) -> np.ndarray:
-    """The values of a column; `NEVER_MS` for none."""
+    """The values of a column as 64-bit integers; `NEVER_MS` for null."""
     return writable(np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64))
 
 
 def _is_own(rows: pa.Table) -> np.ndarray:
-    """Whether each row is of the slice that it lies in."""
+    """Whether each row belongs to the time shard that it is in."""
     if IS_OWN not in rows.column_names:
         return np.ones(rows.num_rows, np.bool_)
     return np.array(rows.column(IS_OWN), np.bool_)
@@ -272,7 +274,7 @@ def _own_with_columns(
 def _with_columns(
     rows: pa.Table, columns: Mapping[str, pa.Array], added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    rows = rows.drop_columns([name for name in _TAKEN_ONLY if name in rows.column_names])
+    rows = rows.drop_columns([name for name in _INPUT_ONLY if name in rows.column_names])
     for field in added:
         rows = rows.append_column(
             field, columns.get(field.name, pa.nulls(rows.num_rows, field.type))

@@ -1,6 +1,6 @@
-"""What the records themselves say of each row's window, by Spark's own frames.
+"""Recounts row windows from their records, with Spark's own window frames.
 
-The engine's kernel finds frames by places that move on in NumPy; here Spark counts them.
+The engine's kernel finds frames with moving indices in NumPy; the recount leaves them to Spark.
 """
 
 from __future__ import annotations
@@ -26,44 +26,46 @@ from windows_pipeline.windows.row_bounds import FrameUnit
 _ARRIVAL = ROW_NAME[1:]
 _TIME_MS = "_event_time_ms"
 _ALL_BEFORE = Window.unboundedPreceding
-_NEVER_SETTLED_MS = 2**62
+_NEVER_FINAL_MS = 2**62
 
 
 class _Expected(NamedTuple):
     """What a row's window should be.
 
     Attributes:
-        frame: The records that it holds.
-        start_ms: Where it starts; may ask for `recount_first_ms`.
-        settled_ms: The last instant that it hangs on, null while that is not known; may ask for
-            `recount_last_ms`.
-        has_result: Whether the row has one.
+        frame: The records that the window holds.
+        start_ms: The start of the window; may use the column `recount_first_ms`.
+        last_instant_ms: The last instant that the result depends on; null while unknown. May use
+            the column `recount_last_ms`.
+        has_result: Whether the row has a result.
     """
 
     frame: WindowSpec
     start_ms: Column
-    settled_ms: Column
+    last_instant_ms: Column
     has_result: Column
 
 
 def recount_rows(
     records: DataFrame, rows: DataFrame, spec: GracedRows, closings: Mapping[int, Closing]
 ) -> DataFrame:
-    """Puts beside each row what its records say, and says which new records no row counts.
+    """Recounts each result of a row window, and finds the new records that no result counts.
 
     Args:
-        records: The records that the rows of the judged units need, each once.
+        records: The records that the rows of the checked units need, each once.
         rows: Rows of keyed_windows of these units, with `_computed_day` and milliseconds.
         spec: The windows.
-        closings: By judged unit, the close times before and after it.
+        closings: The close times before and after each checked unit, by day number.
 
     Returns:
-        A row a result that is there or should be (`is_window`): its columns and `found`, how
-        many results its record has; `expected`, whether it should have one in that unit; and
-        `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms`, `settled_ms`.
+        A row a result that exists or should exist (`is_window`): its columns; `found` (how many
+        results its record has); `expected` (whether the record should have this result in this
+        unit); and `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms` and
+        `recount_end_ms` of the window.
 
-        A row a new record that came in time (not `is_window`): `_computed_day`, `counted` (1 or 0)
-        and, of one that no result counts, `last_instant_ms`: when the first should that holds it.
+        A row a new record that is not late (not `is_window`): `_computed_day`, `counted` (1 or 0)
+        and, if no result counts the record, `last_instant_ms`: the last instant of the first
+        window that should hold it.
     """
     recounted = _recounted(records, spec)
     by_record = Window.partitionBy(*_ARRIVAL)
@@ -76,12 +78,12 @@ def recount_rows(
         "record_count",
         F.count("*").over(by_record).alias("found"),
     )
-    beside = _beside(results, recounted, closings)
-    return beside.unionByName(_accounted(results, recounted, spec), allowMissingColumns=True)
+    joined = _joined(results, recounted, closings)
+    return joined.unionByName(_accounted(results, recounted, spec), allowMissingColumns=True)
 
 
 def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
-    """Each record that came in time, with the window that it should have."""
+    """Each record that is not late, with the window that it should have."""
     in_time = records.where(F.col(_TIME_MS) >= F.col("_close_time_ms")).select(
         "key",
         _TIME_MS,
@@ -96,15 +98,15 @@ def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
         "recount_first_ms": F.min(_TIME_MS),
         "recount_last_ms": F.max(_TIME_MS),
     }
-    told = _in_parts(in_time, spec).withColumns(
+    counted = _in_parts(in_time, spec).withColumns(
         {name: of_frame.over(expected.frame) for name, of_frame in in_frame.items()}
     )
-    settled_ms = F.when(expected.has_result, expected.settled_ms)
-    return told.withColumns({"recount_start_ms": expected.start_ms, "settled_ms": settled_ms})
+    end_ms = F.when(expected.has_result, expected.last_instant_ms)
+    return counted.withColumns({"recount_start_ms": expected.start_ms, "recount_end_ms": end_ms})
 
 
 def _in_parts(in_time: DataFrame, spec: GracedRows) -> DataFrame:
-    """Adds `part`, the part of its key that a record's window lies in, by arrival also `number`."""
+    """Adds `part`, the block or session of a record within its key, and `number` by arrival."""
     if spec.by_arrival:
         in_time = in_time.withColumn("number", F.row_number().over(_by_arrival("key")))
     time_ms, part = F.col(_TIME_MS), F.lit(0)
@@ -134,8 +136,8 @@ def _expected(spec: GracedRows) -> _Expected:
             return _Expected(frame, start_ms, F.greatest(time_ms, time_ms + F.lit(ahead)), always)
         case SlideRows(back=back, ahead=int(ahead)):
             frame = by_time.rowsBetween(_ALL_BEFORE if back is None else -back, ahead)
-            settled_ms = F.lead(_TIME_MS, ahead).over(by_time) if ahead > 0 else time_ms
-            return _Expected(frame, first_ms, settled_ms, always)
+            end_ms = F.lead(_TIME_MS, ahead).over(by_time) if ahead > 0 else time_ms
+            return _Expected(frame, first_ms, end_ms, always)
         case TumbleRows(unit=FrameUnit.RANGE):
             return _Expected(by_time.rowsBetween(_ALL_BEFORE, 0), F.col("part"), time_ms, always)
         case SessionRows():
@@ -148,22 +150,23 @@ def _expected(spec: GracedRows) -> _Expected:
             return _Expected(by_arrival.rowsBetween(_ALL_BEFORE, 0), first_ms, last_ms, always)
 
 
-def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
-    """The results that are there or should be, side by side."""
+def _joined(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
+    """Joins the stored results with the expected ones; either may lack the other."""
     units = small_frame(
         results.sparkSession,
-        [(target, *closing) for target, closing in closings.items()],
-        "expected_target int, _before_ms bigint, after_ms bigint",
+        [(day, *closing) for day, closing in closings.items()],
+        "expected_day int, _before_ms bigint, _after_ms bigint",
     )
-    settles = (F.col("settled_ms") >= F.col("_before_ms")) & (
-        F.col("settled_ms") < F.col("after_ms")
+    becomes_final = (F.col("recount_end_ms") >= F.col("_before_ms")) & (
+        F.col("recount_end_ms") < F.col("_after_ms")
     )
-    told = ("recount", "recount_first_ms", "recount_last_ms", "recount_start_ms", "settled_ms")
-    expected = recounted.join(F.broadcast(units), settles).select(
-        *_ARRIVAL, "expected_target", F.col("key").alias("expected_key"), _TIME_MS, *told
+    of_window = ("recount_first_ms", "recount_last_ms", "recount_start_ms", "recount_end_ms")
+    expected = recounted.join(F.broadcast(units), becomes_final).select(
+        *(*_ARRIVAL, "expected_day", F.col("key").alias("expected_key"), _TIME_MS),
+        *("recount", *of_window),
     )
     is_expected = (
-        F.col("_computed_day").eqNullSafe(F.col("expected_target"))
+        F.col("_computed_day").eqNullSafe(F.col("expected_day"))
         & F.col("key").eqNullSafe(F.col("expected_key"))
         & F.col("row_time_ms").eqNullSafe(F.col(_TIME_MS))
     )
@@ -177,21 +180,21 @@ def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
 
 
 def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> DataFrame:
-    """Each new record, and whether a result of its own unit counts it."""
-    of_records = results.select(*_ARRIVAL, F.col("_computed_day").alias("found_target")).distinct()
-    own_target = F.unix_date("record_arrival_unit")
-    each = recounted.join(of_records, list(_ARRIVAL), "left")
-    found, settled_ms = F.col("found_target"), F.col("settled_ms")
+    """Each new record that is not late, and whether a result of its own unit counts it."""
+    of_records = results.select(*_ARRIVAL, F.col("_computed_day").alias("found_day")).distinct()
+    own_day = F.unix_date("record_arrival_unit")
+    joined = recounted.join(of_records, list(_ARRIVAL), "left")
+    found_day, end_ms = F.col("found_day"), F.col("recount_end_ms")
     if isinstance(spec.window, CountWindows):
-        # A record is in the windows that end with it or one of the next.
+        # A record is in the windows that end with it or with one of the next size - 1 records.
         holding = _by_arrival("key").rowsBetween(0, spec.window.size - 1)
-        found, settled_ms = F.min(found).over(holding), F.min(settled_ms).over(holding)
-    counted = F.coalesce((found == own_target).cast("bigint"), F.lit(0).cast("bigint"))
-    judged = each.select(
+        found_day, end_ms = F.min(found_day).over(holding), F.min(end_ms).over(holding)
+    counted = F.coalesce((found_day == own_day).cast("bigint"), F.lit(0).cast("bigint"))
+    judged = joined.select(
         "_is_new",
-        own_target.alias("_computed_day"),
+        own_day.alias("_computed_day"),
         counted.alias("counted"),
-        F.coalesce(settled_ms, F.lit(_NEVER_SETTLED_MS)).alias("last_instant_ms"),
+        F.coalesce(end_ms, F.lit(_NEVER_FINAL_MS)).alias("last_instant_ms"),
     )
     return judged.where("_is_new").select(
         "_computed_day",

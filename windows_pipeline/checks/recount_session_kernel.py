@@ -1,8 +1,8 @@
-"""Plays the records of sessions again as they came, many keys at once (rule D2).
+"""Recounts sessions by replaying their records in the order of arrival (rule D2).
 
-One record after the other against the sessions that are open then, without the engine's orders
-and trees. There are few of these at a time: they are further apart than the gap, and none is
-older than grace and gap.
+The replay compares each record with the sessions that are open then, without the engine's orders
+and trees. Few sessions are open at a time: they are further apart than the gap, and none is older
+than grace and gap. The recount takes many keys at once.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ ADDED = (
     "counted",
     "last_instant_ms",
 )
-"""The columns that are put beside windows and records, all 64 bits."""
+"""The columns that the recount adds to windows and records, all bigint."""
 _ADDED = pa.schema([(name, pa.int64()) for name in ADDED])
 
 _LATE = -1
 
 
 class SessionRecountKernel:
-    """What `DataFrame.mapInArrow` runs on each partition; see `evidence.recount_windows`.
+    """The function that `recount_windows` runs with `DataFrame.mapInArrow` on each partition.
 
-    The rows come sorted by `_computed_day` and `key`, the records among them as they came.
+    Needs rows sorted by `_computed_day` and `key`, the records among them in order of arrival.
     """
 
     def __init__(self, gap_ms: int, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -49,7 +49,7 @@ class SessionRecountKernel:
         self._chunk_rows = chunk_rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Gives the evidence of a partition."""
+        """Recounts a partition."""
         groups = whole_groups(batches, ["_computed_day", "key"], self._chunk_rows)
         return recount_groups(groups, self._chunk, _ADDED)
 
@@ -60,7 +60,7 @@ class SessionRecountKernel:
 
 
 class _Chunk:
-    """The sessions of whole groups, and the windows that say what these are."""
+    """The replayed sessions of whole groups, and the windows to compare with them."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class _Chunk:
         gap_ms: int,
     ) -> None:
         time_ms, close_ms = numbers(records, "_event_time_ms"), numbers(records, "_close_time_ms")
-        self.session = _played(of_records, time_ms, close_ms, gap_ms)
-        in_one = self.session != _LATE
-        named = self.session[in_one]
+        self.session = _replay(of_records, time_ms, close_ms, gap_ms)
+        in_session = self.session != _LATE
+        named = self.session[in_session]
         rows = len(time_ms)
         self.count = np.bincount(named, minlength=rows).astype(np.int64)
-        beyond = in_one & (time_ms < close_ms + gap_ms)
+        beyond = in_session & (time_ms < close_ms + gap_ms)
         self.beyond = np.bincount(self.session[beyond], minlength=rows).astype(np.int64)
         self.first_ms, self.last_ms = time_ms.copy(), time_ms.copy()
-        np.minimum.at(self.first_ms, named, time_ms[in_one])
-        np.maximum.at(self.last_ms, named, time_ms[in_one])
-        # A session goes by one of its records.
+        np.minimum.at(self.first_ms, named, time_ms[in_session])
+        np.maximum.at(self.last_ms, named, time_ms[in_session])
+        # The index of one of its records names a session.
         self.names = np.unique(named)
         self.of_windows, self.end_ms = of_windows, numbers(windows, "_window_end_ms")
         groups, ends = (of_records[self.names], of_windows), (self.last_ms[self.names], self.end_ms)
@@ -89,14 +89,14 @@ class _Chunk:
 
     def window_columns(self) -> dict[str, pa.Array]:
         order = np.argsort(self.session_code)
-        place = np.searchsorted(self.session_code[order], self.window_code)
-        found = place < len(order)
-        found[found] = self.session_code[order][place[found]] == self.window_code[found]
-        name = np.zeros(len(place), np.int64)
-        name[found] = self.names[order][place[found]]
-        recount, beyond = np.zeros((2, len(place)), np.int64)
+        index = np.searchsorted(self.session_code[order], self.window_code)
+        found = index < len(order)
+        found[found] = self.session_code[order][index[found]] == self.window_code[found]
+        name = np.zeros(len(index), np.int64)
+        name[found] = self.names[order][index[found]]
+        recount, beyond = np.zeros((2, len(index)), np.int64)
         recount[found], beyond[found] = self.count[name[found]], self.beyond[name[found]]
-        times_ms = [np.zeros(len(place), np.int64) for _ in range(2)]
+        times_ms = [np.zeros(len(index), np.int64) for _ in range(2)]
         for times, of_session in zip(times_ms, (self.first_ms, self.last_ms), strict=True):
             times[found] = of_session[name[found]]
         first_ms, last_ms = (pa.array(times, mask=~found) for times in times_ms)
@@ -110,37 +110,37 @@ class _Chunk:
         }
 
     def _previous_end(self) -> pa.Array:
-        """The end before of the windows of each one's group."""
+        """The end of the previous window in each window's group; null for the first window."""
         order = np.lexsort((self.end_ms, self.of_windows))
         group = self.of_windows[order]
         is_first = np.diff(group, prepend=-1) != 0
         previous = np.concatenate(([0], self.end_ms[order][:-1]))[: len(order)]
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return pa.array(previous[place], mask=is_first[place])
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return pa.array(previous[rank], mask=is_first[rank])
 
     def held(self) -> np.ndarray:
-        """Whether a window ends with each record's session."""
+        """Whether a window ends where each record's session ends."""
         is_window = np.zeros(len(self.session), np.bool_)
         is_window[self.names] = np.isin(self.session_code, self.window_code)
         held: np.ndarray = (self.session != _LATE) & is_window[self.session]
         return held
 
     def counts_in_none(self) -> np.ndarray:
-        """Whether each record came too late for every session."""
+        """Whether each record was too late for every session."""
         late: np.ndarray = self.session == _LATE
         return late
 
     def record_columns(self, wanted: np.ndarray) -> dict[str, pa.Array]:
-        """The last instant of each one's session."""
+        """The last instant of each wanted record's session."""
         return {"last_instant_ms": pa.array(self.last_ms[self.session[wanted]])}
 
 
 @compiled
-def _played(
+def _replay(
     group: np.ndarray, time_ms: np.ndarray, close_ms: np.ndarray, gap_ms: int
 ) -> np.ndarray:
-    """By record, the one that its session goes by, or `_LATE`; records come group by group."""
+    """Returns the index that names each record's session, or `_LATE`; groups must be contiguous."""
     rows = len(time_ms)
     joined = np.arange(rows)
     first_ms, last_ms = time_ms.copy(), time_ms.copy()
@@ -150,10 +150,10 @@ def _played(
         if r > 0 and group[r] != group[r - 1]:
             open_count = 0
         time, still_open = time_ms[r], 0
-        for place in range(open_count):
-            other = is_open[place]
+        for index in range(open_count):
+            other = is_open[index]
             if last_ms[other] < close_ms[r]:
-                continue  # it is closed
+                continue  # the other session is closed
             if first_ms[other] - gap_ms <= time <= last_ms[other] + gap_ms:
                 joined[other] = r
                 first_ms[r] = min(first_ms[r], first_ms[other])
@@ -167,7 +167,7 @@ def _played(
             is_open[still_open] = r
             still_open += 1
         open_count = still_open
-    for r in range(rows - 1, -1, -1):  # what a record joined came later
+    for r in range(rows - 1, -1, -1):  # a session is named by a later record that joined it
         if joined[r] != _LATE:
             joined[r] = joined[joined[r]]
     return joined

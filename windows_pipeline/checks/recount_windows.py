@@ -1,8 +1,8 @@
-"""What the records themselves say of each window, by other code than made the windows.
+"""Recounts windows from their records, by other code than the engine's.
 
-The engine's kernels walk two pointers over each key's records; this counts, by binary search,
-what had entered by a window's end less what had left, and plays the records of sessions again as
-they came. The two agree or a check fails.
+The engine's kernels move two pointers over each key's records. The recount takes, by binary search,
+the records that had entered by a window's end less those that had left, and it replays sessions in
+the order of arrival. If engine and recount differ, a check fails.
 """
 
 from __future__ import annotations
@@ -52,33 +52,36 @@ _ADDED = (
 def recount_windows(
     records: DataFrame, windows: DataFrame, spec: FixedWindows | SessionWindows
 ) -> DataFrame:
-    """Puts beside each window what its records say, and says which new records none holds.
+    """Recounts each window, and finds the new records that no window holds.
 
     Args:
-        records: What `stream_time.records_to_read` gives.
+        records: The frame that `records.records_to_read` returns.
         windows: `_computed_day`, `key`, `_window_start_ms`, `_window_end_ms`,
-            `_first_event_time_ms`,
-            `_last_event_time_ms`, `record_count`, `closed`; any others are left out.
+            `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, `closed`; other columns
+            are dropped.
         spec: The windows' definition.
 
     Returns:
-        A row a window (`is_window`), its columns and: `recount`, `recount_first_ms`,
-        `recount_last_ms` of the records in it (the times are null where there are none); and
-        `same_end`, how many windows of its target and key end then.
+        Three kinds of rows. Milliseconds and counts are bigint; columns that a kind of row lacks
+        are null. In no order.
 
-        Of sliding, hopping and tumbling windows also `departed_on_bound`, whether a record left
-        just before it; `near_partly_late`, how many records that may be partly late are within
-        reach (if any, `recount_first_ms` is only a lower bound); and `same_records`, how many of
-        its key's windows say that they hold the same records (null where a partly late one is
-        near, or none is held). Of sessions `beyond_grace`, how many of its records came later
-        than the grace; and `previous_end_ms`, the end before of its key's windows, null of the
-        first.
+        A row a window (`is_window`): its columns, and `recount`, `recount_first_ms`,
+        `recount_last_ms` (the number of its records, their first and last event time; times are
+        null without records) and `same_end` (how many windows of its computed day and key have
+        the same end). Sliding, hopping and tumbling windows also have `departed_on_bound`
+        (whether a record left just before the window), `near_partly_late` (how many possibly
+        partly late records are near; if there are any, `recount_first_ms` is a lower bound only)
+        and `same_records` (how many windows of the key hold the same records; null for empty
+        windows and near a partly late record). Sessions also have `beyond_grace` (how many of
+        their records arrived after the grace) and `previous_end_ms` (the end of the key's
+        previous session; null for the first).
 
-        A row a new record that no window holds (not `is_window`): `_computed_day`, `key`,
-        `_event_time_ms`, `_close_time_ms` and `last_instant_ms`, the last instant of the last
-        window that may count it. And rows of each target and key with new records, one a slice
-        of its time: `_computed_day`, `key`, `counted`, how many of them windows hold. Milliseconds
-        and counts are bigint; what a row has no value for is null. In no order.
+        A row a new record that no window holds: `_computed_day`, `key`, `_event_time_ms`,
+        `_close_time_ms` and `last_instant_ms` (the last instant of the last window that may count
+        the record).
+
+        A row a computed day, key and time shard with new records: `_computed_day`, `key` and
+        `counted` (how many of these records a window holds).
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec)
@@ -88,20 +91,20 @@ def recount_windows(
 def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
     rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
-    given = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
-    # Within a group any order does.
+    carried = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
+    # The recount needs whole groups, but no order within them.
     grouped = in_radix_order(rows, [*_GROUPED, SLICE])
-    beside = grouped.mapInArrow(RecountKernel(spec), T.StructType([*given, *_ADDED]))
-    return beside.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
+    recounted = grouped.mapInArrow(RecountKernel(spec), T.StructType([*carried, *_ADDED]))
+    return recounted.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
 
 
 def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
-    """Records and windows, those of each slice of a key's time with what they are judged by.
+    """Puts records and windows into time shards, each with the neighbours that it depends on.
 
-    A window is judged by the records that it holds or that have just left, and the windows that
-    may hold the same ones; a record by the windows that may hold it. None is further away than
-    the windows are long. What may be partly late tells of these other windows, too, whether it
-    is near: so it reaches twice as far.
+    The recount of a window depends on the records that it holds or that have just left, and on
+    the windows that may hold the same records. The recount of a record depends on the windows
+    that may hold it. All of these lie within one window length. A possibly partly late record
+    also matters to the windows near such windows, so it goes into shards twice as far away.
     """
     difference_ms = difference_of(spec)
     reach_ms = difference_ms + 1
@@ -109,24 +112,24 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
     if length_ms is None:
         whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
-    # Half a slice later than the engine's are, so that what it loses at a cut is seen.
+    # Cuts lie half a shard after the engine's, so the recount sees records lost at those.
     time_ms, reach = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
     last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)
-    further = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), reach).otherwise(0)
-    reached_ms = [time_ms - further, time_ms + reach + further]
+    further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), reach).otherwise(0)
+    matters_at_ms = [time_ms - further_ms, time_ms + reach + further_ms]
     return _together(
-        with_own_slice(records, held_until_ms, reached_ms, length_ms),
+        with_own_slice(records, held_until_ms, matters_at_ms, length_ms),
         with_own_slice(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
     )
 
 
 def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
     rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
-    given = [field for field in rows.schema if field.name not in ("_is_new", *ARRIVAL)]
-    arrived = (*_GROUPED, "_close_time_ms", *ARRIVAL)
-    in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*arrived)
-    schema = T.StructType([*given, *(T.StructField(name, T.LongType()) for name in ADDED)])
+    carried = [field for field in rows.schema if field.name not in ("_is_new", *ARRIVAL)]
+    by_arrival = (*_GROUPED, "_close_time_ms", *ARRIVAL)
+    in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*by_arrival)
+    schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in ADDED)])
     return in_order.mapInArrow(SessionRecountKernel(spec.gap_ms), schema)
 
 
@@ -138,31 +141,29 @@ def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
 
 
 def account_for_records(
-    evidence: DataFrame, late: DataFrame, rejected: DataFrame, units: DataFrame
+    recounted: DataFrame, late: DataFrame, rejected: DataFrame, units: DataFrame
 ) -> DataFrame:
-    """Says of each unit where its records went (rule A5).
+    """Accounts for the records of each unit: counted, pending, late or rejected (rule A5).
 
     Args:
-        evidence: What `recount_windows` or `recount_rows` gives, for all windows that the unit
-            changed; the windows may be left out.
-        late: late_records that these units list: `arrival_unit`, `record_arrival_unit`.
-        rejected: rejected_records of these units: `arrival_unit`.
+        recounted: The frame that `recount_windows` or `recount_rows` returns for all windows that
+            the units changed; the rows of windows may be left out.
+        late: Rows of late_records of these units: `arrival_unit`, `record_arrival_unit`, `reason`.
+        rejected: Rows of rejected_records of these units: `arrival_unit`.
         units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
-            `_close_after_ms`
-            (bigint) and `blocked_by` (date: the missing unit; null where none is).
+            `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
 
     Returns:
-        `arrival_unit`, `ingested`, `counted`, `late`, `too_late` (those of them that a window
-        would have
-        covered), `rejected`, `blocked_by`, and `pending`: no window that is there counts them,
-        but one that is open may (rule B5).
+        `arrival_unit`, `blocked_by`, and numbers of records (bigint): `ingested`, `counted`,
+        `pending` (no window counts them yet, but an open window may, rule B5), `late` (all of
+        late_records), `too_late` (those of `late` that some window covers) and `rejected`.
     """
-    open_still = F.col("last_instant_ms") >= F.col("_close_after_ms")
+    is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
-        evidence.where(~F.col("is_window"))
+        recounted.where(~F.col("is_window"))
         .join(F.broadcast(units), "_computed_day")
         .groupBy("arrival_unit")
-        .agg(F.sum("counted").alias("counted"), F.count_if(open_still).alias("pending"))
+        .agg(F.sum("counted").alias("counted"), F.count_if(is_open).alias("pending"))
     )
     own_late = late.where(F.col("arrival_unit") == F.col("record_arrival_unit"))
     of_late = own_late.groupBy("arrival_unit").agg(

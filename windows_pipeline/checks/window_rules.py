@@ -1,4 +1,4 @@
-"""The checks of keyed windows, by kind: what breaks them, as SQL over a window and its evidence."""
+"""The checks of keyed windows, by kind of window, as SQL over windows and their recounts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from windows_pipeline.config import Windows
 from windows_pipeline.windows import GracedRows, SessionWindows, SlidingWindows, TimeWindows
 
 _NOT_EMPTY = Check(
-    "no_empty_window", "No window is empty", "record_count IS NULL OR record_count <= 0"
+    "no_empty_window",
+    "A window holds at least one record (rules B3, C1, D1)",
+    "record_count IS NULL OR record_count <= 0",
 )
 _ONE_AN_END = Check(
     "one_window_per_key_and_bounds",
-    "A key has one window with an end (rules C1, D2)",
+    "No two windows of a key have the same end (rules C1, D2)",
     "same_end > 1",
 )
 
 
 def window_checks(windows: Windows) -> list[Check]:
-    """Checks of keyed windows; a row a window, with its evidence."""
+    """Checks over a row a window, with its recount."""
     match windows.spec:
         case SlidingWindows() as spec:
             return _sliding_checks(spec)
@@ -36,13 +38,14 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
         if spec.first_window_start_ms is None
         else f"_window_start_ms = {spec.first_window_start_ms}"
     )
-    # Asked for, an empty window must follow a record's leaving and be closed (rule B8).
+    # With emit_empty, an empty window must be closed and follow a record that left (rule B8).
     empty = "record_count = 0 AND NOT coalesce(closed AND departed_on_bound, FALSE)"
     return [
         Check(
             "bounds_inclusive",
-            "A window spans the time difference, holds its records between its bounds, both "
-            "included, and a record stands on its end or just before its start (rules B2, B3)",
+            "A window is as long as the time difference, its records lie between its bounds, both "
+            "bounds included, and a record lies at its end or 1 ms before its start, unless the "
+            "window starts at first_window_start (rules B2, B3, B6)",
             f"_window_end_ms - _window_start_ms <> {difference_ms} "
             "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
             "OR _first_event_time_ms > _last_event_time_ms OR NOT ("
@@ -52,15 +55,15 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
         _holds_its_records(),
         Check(
             "one_window_per_record_set",
-            "No two windows of a key hold the same records, where none was partly late, "
-            "and no two have the same end (rules B3, B4)",
+            "No two windows of a key hold the same records, unless a record near them is partly "
+            "late, and no two windows of a key have the same end (rules B3, B4)",
             "same_records > 1 OR same_end > 1",
         ),
         Check(
             "no_empty_window" if not spec.emit_empty else "empty_windows_are_silences",
-            "No window is empty"
+            "A window holds at least one record (rule B3)"
             if not spec.emit_empty
-            else "An empty window is closed and follows a record that left (rule B8)",
+            else "An empty window is closed, and a record lies just before its start (rule B8)",
             "record_count IS NULL OR record_count < 0 OR "
             + (empty if spec.emit_empty else "record_count = 0"),
         ),
@@ -70,9 +73,9 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
 def _holds_its_records() -> Check:
     return Check(
         "holds_its_records",
-        "A window's count, first and last event time are those of the raw records that "
-        "count in it (rules B4, B5, C1)",
-        # Where partly late ones are near, the evidence only bounds the first one.
+        "record_count, first_event_time and last_event_time of a window are those of the raw "
+        "records that count in it (rules B4, B5, C1)",
+        # Near partly late records, recount_first_ms is only a lower bound.
         "record_count <> recount OR (recount > 0 "
         "AND (NOT _last_event_time_ms <=> recount_last_ms "
         "OR NOT coalesce(_first_event_time_ms >= recount_first_ms, FALSE) "
@@ -86,8 +89,8 @@ def _time_checks(spec: TimeWindows) -> list[Check]:
     return [
         Check(
             "bounds_aligned",
-            "A window starts at a multiple of the advance and ends a size later, and holds its "
-            "records from its start to before its end (rule C1)",
+            "A window starts at a multiple of the advance and not before first_window_start, ends "
+            "one size later, and its records lie from its start to before its end (rules B6, C1)",
             f"NOT coalesce(pmod(_window_start_ms, {spec.advance_ms}L) = 0 "
             f"AND _window_end_ms - _window_start_ms = {spec.size_ms}, FALSE) OR {below} "
             "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms >= _window_end_ms "
@@ -103,21 +106,21 @@ def _session_checks(spec: SessionWindows) -> list[Check]:
     return [
         Check(
             "bounds_are_records",
-            "A session starts with its first record and ends with its last (rule D1)",
+            "A session starts at its first record and ends at its last record (rule D1)",
             "NOT (_window_start_ms <=> _first_event_time_ms "
             "AND _window_end_ms <=> _last_event_time_ms) OR _window_start_ms > _window_end_ms",
         ),
         Check(
             "session_holds_its_records",
-            "A session's count, first and last event time are those of the raw records that "
-            "made it as they came (rules D1, D2)",
+            "record_count, first_event_time and last_event_time of a session are those of the raw "
+            "records that join it in their order of arrival (rules D1, D2)",
             "NOT (record_count <=> recount AND _first_event_time_ms <=> recount_first_ms "
             "AND _last_event_time_ms <=> recount_last_ms)",
         ),
         Check(
             "sessions_apart",
-            "Two sessions of a key are further apart than the gap, but where a record came that "
-            "found the first one closed (rule D2)",
+            "Two sessions of a key lie further apart than the gap, unless a record of the later "
+            "one arrived after the grace and may have found the earlier one closed (rule D2)",
             f"beyond_grace = 0 AND _window_start_ms - previous_end_ms <= {spec.gap_ms}",
         ),
         _ONE_AN_END,
@@ -129,23 +132,23 @@ def _row_checks() -> list[Check]:
     return [
         Check(
             "one_result_a_row",
-            "Each row that came in time and is settled has one result, in the unit that settled "
-            "it, and nothing else has one (rules F2, F5)",
+            "Each record that is not late has one result, in the arrival unit that makes the "
+            "result final, and there is no other result (rules F2, F5)",
             "found <> 1 OR NOT coalesce(expected, FALSE)",
         ),
         Check(
             "bounds_inclusive",
-            "A row's window has the bounds that its definition gives, and holds the row and its "
-            "records between them, both included (rules F2, F5)",
-            "NOT coalesce(_window_start_ms = recount_start_ms AND _window_end_ms = settled_ms "
+            "A row's window has the bounds of its definition, and the row and its records lie "
+            "between them, both bounds included (rules F2, F5)",
+            "NOT coalesce(_window_start_ms = recount_start_ms AND _window_end_ms = recount_end_ms "
             "AND row_time_ms BETWEEN _window_start_ms AND _window_end_ms, FALSE) "
             "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
             "OR _first_event_time_ms > _last_event_time_ms",
         ),
         Check(
             "row_holds_its_records",
-            "A row's count, first and last event time are those of the raw records in its "
-            "window (rules F1, F2)",
+            "record_count, first_event_time and last_event_time of a row's window are those of the "
+            "raw records in it (rules F1, F2)",
             "NOT (record_count <=> recount AND _first_event_time_ms <=> recount_first_ms "
             "AND _last_event_time_ms <=> recount_last_ms)",
         ),

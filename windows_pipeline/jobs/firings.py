@@ -158,7 +158,7 @@ class FiringsJob(WindowsJob):
         final = self.own.final_windows.of_units(spark, days)
         values = ["record_count", *self.windows.aggregates]
         numbered = with_previous_and_final(fired, final, units, values)
-        closed = with_their_firings(fired, final, units, values)
+        closed = with_their_firings(final, fired, units, values)
         batches = [
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
