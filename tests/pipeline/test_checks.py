@@ -1,4 +1,4 @@
-"""A broken table fails the check that is there for it, and readers never see it."""
+"""A broken row fails the check that guards against it, and is never published."""
 
 from __future__ import annotations
 
@@ -37,10 +37,16 @@ ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 
 
 class Break(NamedTuple):
-    """How to break one row of a table: by SQL for its columns, or `delete`.
+    """How to break one row of a table.
 
-    Where it is to be `beside`, the sound row stays there, too. The check that it `fails` finds it
-    alone, but for one that finds it `also`.
+    Attributes:
+        step: The job that computes the table.
+        table: The table.
+        where: SQL: the rows that can be broken so.
+        do: SQL by column, or `delete`.
+        fails: The check that must find the broken row.
+        beside: Whether the sound row stays in the table, too.
+        also: Another check that must find the broken row; no other check may.
     """
 
     step: str
@@ -52,7 +58,7 @@ class Break(NamedTuple):
     also: str | None = None
 
 
-# Its length stays right.
+# Both bounds, so that the window keeps its length.
 SHIFTED = {
     name: f"{name} + INTERVAL 1 MILLISECOND" for name in ("window_start", "window_end")
 }  # fmt: skip
@@ -62,7 +68,7 @@ BREAKS = [
         "raw", "raw_events", "offset = 5",
         {"running_max": "running_max + INTERVAL 1 SECOND"}, "running_max_is_stream_time",
     ),
-    # Of a unit that nothing else is broken in.
+    # In a unit without another broken row.
     Break(
         "raw", "rejected_records", f"arrival_unit = DATE'{day(3)}'", "delete",
         "landed_is_accepted_or_rejected",
@@ -90,7 +96,7 @@ BREAKS = [
     ),
     Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", beside=True),
     Break(
-        # Near it no record is partly late, so no other window holds what it does (rule B4).
+        # No partly late record is near, so no other window holds the same records (rule B4).
         "keyed", "keyed_windows", "key = 'JFK' AND window_end = '2013-01-02 05:10:00.001'",
         SHIFTED, "one_window_per_record_set", beside=True, also="bounds_inclusive",
     ),
@@ -130,19 +136,19 @@ def job_of(project: Project, step: str) -> Job:
 
 
 def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> list[Row]:
-    """A row of its own for each break, far apart, so that each is the only fault around."""
+    """A row for each break, far apart, so that no fault disturbs the check of another."""
     rows = table.read(spark)
-    fits = {f"fits_{place}": F.expr(how.where) for place, how in enumerate(breaks)}
+    fits = {f"fits_{index}": F.expr(how.where) for index, how in enumerate(breaks)}
     in_order = rows.withColumns(fits).orderBy(*rows.columns).collect()
     found = []
-    for place, name in enumerate(fits):
+    for index, name in enumerate(fits):
         fitting = [row for row in in_order if row[name]]
-        found.append(fitting[(place * len(fitting)) // len(breaks)])
+        found.append(fitting[(index * len(fitting)) // len(breaks)])
     return found
 
 
 def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
-    """The rows of a table with each of some broken."""
+    """The rows of a table, with the picked rows broken."""
     sound = rows
     for row, how in picked:
         names = [name for name in IDENTITY if name in row]
@@ -161,7 +167,7 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
 
 
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
-    """Whether a failing row is the broken one, or, where that is no window, of its unit."""
+    """Whether a sample shows the broken row; for rows that are no windows, its unit."""
     if "window_start" not in row:
         return any(shown.get("arrival_unit") == str(row["arrival_unit"]) for shown in sample)
     start_ms = round(row["window_start"].timestamp() * 1000)
@@ -188,7 +194,7 @@ def test_each_check_finds_its_broken_row(
         tables[name].publish(changed, ALL_DAYS, changed.count())
     results = check_published(job_of(project, step), spark, ALL_DAYS)
     for result in results:
-        # So none is missing in what is looked at.
+        # The sample is complete.
         assert result.failing_rows == len(result.sample) <= SAMPLE_ROWS
     for how in breaks:
         finding = {result.check.name for result in results if shows(result.sample, rows[id(how)])}
@@ -198,7 +204,7 @@ def test_each_check_finds_its_broken_row(
 def what_fails(
     result: dg.ExecuteInProcessResult, name: str
 ) -> tuple[object, list[Mapping[str, object]]]:
-    """What a run's only failed check shows in Dagster: how many rows failed, and the first."""
+    """The number of failing rows and the sample of a run's only failed check in Dagster."""
     (evaluation,) = (one for one in result.get_asset_check_evaluations() if not one.passed)
     assert evaluation.check_name == name
     sample = evaluation.metadata["sample"]
@@ -206,7 +212,7 @@ def what_fails(
     return evaluation.metadata["failing_rows"].value, [row.data for row in sample.records]
 
 
-def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSession) -> None:
+def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: SparkSession) -> None:
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
@@ -227,7 +233,7 @@ def test_changed_history_is_not_published(
     result = project.run(1, 2, *DERIVED)
     assert not result.success
     failing, sample = what_fails(result, "final_never_changed")
-    # Each final window that holds the record, as it was published and as it is now (rule B2).
+    # Each final window that holds the record fails twice: as published, and as it is now (B2).
     record = project.source.raw_events.read(spark).where(one).alias("record")
     windows = project.windows.final_windows.read(spark).where(F.col("arrival_unit") <= day(2))
     holding = windows.alias("window").join(
@@ -243,7 +249,7 @@ def test_changed_history_is_not_published(
     assert project.rows("alerts") == alerts
 
 
-def test_published_alerts_that_would_change_are_not_written_over(
+def test_changed_alerts_do_not_replace_published_ones(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "missing", derived=True)
@@ -262,7 +268,7 @@ def test_published_alerts_that_would_change_are_not_written_over(
     assert project.rows("alerts") == left
 
 
-def test_what_fails_a_blocking_check_is_not_published(
+def test_rows_that_fail_a_blocking_check_are_not_published(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "broken", derived=False)

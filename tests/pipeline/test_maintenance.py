@@ -1,4 +1,4 @@
-"""Maintenance joins and deletes files; rows, versions and readers stay as they are."""
+"""Maintenance joins and deletes files, and leaves rows, versions and readers alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
 
 
 def scatter(spark: SparkSession, table: Table) -> None:
-    """Writes day 2 anew, in three files."""
+    """Writes day 2 again, in three files."""
     rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
     rows.count()
     rows.write.format("delta").mode("overwrite").option(
@@ -63,10 +63,10 @@ def test_files_are_joined_once_and_old_versions_stay(crowded: Project, spark: Sp
 
 
 @pytest.mark.long
-def test_readers_of_changes_see_none_until_their_files_are_due(
+def test_the_change_data_feed_stays_whole_until_retention_ends(
     crowded: Project, spark: SparkSession
 ) -> None:
-    """The change data feed stays whole, then what was unused for the retention is deleted."""
+    """Maintenance then deletes the files that were unused for the retention."""
     table = crowded.windows.final_windows
     scatter(spark, table)
     changes = changes_of(spark, table)
@@ -74,7 +74,7 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
     assert maintain(spark, table).files_before == 3
     assert changes_of(spark, table) == changes
 
-    kept = {path.name for path in parquet_files(table)}
+    earlier = {path.name for path in parquet_files(table)}
     spark.sql(
         f"ALTER TABLE delta.`{table.location}` "
         "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
@@ -83,12 +83,12 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
     maintain(spark, table)
     left = {path.name for path in parquet_files(table)}
     live = table.read(spark).select("_metadata.file_name").distinct().collect()
-    assert left == {row.file_name for row in live} < kept
+    assert left == {row.file_name for row in live} < earlier
     assert crowded.rows("final_windows") == rows
 
 
 def changes_of(spark: SparkSession, table: Table) -> list[str]:
-    """All that readers of the change data feed are told, in no order of its own."""
+    """The sorted rows of the change data feed."""
     feed = spark.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
     return sorted(
         f"change={row['_change_type']}, {row}" for row in feed.load(table.location).collect()
@@ -96,7 +96,7 @@ def changes_of(spark: SparkSession, table: Table) -> list[str]:
 
 
 def parquet_files(table: Table) -> set[Path]:
-    """The files of data, those that no version needs any more included."""
+    """The data files, including those that no version needs."""
     return set(Path(table.location).rglob("*.parquet")) - set(
         Path(table.location, "_delta_log").rglob("*")
     )
@@ -106,7 +106,7 @@ def parquet_files(table: Table) -> set[Path]:
 def test_units_that_share_files_are_joined_together(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """The arrival log is read whole by each run: it is to be few files, however many units."""
+    """Each run reads the whole arrival log, so it must have few files, however many units."""
     project = full_run.copy(tmp_path / "days", derived=False)
     log = project.source.arrival_log
     rows = log.read(spark).persist()
@@ -127,7 +127,7 @@ def test_units_that_share_files_are_joined_together(
 def test_days_written_at_once_do_not_lose_each_other(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Units of the log share files: a write that another's got in the way of is made again."""
+    """Units of the log share files, so a write that conflicts with another is repeated."""
     project = full_run.copy(tmp_path / "at once", derived=False)
     log = project.source.arrival_log
     before = log.read(spark).persist()
@@ -147,7 +147,7 @@ def test_days_written_at_once_do_not_lose_each_other(
 
 
 @pytest.mark.long
-def test_the_job_maintains_what_is_there(
+def test_the_job_maintains_the_tables_that_exist(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "raw", derived=False)
@@ -171,10 +171,10 @@ def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: Spar
         maintain(spark, project.windows.alerts)
 
 
-def test_files_tell_the_bounds_of_what_their_rows_are_sorted_by(
+def test_files_have_statistics_of_their_sort_columns_only(
     full_run: Project, spark: SparkSession
 ) -> None:
-    """Of other columns they would say little, and take time to gather and to look through."""
+    """Bounds of other columns would prune few files, and cost time to write and to read."""
     tables = [
         (full_run.windows.keyed_windows, {"window_end", "key"}),
         (full_run.source.raw_events, {"event_time"}),

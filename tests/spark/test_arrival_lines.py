@@ -1,4 +1,4 @@
-"""Lines arrive as they stand in their files, however many tasks read them (rules A1, A2)."""
+"""The order of lines in their files numbers records, however many tasks read them (A1, A2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windows_pipeline.streaming.standing import standing_of
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 NAMES = ["a", "a-b", "a.b", "B", "c+d", "é"]
-"""As text sorts them they are B, a, a-b, a.b, c+d, é."""
+"""Sorted as text: B, a, a-b, a.b, c+d, é."""
 SOURCE: dict[str, Any] = {
     "path": "data",
     "columns": {"k": "string", "t": "bigint", "p": "string", "n": "bigint"},
@@ -60,15 +60,15 @@ def land(root: Path, kind: str, lines: list[Line]) -> None:
 
 
 def in_one_pass(lines: list[Line], files: list[str] | None = None) -> dict[int, tuple[int, int]]:
-    """Offset and running maximum by `n`, in the plainest way."""
+    """Offset and running maximum by `n`, in one loop over the sorted lines."""
     rank = {name: at for at, name in enumerate(files or sorted(NAMES))}
-    numbers: dict[tuple[date, str], tuple[int, int]] = {}
+    next_numbers: dict[tuple[date, str], tuple[int, int]] = {}
     found = {}
     for day, _, record in sorted(lines, key=lambda line: rank[line[1]]):
         if record["k"] is None:
             continue
-        offset, largest = numbers.get((day, record["p"]), (0, -1))
-        numbers[day, record["p"]] = offset + 1, max(largest, record["t"])
+        offset, largest = next_numbers.get((day, record["p"]), (0, -1))
+        next_numbers[day, record["p"]] = offset + 1, max(largest, record["t"])
         found[record["n"]] = offset, max(largest, record["t"])
     return found
 
@@ -88,10 +88,10 @@ def numbers(records: DataFrame) -> dict[int, tuple[int, int]]:
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize("split_bytes", [100, 1 << 27])
-def test_lines_are_numbered_as_they_stand(
+def test_lines_are_numbered_in_the_order_of_files_and_lines(
     spark: SparkSession, tmp_path: Path, kind: str, split_bytes: int
 ) -> None:
-    """By one task a few lines, and by one task several files."""
+    """Whether a task reads a few lines or several files."""
     lines = drawn(31, 300)
     land(tmp_path, kind, lines)
     conf = {"spark.sql.files.maxPartitionBytes": str(split_bytes)}
@@ -104,8 +104,8 @@ def test_lines_are_numbered_as_they_stand(
         ordered.cached.unpersist()
 
 
-def test_few_lines_a_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """What goes on from one batch to the next goes on with its numbers."""
+def test_numbers_continue_across_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """A part of a file that spans several Arrow batches is numbered as a whole."""
     lines = drawn(32, 200)
     land(tmp_path, "jsonl", lines)
     with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "3"}):
@@ -115,10 +115,10 @@ def test_few_lines_a_batch(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split_bytes", [100, 1 << 27])
-def test_a_stream_takes_files_in_its_own_order(
+def test_a_stream_numbers_files_in_the_order_of_writing(
     spark: SparkSession, tmp_path: Path, split_bytes: int
 ) -> None:
-    """That in which they were written."""
+    """Rule A1: a stream orders files by time of writing, not by name."""
     lines = drawn(33, 300)
     land(tmp_path, "jsonl", lines)
     written = ["c+d", "a", "é", "B", "a.b", "a-b"]
@@ -153,5 +153,5 @@ def test_records_in_another_order_are_an_error(spark: SparkSession, tmp_path: Pa
     land(tmp_path, "jsonl", drawn(35, 50))
     records = judged(spark, tmp_path, landed_source("jsonl")).coalesce(1)
     turned = records.sortWithinPartitions(F.desc(LINE))
-    with pytest.raises(Exception, match="in the order of their lines"):
+    with pytest.raises(Exception, match="_line must increase within a task"):
         in_line_order(turned)

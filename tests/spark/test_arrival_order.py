@@ -1,4 +1,4 @@
-"""Offsets and running maxima follow arrival, however the records came (rules A1, A2)."""
+"""Offsets and running maxima follow the order of arrival (rules A1, A2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Record = tuple[date, str, str, int, datetime, str, float | None]
 
 
 def records_of(seed: int, count: int) -> list[Record]:
-    """Records with many ties in arrival and event time, and some that are all alike."""
+    """Records with many ties in arrival and event time, some of them equal in all columns."""
     pick = random.Random(seed)
     start = datetime(2013, 1, 1)
     return [
@@ -47,11 +47,11 @@ def null_first(value: Any) -> tuple[bool, Any]:
 
 def by_hand(records: list[Record], *, by_file: bool) -> list[tuple[Any, ...]]:
     """The rule in plain Python: sort each unit's partition, count, keep the maximum."""
-    places: dict[tuple[date, str], list[Record]] = defaultdict(list)
+    groups: dict[tuple[date, str], list[Record]] = defaultdict(list)
     for record in records:
-        places[record[:2]].append(record)
+        groups[record[:2]].append(record)
     numbered: list[tuple[Any, ...]] = []
-    for (unit, partition), members in places.items():
+    for (unit, partition), members in groups.items():
         first = 5 if by_file else 4
         members.sort(key=lambda r: (r[first], r[3], r[2], r[4], null_first(r[6])))
         most = -(2**63)
@@ -96,7 +96,7 @@ def test_the_order_does_not_depend_on_files_or_partitions(spark: SparkSession) -
 
 
 def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) -> None:
-    """Rule A2: a unit with nothing accepted is there all the same."""
+    """Rule A2: a unit without accepted records has a row, too."""
     one, two, three = DAYS
     ordered = spark.createDataFrame(
         [(one, "0", 0, 70), (one, "0", 1, 50), (one, "1", 0, -3), (two, "0", 0, 60)],
@@ -125,11 +125,11 @@ NAMES = ("range", "rows_before", "max_before")
 
 
 def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
-    """Rules A1 and A2: ties, nulls, units and source partitions that ranges cut, or fill."""
+    """Rules A1 and A2: with ties, nulls, and ranges that cut units and source partitions."""
     records = [*records_of(seed=6, count=300), *records_of(seed=7, count=8)[:4] * 30]
     rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
     frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3)
-    # Names that a source may have, too.
+    # A source may have columns of these names.
     frame = frame.withColumns({name: F.hash("came", "event_time") for name in NAMES}).persist()
     by_task = in_arrival_order(frame, "came")
     ranged = in_arrival_order_by_ranges(frame, "came", 7)
@@ -139,7 +139,7 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     )
     assert len(rows) == len(records)
     assert sorted(cut) == sorted(rows)
-    # The ranges cut units and source partitions, and rejected records are there as well.
+    # The ranges cut units and source partitions, and hold rejected records, too.
     sizes = [row["count"] for row in ranged.cached.groupBy("_range").count().collect()]
     assert len(sizes) > 4
     assert sum(sizes) == len(records) + len(rejected)
@@ -147,8 +147,8 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     frame.unpersist()
 
 
-def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
-    """Rule A2: what should stand beside each record, also beside wrong ones and repeated ones."""
+def test_a_recount_in_stretches_equals_one_of_the_whole(spark: SparkSession) -> None:
+    """Rule A2: wrong and repeated records are recounted, too."""
     pick = random.Random(8)
     rows: list[tuple[date, str, int, int, int, int]] = []
     expected = []

@@ -10,16 +10,16 @@ from windows_pipeline.storage.table import Table
 
 
 def stored_rows(table: Table, *without: str) -> list[tuple[object, ...]]:
-    """A table's rows, less some columns, in no order.
+    """A table's rows without some columns, in no order.
 
-    Read by delta-rs, whoever wrote them: a query of Spark's takes ten times as long.
+    delta-rs reads them, because a query by Spark takes ten times as long.
     """
     columns = [name for name in table.schema.names if name not in without]
     return [tuple(row.values()) for row in named_rows(table, columns)]
 
 
 def named_rows(table: Table, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """A table's rows by the names of their columns, in no order."""
+    """A table's rows as dicts by column, in no order."""
     found: list[dict[str, Any]] = (
         DeltaTable(table.location).to_pyarrow_table(columns=columns).to_pylist()
     )

@@ -1,4 +1,4 @@
-"""A stream of micro-batches without Spark: its tables are lists, its decisions the real ones."""
+"""A stream of micro-batches without Spark: lists for tables, and the pipeline's own decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from windows_pipeline.streaming.standing import Part, Standing, log_rows, standi
 
 AGGREGATES: Aggregates = {"total": ("sum", "real"), "largest": ("max", "whole")}
 TABLES = ("raw_events", "arrival_log", "late_records", "final_windows", "merged")
-"""In the order in which a micro-batch fills them; `merged` stands for what follows from order."""
+"""The tables in the order in which a micro-batch fills them; `merged` stands for firings."""
 
 
 class KilledError(Exception):
@@ -44,7 +44,7 @@ class KilledError(Exception):
 
 
 class Stored(NamedTuple):
-    """A row of raw_events; the record's unit is its arrival day, its offset counts in that."""
+    """A row of raw_events; the record's unit is its arrival day, its offset counts within it."""
 
     record: Record
     running_max_ms: int
@@ -52,7 +52,7 @@ class Stored(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Final windows and late records, each in the day that closed or settled it; the merge."""
+    """Final windows and late records by the day that decided them, and the merged records."""
 
     final_windows: list[WindowRow]
     late_records: list[LateRow]
@@ -64,7 +64,7 @@ class StreamModel:
 
     Attributes:
         definition: Its windows.
-        standing: Where the process knows that the stream stands; None for one that began anew.
+        standing: How far the stream has come, as the process knows; None after a restart.
     """
 
     def __init__(self, definition: SlidingDefinition) -> None:
@@ -79,10 +79,16 @@ class StreamModel:
         rejected: int = 0,
         killed_after: str | None = None,
     ) -> list[Stored]:
-        """Takes a micro-batch: records in the order of arrival, by day; and rejected ones.
+        """Runs a micro-batch.
+
+        Args:
+            batch: Its number.
+            arrived: Its accepted records in the order of arrival, by day.
+            rejected: How many of its records were rejected.
+            killed_after: The table after which the process ends; None for none.
 
         Raises:
-            KilledError: After the table that is named.
+            KilledError: `killed_after` was written.
         """
         before = self._standing_before(batch)
         fresh = _numbered(arrived, before, batch)
@@ -102,16 +108,16 @@ class StreamModel:
         return fresh
 
     def read_back(self, before_batch: int) -> Standing:
-        """What a process that begins anew makes of the log."""
+        """How far the stream has come, read from the log as a restarted process does."""
         log = [row for row in self._rows("arrival_log") if row.batch < before_batch]
         return standing_of(log, FIRST_DAY, self._idle_after, merges=True)
 
     def results(self) -> Results:
-        """What the micro-batches published."""
+        """The rows that the micro-batches published."""
         return Results(*map(self._rows, ("final_windows", "late_records", "merged")))
 
     def backfill(self) -> Results:
-        """What a run over whole days makes of the log and the raw records."""
+        """The results of a run over whole days, from the log and the raw records."""
         log = self._rows("arrival_log")
         timeline = build_timeline(arrivals_in(log), FIRST_DAY, self._idle_after)
         days = [unit.day for unit in timeline.units]
@@ -135,7 +141,7 @@ class StreamModel:
     def _append(
         self, table: str, batch: int, rows: Sequence[object], killed_after: str | None
     ) -> None:
-        """As Delta does it: a batch's number once a table."""
+        """Appends as Delta does: a table takes each micro-batch once."""
         self._tables[table].setdefault(batch, list(rows))
         if table == killed_after:
             self.standing = None
@@ -164,20 +170,20 @@ class StreamModel:
         met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
         closings = {day_number(scope.units[-1]): scope.closing}
         answer = kernel_answer(self.definition, closings, AGGREGATES, met)
-        # Without partial results a stream looks at the records of closed windows alone.
+        # Without partial results a stream reads the records of closed windows only.
         to_close = [each for each in met if each.record.event_time < scope.closing.after_ms]
         short = kernel_answer(self.definition, closings, AGGREGATES, to_close)
-        closed, uncounted = _closed(answer), _uncounted(answer)
+        closed, partly_late = _closed(answer), _partly_late(answer)
         assert texts(_closed(short)) == texts(closed)
-        assert sorted(_uncounted(short)) == sorted(uncounted)
+        assert sorted(_partly_late(short)) == sorted(partly_late)
         at_once = [row for row in answer.late if row.reason != "partly_late"]
         time_of = {each.record.id: each.record.event_time for each in met}
-        settled = [
-            row._replace(unit=self._closing_day(time_of[row.record], scope)) for row in uncounted
+        at_the_end = [
+            row._replace(unit=self._closing_day(time_of[row.record], scope)) for row in partly_late
         ]
         return Results(
             [row._replace(unit=_day_that_closed(row.end, scope)) for row in closed],
-            [*at_once, *settled],
+            [*at_once, *at_the_end],
             self._merged_by([*earlier, *fresh], scope, before, after),
         )
 
@@ -186,9 +192,9 @@ class StreamModel:
     ) -> list[RecordId]:
         assert before.merge is not None
         assert after.merge is not None
-        reached = (before.merge.position, after.merge.position)
+        around = (before.merge.position, after.merge.position)
         batch = max(one.batch for one in raw)
-        return _merged(raw, scope.timeline, after.merge, *reached, batch)
+        return _merged(raw, scope.timeline, after.merge, *around, batch)
 
     def _closing_day(self, event_time_ms: int, scope: BatchScope) -> int:
         return _day_that_closed(event_time_ms + self.definition.time_difference, scope)
@@ -200,7 +206,7 @@ class StreamModel:
         reads: Iterable[Read],
         is_new: Callable[[Stored, Read], bool],
     ) -> list[Met]:
-        """What `records_to_read` gives."""
+        """The records that `records_to_read` returns."""
         raw = list(raw)
         met = []
         for read in reads:
@@ -227,9 +233,9 @@ def _merged(
     after: Position,
     batch: int | None = None,
 ) -> list[RecordId]:
-    """What is merged between two places, with what of a micro-batch is; as `unit_firings`."""
-    woke = {(*one[:3], one.place.stream_time_ms): one.place for one in merge.resumed}
-    placed = []
+    """The records merged between two positions, and those of the micro-batch; as `unit_firings`."""
+    resumed = {(*part[:3], part.position.stream_time_ms): part.position for part in merge.resumed}
+    merged = []
     for one in raw:
         partition, day = _partition(one.record), day_of(one.record.unit)
         unit = timeline.unit(day)
@@ -237,39 +243,39 @@ def _merged(
         before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
         stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
         own = Position(stream_time_ms, partition)
-        place = woke.get((day, one.batch, partition, stream_time_ms), own)
-        if place <= after and (place > before or one.batch == batch):
-            placed.append((place, one.record.unit, one.batch, one.record.id))
-    return [name for *_, name in sorted(placed)]
+        position = resumed.get((day, one.batch, partition, stream_time_ms), own)
+        if position <= after and (position > before or one.batch == batch):
+            merged.append((position, one.record.unit, one.batch, one.record.id))
+    return [name for *_, name in sorted(merged)]
 
 
 def _numbered(arrived: Iterable[Record], before: Standing, batch: int) -> list[Stored]:
-    """What `in_stream_order` gives."""
+    """The records as `in_stream_order` numbers them."""
     counts: dict[tuple[int, str], int] = {}
     largest_ms: dict[tuple[int, str], int] = {}
     numbered = []
     for record in arrived:
         partition = _partition(record)
-        place = (record.unit, partition)
-        if place not in counts:
+        key = (record.unit, partition)
+        if key not in counts:
             of_unit = before.of_unit(day_of(record.unit)).get(partition)
             known = (of_unit.last_offset, of_unit.max_event_time_ms) if of_unit else (None, None)
-            counts[place] = 0 if known[0] is None else known[0] + 1
-            largest_ms[place] = NEVER_MS if known[1] is None else known[1]
-        largest_ms[place] = max(largest_ms[place], record.event_time)
+            counts[key] = 0 if known[0] is None else known[0] + 1
+            largest_ms[key] = NEVER_MS if known[1] is None else known[1]
+        largest_ms[key] = max(largest_ms[key], record.event_time)
         is_behind = before.watermark_ms > before.stream_time_ms.get(partition, NEVER_MS)
         decided_ms = before.watermark_ms if is_behind else NEVER_MS
-        named = replace(record, offset=counts[place])
-        numbered.append(Stored(named, max(largest_ms[place], decided_ms), batch))
-        counts[place] += 1
+        named = replace(record, offset=counts[key])
+        numbered.append(Stored(named, max(largest_ms[key], decided_ms), batch))
+        counts[key] += 1
     return numbered
 
 
 def _parts(fresh: Iterable[Stored]) -> list[Part]:
-    by_place: dict[tuple[int, str], list[Record]] = {}
+    by_key: dict[tuple[int, str], list[Record]] = {}
     for one in fresh:
-        place = (one.record.unit, _partition(one.record))
-        by_place.setdefault(place, []).append(one.record)
+        key = (one.record.unit, _partition(one.record))
+        by_key.setdefault(key, []).append(one.record)
     return [
         Part(
             day_of(unit),
@@ -279,7 +285,7 @@ def _parts(fresh: Iterable[Stored]) -> list[Part]:
             len(records),
             max(record.event_time for record in records),
         )
-        for (unit, partition), records in by_place.items()
+        for (unit, partition), records in by_key.items()
     ]
 
 
@@ -291,7 +297,7 @@ def _closed(answer: Answer) -> list[WindowRow]:
     return [row for row in answer.windows if row.closed]
 
 
-def _uncounted(answer: Answer) -> list[LateRow]:
+def _partly_late(answer: Answer) -> list[LateRow]:
     return [row for row in answer.late if row.reason == "partly_late"]
 
 

@@ -81,12 +81,12 @@ def read(
 ) -> list[dict[str, Any]]:
     """What the pipeline reads for a unit of what is merged, as `unit_firings` does."""
     from_ms = {(one.arrival_unit - FIRST_DAY).days: one.from_ms for one in reads}
-    before, after = reached(merge, target - 1), reached(merge, target)
-    woke = {
-        (one.arrival_unit, one.source_partition, one.place.stream_time_ms): (
-            one.place.source_partition
+    before, after = position_after(merge, target - 1), position_after(merge, target)
+    resumed = {
+        (part.arrival_unit, part.source_partition, part.position.stream_time_ms): (
+            part.position.source_partition
         )
-        for one in merge.resumed
+        for part in merge.resumed
     }
     rows = []
     for record, own_ms in zip(records, stream_times(records), strict=True):
@@ -98,9 +98,9 @@ def read(
         unit = timeline.units[record.unit]
         stream_time_ms = max(own_ms, unit.watermark_before_ms)
         partition = str(record.source_partition)
-        merged_as = woke.get((unit.day, partition, stream_time_ms), partition)
-        place = Position(stream_time_ms, merged_as)
-        if place <= after:
+        merged_as = resumed.get((unit.day, partition, stream_time_ms), partition)
+        position = Position(stream_time_ms, merged_as)
+        if position <= after:
             row = {"_computed_day": target, "key": record.key, "_event_time_ms": record.event_time}
             row |= {
                 "_stream_time_ms": stream_time_ms,
@@ -108,12 +108,12 @@ def read(
                 "arrival_unit": record.unit,
             }
             row |= {"source_partition": record.source_partition}
-            row |= {"number": record.offset, "_is_new": is_new or place > before}
+            row |= {"number": record.offset, "_is_new": is_new or position > before}
             rows.append(row)
     return rows
 
 
-def reached(merge: Merge, unit: int) -> Position:
+def position_after(merge: Merge, unit: int) -> Position:
     return merge.position_after.get(FIRST_DAY + timedelta(days=unit), BEFORE_ALL)
 
 
@@ -216,7 +216,7 @@ def test_each_unit_tells_its_own(
     merge = Merge(idle_after).after(log)
     for unit in timeline.units:
         target = (unit.day - FIRST_DAY).days
-        assert reached(merge, target).stream_time_ms == unit.watermark_after_ms
+        assert position_after(merge, target).stream_time_ms == unit.watermark_after_ms
         close_before_ms = close_ms(unit.watermark_before_ms, spec.close_delay_ms)
         from_ms = max(close_before_ms - lookback_ms(spec), NEVER_MS)
         reads = reads_from(timeline, {unit.day: from_ms})

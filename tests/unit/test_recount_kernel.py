@@ -1,4 +1,4 @@
-"""The evidence's kernel, without Spark, against plain Python that asks each record."""
+"""The recount of windows, without Spark, against plain Python that looks at each record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Group = tuple[int, str | None]
 
 
 class Case(NamedTuple):
-    """Windows of any kind, right or wrong, beside records that are in time."""
+    """Right and wrong windows, and records that are not late."""
 
     spec: SlidingWindows
     records: list[Row]
@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 
 def in_time(row: Row, spec: SlidingWindows) -> bool:
-    """Neither wholly late nor uncovered (rule A5)."""
+    """Whether a record is neither late nor outside every window (rule A5)."""
     last_end = row["_event_time_ms"] + spec.time_difference_ms
     first = spec.first_window_start_ms
     return (row["_close_time_ms"] is None or last_end >= row["_close_time_ms"]) and (
@@ -73,7 +73,7 @@ def in_time(row: Row, spec: SlidingWindows) -> bool:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Few instants, so that bounds, entries and leavings meet; doubled and missing windows."""
+    """Cases with few instants, so that bounds coincide, and with repeated and missing windows."""
     difference = draw(st.integers(1, 6))
     base = st.sampled_from(draw(st.sampled_from((BASES_MS, BASES_MS[:1]))))
     instants = st.builds(int.__add__, base, POSITIONS)
@@ -119,13 +119,13 @@ def left_end(record: Row, spec: SlidingWindows) -> int:
 
 
 def is_partly_late(record: Row, spec: SlidingWindows) -> bool:
-    """Its left window was closed on arrival (rule B5)."""
+    """Whether a record's left window was closed when it arrived (rule B5)."""
     close_ms = record["_close_time_ms"]
     return close_ms is not None and left_end(record, spec) < close_ms
 
 
 def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
-    """Rules A5, B2, B5 and B6."""
+    """Whether a record counts in the window with an end (rules A5, B2, B5, B6)."""
     close_ms = record["_close_time_ms"]
     first = spec.first_window_start_ms
     start_ms = end_ms - spec.time_difference_ms
@@ -136,12 +136,12 @@ def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
     )
 
 
-def wanted_beside(window: Row, case: Case) -> Row:
-    """A window's evidence; the first event time as it is, not a bound."""
+def expected_recount(window: Row, case: Case) -> Row:
+    """The recount of a window, with the exact first event time."""
     spec, end_ms = case.spec, window["_window_end_ms"]
     records = [record for record in case.records if group_of(record) == group_of(window)]
     times = [record["_event_time_ms"] for record in records if counts_in(record, end_ms, spec)]
-    # Within reach: it may be in a window that ends then, or in one that ended just before.
+    # Near: it may be in a window with this end, or in one that ended just before.
     near = [
         record
         for record in records
@@ -163,7 +163,7 @@ def wanted_beside(window: Row, case: Case) -> Row:
     }
 
 
-def said_records(window: Row) -> tuple[Any, ...]:
+def stored_records(window: Row) -> tuple[Any, ...]:
     names = ("_first_event_time_ms", "_last_event_time_ms", "record_count")
     return (*group_of(window), *[window[name] for name in names])
 
@@ -182,13 +182,13 @@ def is_held(record: Row, case: Case) -> bool:
     )
 
 
-def evidence_of(
+def recount_of(
     case: Case,
     cuts: Sequence[int] = (),
     chunk_rows: int = CHUNK_ROWS,
     slice_ms: int | None = None,
 ) -> list[Row]:
-    """The kernel's rows for a case, cut into slices and into batches."""
+    """The kernel's rows for a case that is cut into time shards and batches."""
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, slice_ms)]
     batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
@@ -197,7 +197,7 @@ def evidence_of(
 
 
 def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
-    """A row in each slice that looks at it: a window's own one is that which it ends in."""
+    """Copies of a row for the time shards that need it; its own shard is the one it ends in."""
     difference = case.spec.time_difference_ms
     own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
     if slice_ms is None or own is None:
@@ -223,10 +223,10 @@ def only(row: Row, names: Iterable[str]) -> Row:
     st.none() | st.integers(1, 9),
     st.randoms(use_true_random=False),
 )
-def test_each_window_and_each_new_record_is_judged_by_its_own_key(
+def test_windows_and_new_records_are_recounted_within_their_key(
     case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
 ) -> None:
-    """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and slices."""
+    """Rules A5, B2, B4 to B6: in any order of rows, with any batches and time shards."""
     reach_ms = case.spec.time_difference_ms + 1
     slice_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
     shuffled = Case(
@@ -234,32 +234,32 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
         random.sample(case.records, len(case.records)),
         random.sample(case.windows, len(case.windows)),
     )
-    rows = evidence_of(shuffled, cuts, chunk_rows, slice_ms)
+    rows = recount_of(shuffled, cuts, chunk_rows, slice_ms)
 
-    beside = []
-    told_apart: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    recounted = []
+    by_records: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if not row["is_window"]:
             continue
-        expected = wanted_beside(row, case)
+        expected = expected_recount(row, case)
         if row["near_partly_late"] and row["recount"]:
-            # A bound only.
+            # Near a partly late record, recount_first_ms is only a lower bound.
             assert row["recount_first_ms"] <= expected["recount_first_ms"]
             expected["recount_first_ms"] = row["recount_first_ms"]
         assert only(row, expected) == expected
-        beside.append(only(row, WINDOW_COLUMNS))
-        told_apart[said_records(row)].append(row)
+        recounted.append(only(row, WINDOW_COLUMNS))
+        by_records[stored_records(row)].append(row)
     wanted = [only(window, WINDOW_COLUMNS) for window in case.windows]
-    assert texts(beside) == texts(wanted)
+    assert texts(recounted) == texts(wanted)
 
-    # Rule B4: alike where no partly late record can tell two windows apart.
-    for alike in told_apart.values():
+    # Rule B4: windows of the same records are counted unless a partly late record is near.
+    for alike in by_records.values():
         clear = [row for row in alike if row["near_partly_late"] == 0 and row["record_count"] > 0]
         for row in alike:
             if row not in clear:
                 assert row["same_records"] is None
                 continue
-            # What is further away than windows are long can't hold the same records.
+            # Windows further apart than their length cannot hold the same records.
             seen = [other for other in clear if slice_ms is None or overlap(row, other, case.spec)]
             assert len(seen) <= row["same_records"] <= len(clear)
 
@@ -278,20 +278,20 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     }
 
 
-def test_a_window_without_an_end_holds_nothing() -> None:
-    """A broken row is judged, not an error, and leaves the others as they are."""
+def test_a_window_without_an_end_holds_no_record() -> None:
+    """A broken row raises no error, and does not change the recount of the others."""
     record = {
         "_computed_day": 0, "key": "a", "_event_time_ms": 5, "_close_time_ms": 1,
         "_is_new": True, "is_window": False,
     }  # fmt: skip
     whole = {"_computed_day": 0, "key": "a", "is_window": True, "_window_end_ms": 5}
-    rows = evidence_of(Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}]))
+    rows = recount_of(Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}]))
     assert [(row["is_window"], row["recount"], row["counted"]) for row in rows] == [
         (True, 0, None),
         (False, None, None),
         (False, None, 0),
     ]
-    rows = evidence_of(
+    rows = recount_of(
         Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}, whole])
     )
     assert [(row["_window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
@@ -301,8 +301,8 @@ def test_a_window_without_an_end_holds_nothing() -> None:
     ]
 
 
-def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
-    """Chunks, and batches that cut a key, leave no trace; key 0 is a chunk of its own."""
+def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
+    """Chunks, and batches that cut a key, change nothing; key 0 fills a chunk of its own."""
     random = np.random.default_rng(450)
     rows = 2 * CHUNK_ROWS
     keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
@@ -340,7 +340,7 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
     assert together.equals(pa.concat_tables(apart))
 
 
-def test_a_partition_without_rows_gives_none() -> None:
-    """What Spark's empty partitions look like."""
+def test_an_empty_partition_gives_no_rows() -> None:
+    """Spark passes no batches for an empty partition."""
     assert list(RecountKernel(SlidingWindows(10, 0))(iter([]))) == []
-    assert evidence_of(Case(SlidingWindows(10, 0), [], [])) == []
+    assert recount_of(Case(SlidingWindows(10, 0), [], [])) == []

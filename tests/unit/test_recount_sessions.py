@@ -1,4 +1,4 @@
-"""The evidence's kernel of sessions, without Spark, against the oracle's sessions."""
+"""The recount of sessions, without Spark, against the oracle's sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
 
 
 def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[str, Any]]:
-    """The records as they came, each key's together, and the oracle's sessions if shown."""
+    """The records by key in the order of arrival, and the oracle's sessions if `shown`."""
     met = close_times_met(case.records, case.definition)
     rows: list[dict[str, Any]] = [
         {
@@ -49,7 +49,7 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
     return [{"_computed_day": 0, **row} for row in rows]
 
 
-def evidence(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
+def recount(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
     batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
     return [
         row for found in SessionRecountKernel(gap_ms)(iter([batch])) for row in found.to_pylist()
@@ -62,7 +62,7 @@ def test_sessions_are_recounted_as_the_oracle_makes_them(
     case: ArrivalsOf[SessionDefinition],
 ) -> None:
     """Rules D1, D2 and A5: each session's records, and how many new ones it counts."""
-    rows = evidence(rows_of(case, shown=True), case.definition.gap)
+    rows = recount(rows_of(case, shown=True), case.definition.gap)
     found = {
         (row["key"], row["_window_end_ms"]): (
             row["recount_first_ms"], row["recount_last_ms"], row["recount"], row["same_end"]
@@ -86,9 +86,9 @@ def test_sessions_are_recounted_as_the_oracle_makes_them(
 
 @PROPERTY
 @given(arrivals_of(session_definitions, source_partitions=1))
-def test_records_that_no_session_shows_are_told(case: ArrivalsOf[SessionDefinition]) -> None:
-    """Rule A5: a new record that is not late, with the end of its session."""
-    rows = evidence(rows_of(case, shown=False), case.definition.gap)
+def test_records_that_no_session_holds_are_returned(case: ArrivalsOf[SessionDefinition]) -> None:
+    """Rule A5: every new record that is not late, with the end of its session."""
+    rows = recount(rows_of(case, shown=False), case.definition.gap)
     assert all(row["counted"] in (None, 0) for row in rows)
     found = [
         (row["key"], row["_event_time_ms"], row["last_instant_ms"])

@@ -1,4 +1,4 @@
-"""Stream time, close time and look-back from the arrival log alone."""
+"""Stream times, watermark and look-back follow from the arrival log alone (rules A2 to A4)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def watermark(timeline: Timeline) -> list[int]:
 @PROPERTY
 @given(arrivals(source_partitions=3), st.randoms(use_true_random=False))
 def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> None:
-    """Rules A2 to A4: after each unit, and what each record met."""
+    """Rules A2 to A4: the close time after each unit, and that of each record on arrival."""
     records, units, definition = case
     log = log_of(records, units)
     random.shuffle(log)
@@ -64,8 +64,8 @@ def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> 
 
 @PROPERTY
 @given(arrivals(source_partitions=3))
-def test_closing_is_monotone(case: Arrivals) -> None:
-    """Rule A4: whoever falls idle or wakes."""
+def test_the_watermark_never_falls(case: Arrivals) -> None:
+    """Rule A4: whichever source partitions fall idle or resume."""
     timeline = timeline_of(case)
     closed = watermark(timeline)
     assert closed == sorted(closed)
@@ -73,7 +73,7 @@ def test_closing_is_monotone(case: Arrivals) -> None:
 
 
 def test_nothing_closes_past_a_missing_unit() -> None:
-    """Rule A2: what stands behind the gap is provisional, and counts once it is filled."""
+    """Rule A2: units after the missing one count only once it has arrived."""
     rows: list[tuple[int, str | None, int | None]] = [(0, "0", 10), (1, "0", 20), (3, "0", 99)]
     timeline = scan(rows)
     assert watermark(timeline) == [10, 20]
@@ -91,8 +91,8 @@ def test_without_the_first_unit_there_is_no_timeline() -> None:
     assert look_back(timeline, [FIRST_DAY, day_of(1)], 20, 5) == []
 
 
-def test_the_slowest_source_partition_holds_back_until_it_is_idle() -> None:
-    """Rule A4: at exactly `idle_after` behind it is not idle; awake, it reopens nothing."""
+def test_the_slowest_active_source_partition_bounds_the_watermark() -> None:
+    """Rule A4: exactly `idle_after` behind is not idle; a resumed partition reopens nothing."""
     rows: list[tuple[int, str | None, int | None]] = [
         (0, "slow", 10),
         (0, "fast", 50),
@@ -116,14 +116,14 @@ def test_an_earlier_event_time_does_not_set_stream_time_back() -> None:
 
 
 def test_before_any_record_nothing_is_closed() -> None:
-    """Rule A3: less grace, never is still never."""
+    """Rule A3: NEVER_MS less grace stays NEVER_MS."""
     timeline = scan([(0, None, None), (1, "0", 5)])
     assert watermark(timeline) == [NEVER_MS, 5]
     assert (close_ms(NEVER_MS, 7), close_ms(5, 7)) == (NEVER_MS, -2)
 
 
 def test_look_back_skips_units_whose_records_are_too_early() -> None:
-    """Of target 4, closed to 100 - 5, it reads units with something at 95 - 20 or later."""
+    """Day 4 closes at 100 - 5, so it reads the units with a record at 95 - 20 or later."""
     timeline = scan([(0, "0", 74), (1, "0", 75), (2, "0", 20), (3, "0", 100), (4, "0", 101)])
     assert look_back(timeline, [day_of(4)], 20, 5) == [
         Read(day_of(4), day_of(4), 75),
@@ -135,19 +135,19 @@ def test_look_back_skips_units_whose_records_are_too_early() -> None:
 @PROPERTY
 @given(arrivals())
 def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> None:
-    """Rule E4: the target, and each earlier unit with a record from `_from_ms` on."""
+    """Rule E4: the computed day, and each earlier unit with a record from `from_ms` on."""
     timeline = timeline_of(case)
     reads = reads_of(case, timeline, range(case.units))
     found = {(read.computed_day, read.arrival_unit) for read in reads}
     assert len(found) == len(reads)
     wanted = {(unit.day, unit.day) for unit in timeline.units}
-    for target in timeline.units:
-        close_time = close_ms(target.watermark_before_ms, case.definition.grace)
+    for computed in timeline.units:
+        close_time = close_ms(computed.watermark_before_ms, case.definition.grace)
         from_ms = close_time - lookback_ms(spec_of(case.definition))
         wanted |= {
-            (target.day, day_of(record.unit))
+            (computed.day, day_of(record.unit))
             for record in case.records
-            if day_of(record.unit) < target.day and record.event_time >= from_ms
+            if day_of(record.unit) < computed.day and record.event_time >= from_ms
         }
     with_records = {day_of(record.unit) for record in case.records}
     assert {(t, u) for t, u in found if t == u or u in with_records} == wanted
@@ -155,11 +155,11 @@ def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> 
 
 @settings(PROPERTY, max_examples=200)
 @given(arrivals())
-def test_what_look_back_leaves_out_changes_nothing(case: Arrivals) -> None:
-    """Rules A5, B5, B8 and E4: with every earlier record the answer is the same."""
+def test_records_before_the_look_back_change_nothing(case: Arrivals) -> None:
+    """Rules A5, B5, B8 and E4: reading every earlier record gives the same results."""
     timeline = timeline_of(case)
     days = [unit.day for unit in timeline.units]
-    every = [Read(target, day, NEVER_MS) for target in days for day in days if day <= target]
+    every = [Read(computed, day, NEVER_MS) for computed in days for day in days if day <= computed]
     few = reads_of(case, timeline, range(case.units))
     whole = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, every))
     part = answer_from(case, EVERY_FUNCTION, records_met(case, timeline, few))
@@ -168,7 +168,7 @@ def test_what_look_back_leaves_out_changes_nothing(case: Arrivals) -> None:
 
 
 def test_a_record_two_differences_before_the_close_time_matters() -> None:
-    """Rule A5: b's 80 makes [81, 91], which counts b's 90; so that one is not uncounted."""
+    """Rule A5: b's record at 80 makes [81, 91], which counts b's record at 90."""
     records = [
         Record(0, 0, 0, "b", 80, {"whole": 1, "real": None}),
         Record(0, 0, 1, "a", 91, {"whole": 1, "real": None}),
