@@ -235,6 +235,27 @@ def wrong_fields(text: str) -> list[str]:
     return [key for key in found if key not in known_fields()]
 
 
+@cache
+def schemas() -> tuple[frozenset[str], frozenset[str]]:
+    """The tables, and the texts that their columns are named by."""
+    module = ast.parse((ROOT / "windows_pipeline" / "storage" / "schemas.py").read_text())
+    tables = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+    texts = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)}
+    public = frozenset(name for name in tables if not name.startswith("_"))
+    return public, frozenset(text for text in texts if isinstance(text, str))
+
+
+def wrong_columns(text: str) -> list[str]:
+    """Columns, as in `arrival_log.watermark`, that their table does not have."""
+    tables, texts = schemas()
+    found = []
+    for code in inline_code(text):
+        table, _, column = code.partition(".")
+        if table in tables and re.fullmatch(r"\w+", column) and code not in names():
+            found += [code] if column not in texts else []
+    return found
+
+
 def slugs(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.*)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
@@ -262,6 +283,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert wrong_targets(text) == []
     assert wrong_commands(text) == []
     assert wrong_fields(text) == []
+    assert wrong_columns(text) == []
     assert wrong_links(page, text) == []
 
 
@@ -270,7 +292,8 @@ See `windows_pipeline/quality/none.py`, `engine/gone.py`, `quality/checks.py`, `
 `kernels/none/`; `settings.yaml`, `kernels/windows/` and `README.md` are there, and so is
 `test_what_a_page_names_is_there`.
 `test_nothing` and `windows_pipeline.driver_writes` are not, `windows_pipeline.keep_plans` is;
-`python -m benchmarks.nothing`, `make nothing`, `make check`, `streams: true`, `stream: true`.
+`python -m benchmarks.nothing`, `make nothing`, `make check`, `streams: true`, `stream: true`,
+`raw_events.nothing`, `raw_events.batch`.
 
 ```
 windows-pipeline compute flights        is no command
@@ -297,6 +320,7 @@ def test_what_is_not_there_is_found() -> None:
     assert wrong_targets(WRONG) == ["nothing"]
     assert wrong_commands(WRONG) == ["compute", "run --until"]
     assert wrong_fields(WRONG) == ["difference", "streams"]
+    assert wrong_columns(WRONG) == ["raw_events.nothing"]
     assert wrong_links(ROOT / "page.md", WRONG) == ["gone.md", "README.md#not-there"]
 
 
