@@ -196,7 +196,8 @@ def all_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 def known_fields() -> frozenset[str]:
     """The fields of a pipeline's file, of the settings, and of the run config of assets."""
     assert Pipeline in all_models(Strict)
-    fields = {name for model in (*all_models(Strict), Settings) for name in model.model_fields}
+    models: list[type[BaseModel]] = [*all_models(Strict), Settings]
+    fields = {name for model in models for name in model.model_fields}
     for path in (ROOT / "assets").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
