@@ -26,7 +26,7 @@ def firing_checks(trigger: FiringTrigger) -> list[Check]:
             "The firings of a window have the numbers 0, 1, 2, ..., each once, in the order of "
             "arrival units (rule E2)",
             f"previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
-            "OR firing_id <= previous_id OR arrival_unit < previous_unit "
+            "OR firing_id <= previous_id OR arrival_unit < previous_arrival_unit "
             "OR since = previous_since AND firing_id <> previous_id + 1",
         ),
         Check(

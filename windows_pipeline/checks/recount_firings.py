@@ -27,7 +27,7 @@ def with_previous_and_final(
         values: The columns of a result.
 
     Returns:
-        The firings with the columns of `units`; `_window_start_ms`; `previous_unit`,
+        The firings with the columns of `units`; `_window_start_ms`; `previous_arrival_unit`,
         `previous_since`, `previous_id` and `previous_reason` of the previous firing;
         `final_is_there`, whether the unit closed the window; and `is_as_final`, whether the
         firing has the values of the final result.
