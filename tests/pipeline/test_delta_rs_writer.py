@@ -1,11 +1,11 @@
-"""What the driver reads and writes by itself is what Spark reads and writes."""
+"""delta-rs on the driver reads and writes the same tables as Spark."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tests.support.spark_cases import texts
 from tests.support.streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, files_are_local
+from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.schemas import arrival_log
 from windows_pipeline.storage.table import Table
@@ -31,24 +32,30 @@ TABLES = ("keyed_windows", "final_windows")
 Step = Callable[[Table, SparkSession], object]
 
 
-@contextmanager
-def by_spark_alone() -> Iterator[None]:
-    """As where tables lie in an object store."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(delta_rs, "driver_can_reach", lambda *_: False)
-        yield
+class SparkProject(Project):
+    """A project whose warehouse is a URI, as in an object store, so only Spark reads and writes."""
+
+    @property
+    def settings(self) -> Settings:
+        settings = super().settings
+        return settings.model_copy(update={"warehouse": f"file://{settings.warehouse}"})
+
+
+def for_spark_alone(table: Table) -> Table:
+    """The same table by its URI, as in an object store, so only Spark reads and writes it."""
+    return replace(table, location=f"file://{table.location}")
 
 
 def table_in(folder: Path, *, partitioned: bool) -> Table:
-    place = str(folder / "a b" / "t*{x}")
+    location = str(folder / "a b" / "t*{x}")
     return Table(
-        "numbers/log", "Rows.", place, SCHEMA, ("max_event_time",), {"a": "hourly 'x' \"y\""},
+        "numbers/log", "Rows.", location, SCHEMA, ("max_event_time",), {"a": "hourly 'x' \"y\""},
         change_feed=True, partitioned=partitioned,
     )  # fmt: skip
 
 
 def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
-    """Rows of units, each with a number of its own that it is known by."""
+    """Rows of arrival units, each identified by its number."""
     rows = [
         {
             "arrival_unit": unit,
@@ -78,7 +85,7 @@ def reject(rejected: dict[date, int]) -> Step:
 STEPS: list[Step] = [
     append(0, (DAYS[0], 1), (DAYS[1], 2)),
     append(1, (DAYS[1], 3)),
-    append(1, (DAYS[1], 4)),  # the same micro-batch, run again
+    append(1, (DAYS[1], 4)),  # the same micro-batch again
     publish((DAYS[2], 5), (DAYS[3], 6), days=DAYS[2:]),
     publish((DAYS[1], 7), days=[DAYS[1], DAYS[3]]),
     lambda table, spark: table.publish_new(rows_of(spark, (DAYS[1], 8), (DAYS[3], 9)), DAYS, 2),
@@ -92,9 +99,15 @@ STEPS: list[Step] = [
 LEFT = [(DAYS[1], 7, 4), (DAYS[2], 5, 0), (DAYS[3], 9, 6), (DAYS[3], 10, 6)]
 
 
-def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
+def test_the_driver_reaches_local_folders_only(spark: SparkSession) -> None:
     assert delta_rs.driver_can_reach(spark, "/data/a b")
-    for elsewhere in ("s3a://lake/tables", "hdfs:/tables", "/data/[a]", "/data/a%20b"):
+    for elsewhere in (
+        "s3a://lake/tables",
+        "hdfs:/tables",
+        "file:///data",
+        "/data/[a]",
+        "/data/a%20b",
+    ):
         assert not delta_rs.driver_can_reach(spark, elsewhere)
 
 
@@ -106,129 +119,120 @@ def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSessi
     assert not files_are_local(elsewhere)
 
 
-def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_writes_what_does_not_fit_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     too_many = 10_000_000
     assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
     assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many)
     conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    # Under another name, as other tests' results come from the same JVM.
-    monkeypatch.setattr(delta_rs, "_MOST_BYTES", "test.most")
-    conf.set("test.most", "1m")
-    assert not delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
-    conf.set("test.most", "0")  # any number, to Spark
-    assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
-    assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many)
+    # Another setting, because other tests collect results from the same JVM.
+    conf.set("test.limit", "1m")
+    assert not delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
+    conf.set("test.limit", "0")  # no limit in Spark
+    assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
+    assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many, "test.limit")
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
     assert "Spark" in writer_of(table, 1)
     assert table.publish(rows_of(spark, (DAYS[0], 2)), DAYS[:1], 1) == 2
     assert "delta-rs" in writer_of(table, 2)
-    assert [row.rows for row in table.read(spark).collect()] == [2]
+    table.append(rows_of(spark, (DAYS[0], 3)), 0, too_many)
+    assert "Spark" in writer_of(table, 3)
+    assert sorted(row.rows for row in table.read(spark).collect()) == [2, 3]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("turn", "partitioned"),
     [(None, False), (0, True)],
-    ids=["the driver", "in turns"],
+    ids=["delta-rs", "in turns"],
 )
-def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
+def test_delta_rs_and_spark_write_the_same_table(
     spark: SparkSession, tmp_path: Path, turn: int | None, *, partitioned: bool
 ) -> None:
-    """Rule E4: what a unit has, whoever wrote it; each micro-batch is there once."""
+    """Rule E4: a unit has the same rows whoever writes them, each micro-batch once."""
     table = table_in(tmp_path, partitioned=partitioned)
     with configured(spark, CHECKPOINTS):
-        for place, step in enumerate([Table.create_if_missing, *STEPS]):
-            if turn is not None and place % 2 == turn:
-                with by_spark_alone():
-                    step(table, spark)
-            else:
-                step(table, spark)
+        for number, step in enumerate([Table.create_if_missing, *STEPS]):
+            by_spark = turn is not None and number % 2 == turn
+            step(for_spark_alone(table) if by_spark else table, spark)
         table.require(spark)
         assert table.version(spark) >= 4
-        told = []
-        for alone in (False, True):
-            with by_spark_alone() if alone else nullcontext():
-                found = table.read(spark).select("arrival_unit", "rows", "unit_rejected").collect()
-                properties = table.texts(spark)
-                told.append(
-                    (
-                        texts(map(tuple, found)),
-                        table.exists(spark),
-                        table.version(spark),
-                        table.count(spark),
-                        table.units(spark, DAYS[:3]),
-                        sorted(table.rows(spark, ["rows"])["rows"].to_pylist()),
-                        {name: properties[name] for name in properties if "windows_" in name},
-                        table.follows_definition(spark),
-                    )
+        states = []
+        for reader in (table, for_spark_alone(table)):
+            found = reader.read(spark).select("arrival_unit", "rows", "unit_rejected").collect()
+            properties = reader.texts(spark)
+            states.append(
+                (
+                    texts(map(tuple, found)),
+                    reader.exists(spark),
+                    reader.version(spark),
+                    reader.count(spark),
+                    reader.units(spark, DAYS[:3]),
+                    sorted(reader.rows(spark, ["rows"])["rows"].to_pylist()),
+                    {name: properties[name] for name in properties if "windows_" in name},
+                    reader.follows_definition(spark),
                 )
-    assert told[0] == told[1]
-    assert told[0][0] == texts(LEFT)
-    assert told[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
+            )
+    assert states[0] == states[1]
+    assert states[0][0] == texts(LEFT)
+    assert states[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
 
 
-def test_rows_are_counted_where_files_hold_more_of_them(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_deleted_rows_in_files_are_not_counted(spark: SparkSession, tmp_path: Path) -> None:
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.count(spark) == 0
     table.set_properties(spark, {"delta.enableDeletionVectors": "true"})
-    many = 20
-    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(many))), "true")
+    row_count = 20
+    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(row_count))), "true")
     DeltaTable.forPath(spark, table.location).delete("rows = 3")
     assert delta_rs.count(table.location) is None
-    assert table.count(spark) == many - 1
+    assert table.count(spark) == row_count - 1
 
 
 @pytest.mark.long
-def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Rule E1: old and new rows, and none of a micro-batch that is run again."""
-    told = []
+def test_the_change_data_feed_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule E1: old and new rows, and no row of a repeated micro-batch."""
+    feeds = []
     for alone in (False, True):
         table = table_in(tmp_path / str(alone), partitioned=True)
-        with by_spark_alone() if alone else nullcontext():
-            for step in (Table.create_if_missing, *STEPS):
-                step(table, spark)
+        for step in (Table.create_if_missing, *STEPS):
+            step(for_spark_alone(table) if alone else table, spark)
         feed = spark.read.format("delta").option("readChangeFeed", "true")
         changes = feed.option("startingVersion", 0).load(table.location)
-        told.append(texts(changes.select("_change_type", "arrival_unit", "rows").collect()))
-    assert told[0] == told[1]
+        feeds.append(texts(changes.select("_change_type", "arrival_unit", "rows").collect()))
+    assert feeds[0] == feeds[1]
 
 
 @pytest.mark.long
-def test_checkpoints_hold_all_that_was_said_whoever_made_them(
+def test_checkpoints_of_both_writers_hold_the_whole_state(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rule E1: a micro-batch is there once, too, when only a checkpoint tells of it."""
+    """Rule E1: a micro-batch that only a checkpoint records is not repeated."""
     table = table_in(tmp_path, partitioned=True)
     with configured(spark, CHECKPOINTS):
         table.create_if_missing(spark)
     for batch in range(12):
-        with by_spark_alone() if 4 <= batch < 8 else nullcontext():
-            append(batch, (DAYS[0], batch))(table, spark)
+        writer = for_spark_alone(table) if 4 <= batch < 8 else table
+        append(batch, (DAYS[0], batch))(writer, spark)
     assert [writer_of(table, version)[:5] for version in (4, 8, 12)] == ["delta", "Apach", "delta"]
     log = Path(table.location) / "_delta_log"
     made = sorted(int(file.name.split(".")[0]) for file in log.glob("*.checkpoint*.parquet"))
     assert made == [4, 8, 12]
-    assert not (log / "._last_checkpoint.crc").exists()  # of the one before
+    assert not (log / "._last_checkpoint.crc").exists()  # it would belong to the checkpoint before
     for version in range(12):
         (log / f"{version:020}.json").unlink()
     spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]  # noqa: SLF001
-    for alone in (False, True):
-        with by_spark_alone() if alone else nullcontext():
-            append(7, (DAYS[0], 99))(table, spark)
-            assert table.version(spark) == 12
-            assert sorted(row.rows for row in table.read(spark).collect()) == [*range(12)]
-            table.require(spark)
+    for user in (table, for_spark_alone(table)):
+        append(7, (DAYS[0], 99))(user, spark)
+        assert user.version(spark) == 12
+        assert sorted(row.rows for row in user.read(spark).collect()) == [*range(12)]
+        user.require(spark)
 
 
 @pytest.mark.parametrize(
-    ("told", "left"),
+    ("properties", "left"),
     [
         ({}, 1),
         ({"delta.enableExpiredLogCleanup": "false"}, 5),
@@ -238,12 +242,12 @@ def test_checkpoints_hold_all_that_was_said_whoever_made_them(
     ],
     ids=["after 30 days", "never", "never, written otherwise", "later", "later, for Spark alone"],
 )
-def test_old_commits_go_with_a_checkpoint_as_the_table_says(
-    spark: SparkSession, tmp_path: Path, told: dict[str, str], left: int
+def test_a_checkpoint_deletes_commits_by_the_table_s_retention(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str], left: int
 ) -> None:
     table = table_in(tmp_path, partitioned=True)
     prefix = "spark.databricks.delta.properties.defaults."
-    defaults = {prefix + name.removeprefix("delta."): text for name, text in told.items()}
+    defaults = {prefix + name.removeprefix("delta."): text for name, text in properties.items()}
     with configured(spark, {**CHECKPOINTS, **defaults}):
         table.create_if_missing(spark)
     log = Path(table.location) / "_delta_log"
@@ -258,9 +262,7 @@ def test_old_commits_go_with_a_checkpoint_as_the_table_says(
     assert table.count(spark) == 4
 
 
-def test_files_that_cannot_matter_are_left_out_and_no_other(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_only_files_that_cannot_matter_are_skipped(spark: SparkSession, tmp_path: Path) -> None:
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     for number in range(4):
@@ -274,8 +276,7 @@ def test_files_that_cannot_matter_are_left_out_and_no_other(
         found = table.read(spark, since_ms=since_ms).select("rows").collect()
         assert sorted(row.rows for row in found) == left
         assert table.rows_since(spark, since_ms) == len(left)
-    with by_spark_alone():
-        assert table.rows_since(spark, start_ms) == 0
+    assert for_spark_alone(table).rows_since(spark, start_ms) == 0
     of_units = table.read(spark, units=DAYS[1:3]).select("rows").collect()
     assert sorted(row.rows for row in of_units) == [1, 2]
     assert table.read(spark, units=[]).collect() == []
@@ -286,10 +287,11 @@ def test_files_that_cannot_matter_are_left_out_and_no_other(
 def test_a_chain_by_spark_alone_is_the_same(
     full_run: Project, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rule H1, where tables lie in an object store."""
-    alone = full_run.copy(tmp_path, derived=False)
-    with by_spark_alone():
-        assert alone.run(1, 3, *TABLES, "late_records").success
-        assert alone.windows.final_windows.units(spark, [day(1)]) == {day(1)}
+    """Rule H1, for tables in an object store."""
+    copied = full_run.copy(tmp_path, derived=False)
+    alone = SparkProject(copied.folder, copied.base)
+    assert alone.run(1, 3, *TABLES, "late_records").success
+    assert alone.windows.final_windows.units(spark, [day(1)]) == {day(1)}
+    assert "Spark" in writer_of(copied.windows.final_windows, 1)
     for table in (*TABLES, "late_records"):
-        assert alone.rows(table) == full_run.rows(table), table
+        assert copied.rows(table) == full_run.rows(table), table

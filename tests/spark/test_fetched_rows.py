@@ -1,4 +1,4 @@
-"""Rows of a micro-batch are the same, whether the driver fetched them or Spark keeps them."""
+"""A micro-batch's rows are the same whether the driver fetches them or Spark keeps them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured, start_session
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.storage.fetched_rows import fetched_rows
-from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
@@ -46,45 +45,45 @@ def rows_of(spark: SparkSession) -> DataFrame:
 
 
 @pytest.mark.parametrize("fetched", [True, False])
-def test_rows_are_the_same_either_way(spark: SparkSession, *, fetched: bool) -> None:
-    kept = fetched_rows(rows_of(spark), may_fetch=fetched)
-    assert isinstance(kept.rows, pa.Table if fetched else DataFrame)
-    assert kept.columns == ["name", "is_one", "n"]
-    assert kept.totals(["name", "n"], ["is_one", "n"]) == TOTALS
-    assert kept.frame.schema == rows_of(spark).schema
-    ones = kept.where("is_one")
+def test_fetched_rows_equal_those_in_spark(spark: SparkSession, *, fetched: bool) -> None:
+    found = fetched_rows(rows_of(spark), may_fetch=fetched)
+    assert isinstance(found.rows, pa.Table if fetched else DataFrame)
+    assert found.columns == ["name", "is_one", "n"]
+    assert found.totals(["name", "n"], ["is_one", "n"]) == TOTALS
+    assert found.frame.schema == rows_of(spark).schema
+    ones = found.where("is_one")
     assert texts(map(tuple, ones.frame.collect())) == texts(EVERY[:100] + EVERY[300:])
-    known = kept.known("n")
+    known = found.known("n")
     assert texts(map(tuple, known.frame.collect())) == texts(EVERY[:100] + EVERY[200:300])
     assert known.where("is_one").known("n").totals(["n"], ["n"]) == [100, 200]
     none = fetched_rows(rows_of(spark).where("n > 3"), may_fetch=fetched)
     assert none.where("is_one").known("n").totals(["n"], ["is_one"]) == [0, 0]
 
 
-def keep_too_many() -> None:
-    """Keeps rows in a session that hands over no more than some kilobytes."""
+def fetch_too_many() -> None:
+    """Tries to fetch rows in a session whose limit of results is some kilobytes."""
     base = load_settings(ROOT)
     limited = {**base.spark, "spark.driver.maxResultSize": "32k"}
     spark = start_session(base.model_copy(update={"spark": limited}))
     many = rows_of(spark).withColumn("time", F.explode(F.sequence(F.lit(1), F.lit(1_000))))
-    kept = fetched_rows(many, may_fetch=True)
-    assert isinstance(kept.rows, DataFrame)
-    assert kept.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
+    found = fetched_rows(many, may_fetch=True)
+    assert isinstance(found.rows, DataFrame)
+    assert found.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
 
 
 @pytest.mark.long
-def test_what_spark_does_not_hand_over_stays_there() -> None:
-    """In a process of its own: the limit is the whole JVM's."""
-    code = "from tests.spark.test_fetched_rows import keep_too_many; keep_too_many()"
+def test_rows_beyond_the_limit_of_results_stay_in_spark() -> None:
+    """In a process of its own, because the limit belongs to the whole JVM."""
+    code = "from tests.spark.test_fetched_rows import fetch_too_many; fetch_too_many()"
     tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", code], env=tests, check=False)
     assert ended.returncode == 0
 
 
 def land(folder: Path, number: int) -> None:
-    """Lands a micro-batch: records in any order, some of them late."""
+    """Lands a micro-batch of records in random order, some of them late."""
     draw = Random(number)
-    # The one of 131 ms is late for the window that ends with it, and none begins with it.
+    # The record at 131 ms is partly late, and no window counts it.
     lines = [as_json("c", ms, 1) for ms in ([140], [131, 150])[number]]
     lines += [
         as_json(draw.choice("ab"), 10 * number + draw.randrange(100, 138), draw.randrange(9))
@@ -93,40 +92,43 @@ def land(folder: Path, number: int) -> None:
     file = folder / "data" / "2026-11-01" / f"{number}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(lines) + "\n")
-    os.utime(file, (number, number))  # what was written first is read first
+    os.utime(file, (number, number))  # the stream reads files in the order of writing
 
 
 def streamed(
-    spark: SparkSession, settings: Settings, folder: Path
+    spark: SparkSession, settings: Settings, folder: Path, *, by_driver: bool
 ) -> tuple[dict[str, list[str]], str]:
-    """The rows of all tables of a pipeline, less the stream's own name; and who wrote windows."""
+    """All tables' rows, without the stream's id, and the writer of the last micro-batch."""
     folder.mkdir()
     source = {"format": "jsonl", "path": "data", "stream": True, "max_per_batch": 1}
     hops = {**HOPS, "partial_results": False}
-    pipeline, own = declared_pipeline(folder, settings, source, STRICT, hops=hops)
-    told: list[BatchResult] = []
+    pipeline, local = declared_pipeline(folder, settings, source, STRICT, hops=hops)
+    own = (
+        local if by_driver else local.model_copy(update={"warehouse": f"file://{local.warehouse}"})
+    )
+    results: list[BatchResult] = []
     for number in range(MICRO_BATCHES):
         land(folder, number)
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [one.batch for one in told] == list(range(MICRO_BATCHES))
-    tables = all_tables(pipeline, own.warehouse)
+    run_stream(spark, pipeline, own, on_batch=results.append)
+    assert [result.batch for result in results] == list(range(MICRO_BATCHES))
+    tables = all_tables(pipeline, local.warehouse)
     rows = {one.name: texts(stored_rows(one, "stream")) for one in tables}
-    keyed = window_tables(pipeline, "sums", own.warehouse).keyed_windows
+    keyed = window_tables(pipeline, "sums", local.warehouse).keyed_windows
     return rows, writer_of(keyed, MICRO_BATCHES)
 
 
 @pytest.mark.long
-def test_a_stream_is_the_same_whoever_takes_its_rows(
+def test_a_stream_is_the_same_with_delta_rs_and_with_spark(
     spark: SparkSession,
     settings: Settings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rules E1, E2, E5, H1: what the driver can't take is Spark's; files are read in pieces."""
-    # However large another pipeline's days are.
+    """Rules E1, E2, E5, H1: Spark alone writes to a warehouse that is a URI, and splits files."""
+    # `arrival_ranges` suits larger days of other pipelines; this stream is numbered by line.
     in_ranges = noted_ranges(monkeypatch)
     asked = settings.model_copy(update={"arrival_ranges": 7})
-    wanted, writer = streamed(spark, asked, tmp_path / "driver")
+    wanted, writer = streamed(spark, asked, tmp_path / "driver", by_driver=True)
     assert "delta-rs" in writer
     assert not in_ranges
     filled = {name for name, rows in wanted.items() if rows}
@@ -134,8 +136,7 @@ def test_a_stream_is_the_same_whoever_takes_its_rows(
     assert filled == set(wanted) - empty
     assert any("partly_late" in row for row in wanted["numbers/sums/late_records"])
 
-    monkeypatch.setattr(Table, "takes", lambda *_: False)
     with configured(spark, {"spark.sql.files.maxPartitionBytes": "400"}):
-        found, writer = streamed(spark, settings, tmp_path / "spark")
+        found, writer = streamed(spark, settings, tmp_path / "spark", by_driver=False)
     assert "Spark" in writer
     assert found == wanted

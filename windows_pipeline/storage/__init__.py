@@ -1,1 +1,1 @@
-"""Delta tables: how each is named, written, read and kept."""
+"""Delta tables: their names, columns, writers, readers and maintenance."""

@@ -1,4 +1,4 @@
-"""Arrival days, and conditions on those of a table's rows."""
+"""Arrival units (days): conditions on a table's rows, ranges, and their text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 
 
 def in_units(days: Sequence[date]) -> Column:
-    """The condition that a row is of one of these units."""
+    """The condition that a row belongs to one of these arrival units."""
     return F.expr(units_sql(days))
 
 
 def units_sql(days: Sequence[date]) -> str:
-    """The same condition as SQL."""
+    """The SQL condition that a row belongs to one of these arrival units."""
     first, last = min(days), max(days)
     if len(set(days)) == (last - first) // timedelta(days=1) + 1:
         return f"arrival_unit >= DATE'{first}' AND arrival_unit <= DATE'{last}'"
@@ -24,12 +24,12 @@ def units_sql(days: Sequence[date]) -> str:
 
 
 def days_from(first: date, last: date) -> list[date]:
-    """The days from one to another, both of them, in order."""
+    """The days from `first` to `last`, both included, in order."""
     return [first + timedelta(days=number) for number in range((last - first).days + 1)]
 
 
 def days_text(days: Sequence[date]) -> str:
-    """How many days these are, in order, and which, in a few words."""
+    """Names sorted days in a few words, such as `3 days, 2026-11-01 to 2026-11-03`."""
     if len(days) == 1:
         return f"1 day, {days[0]}"
     whole = (days[-1] - days[0]).days + 1 == len(days)

@@ -1,12 +1,11 @@
-"""What the driver does with a table by itself, by delta-rs: looks, and writes of few rows.
+"""Reads and writes small tables on the driver with delta-rs, without Spark jobs.
 
-Delta works out each version of a table by Spark jobs before it is read or written, about a second
-of a small table; delta-rs reads the same log in milliseconds. It is used where the driver can reach
-a table's files as they are: in a local folder. In an object store, whose keys Spark has, all is
-Spark's.
+Spark's Delta runs jobs to find out a table's version before it reads or writes, about a second for
+a small table. delta-rs reads the same log in milliseconds. The driver uses delta-rs for tables in
+local folders. Tables in an object store are left to Spark, which has the credentials.
 
-Both keep Delta's protocol: a commit is a file that only one writer can make, `txn` says which
-micro-batches are there, and overwritten rows are in the change data feed.
+Both writers keep Delta's protocol: only one writer can create the file of a commit, `txn` records
+which micro-batches a table holds, and the change data feed holds overwritten rows.
 """
 
 from __future__ import annotations
@@ -39,49 +38,50 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from windows_pipeline.compat.spark_session import shares_files
 
 _PLAIN_FILES = {"timestampNtz"}
-"""The reader features with which a table's rows are those of its Parquet files."""
+"""Reader features that let a table's Parquet files hold exactly its rows."""
 _MAPPED_COLUMNS = 2
-"""The reader version of tables whose columns may have other names in their files."""
+"""The reader version of tables whose files may name columns differently."""
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
-_MOST_BYTES = "spark.driver.maxResultSize"
-"""Spark's own setting of how many bytes of results the driver takes; 0 for any number."""
-_DEFAULT_MOST_BYTES = 1024**3
+RESULT_LIMIT = "spark.driver.maxResultSize"
+"""Spark's setting: how many bytes of results the driver accepts; 0 for no limit."""
+_DEFAULT_RESULT_LIMIT = 1024**3
 _SMALL_BYTES, _TEXT_BYTES, _OTHER_BYTES = 8, 64, 1_024
-"""So many are taken to be in a number or a time, in a text, and in a value of any other type."""
-_UNTAKEN = frozenset("%[]^|\\")
-"""What delta-rs (1.6) takes no folder with."""
+"""Estimated bytes of a number or time, of a text, and of a value of another type."""
+_UNSUPPORTED = frozenset("%[]^|\\")
+"""Characters that delta-rs (1.6) does not support in a folder's name."""
 _EARLIEST_US = -(2**63)
-STATISTICS = "delta.dataSkippingStatsColumns"
-"""The property that names the columns of whose values in a file Delta keeps least and most."""
+STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
+"""The table property that names the columns whose smallest and largest values files record."""
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 _CLEANUP = "delta.enableExpiredLogCleanup"
 _RETENTIONS = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
 _PERIOD = re.compile(r"interval( \d+ (week|day|hour|minute|second)s?)+")
 _LOG = logging.getLogger(__name__)
-# By itself delta-rs has another default interval than Delta.
+# delta-rs has another default interval of checkpoints than Delta, so this module makes them.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-_BY_DIFFERENCES: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
+_DELTA_ENCODING: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
 _LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
 def driver_can_reach(spark: SparkSession, location: str) -> bool:
-    """Whether the driver can reach a table there by itself, and is the one that Spark would find.
+    """Whether delta-rs on the driver reaches the same table as Spark.
 
-    That is a local folder, by its absolute path, whose name delta-rs can take.
+    True for the absolute path of a local folder that delta-rs supports, if Spark reads local
+    files, too.
     """
-    is_taken = _UNTAKEN.isdisjoint(location) and location.isprintable()
-    return location.startswith("/") and is_taken and shares_files(spark)
+    is_supported = _UNSUPPORTED.isdisjoint(location) and location.isprintable()
+    return location.startswith("/") and is_supported and shares_files(spark)
 
 
 def is_table(location: str) -> bool:
-    """Whether there is a Delta table."""
+    """Whether a folder holds a Delta table."""
     return DeltaTable.is_deltatable(location)
 
 
 def can_create(schema: T.StructType) -> bool:
-    """Whether the driver can make a table of these columns; of others Spark knows how."""
+    """Whether delta-rs can create a table with these columns; otherwise Spark creates it."""
     return all(_is_plain(field.dataType) for field in schema)
 
 
@@ -92,15 +92,15 @@ def create(
     description: str,
     table_properties: Mapping[str, str],
 ) -> None:
-    """Makes a table where none is.
+    """Creates a table if the folder holds none.
 
     Raises:
-        CommitFailedError: Another writer made it meanwhile.
+        CommitFailedError: Another writer created it at the same time.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
     fields = [
-        field.with_metadata({name: str(text) for name, text in of_spark.metadata.items()})
-        for field, of_spark in zip(arrow, schema, strict=True)
+        field.with_metadata({name: str(text) for name, text in spark_field.metadata.items()})
+        for field, spark_field in zip(arrow, schema, strict=True)
     ]
     DeltaTable.create(
         location,
@@ -122,12 +122,12 @@ def _is_plain(kind: T.DataType) -> bool:
 
 
 def properties(location: str) -> Mapping[str, str]:
-    """A table's properties, each as it was set."""
+    """A table's properties, with their texts as set."""
     return DeltaTable(location).metadata().configuration
 
 
 def version(location: str) -> int:
-    """A table's newest version."""
+    """The newest version of a table."""
     return DeltaTable(location).version()
 
 
@@ -137,23 +137,24 @@ def data_files(
     column: str | None = None,
     since_ms: int | None = None,
 ) -> list[str] | None:
-    """A table's files, as it names them below its folder; None where they do not tell its rows.
+    """The paths of a table's files below its folder; None if files do not hold exactly its rows.
 
     Args:
         location: The table's folder.
-        units: Leave out the files of other ones, where the table is divided by them.
-        column: Leave out the files of which statistics say that its instants are all before ...
-        since_ms: ... this one.
+        units: If the table is partitioned by arrival unit, only the files of these units.
+        column: A timestamp column. With `since_ms`, files are left out whose statistics say that
+            all their values lie before it.
+        since_ms: The instant, in milliseconds since 1970.
     """
     table = DeltaTable(location)
-    if not _files_tell_rows(table):
+    if not _files_hold_exact_rows(table):
         return None
     paths: list[str] = _files(table, units, column, since_ms)["path"].to_pylist()
     return paths
 
 
 def rows_since(location: str, column: str, since_ms: int) -> int:
-    """How many rows lie in files whose statistics do not say that they are all before a time."""
+    """The number of rows in files that may hold values of a column at or after a time."""
     files = _files(DeltaTable(location), column=column, since_ms=since_ms)
     return pc.sum(files["num_records"], min_count=0).as_py()  # type: ignore[no-any-return]
 
@@ -164,7 +165,7 @@ def _files(
     column: str | None = None,
     since_ms: int | None = None,
 ) -> pa.Table:
-    """What the log says of a table's files, less those that `data_files` leaves out."""
+    """The log's entries of a table's files, without those that `data_files` leaves out."""
     adds = pa.table(table.get_add_actions(flatten=True))
     if units is not None and "partition.arrival_unit" in adds.column_names:
         wanted = pa.array(sorted(units), pa.date32())
@@ -177,7 +178,7 @@ def _files(
     return adds
 
 
-def _files_tell_rows(table: DeltaTable) -> bool:
+def _files_hold_exact_rows(table: DeltaTable) -> bool:
     protocol = table.protocol()
     if protocol.min_reader_version == _MAPPED_COLUMNS:
         return False
@@ -185,16 +186,16 @@ def _files_tell_rows(table: DeltaTable) -> bool:
 
 
 def count(location: str) -> int | None:
-    """How many rows a table has, as its log tells; None where the log does not."""
+    """A table's number of rows, from its log; None if the log does not say."""
     table = DeltaTable(location)
-    of_files = _files(table)["num_records"]
-    if of_files.null_count or not _files_tell_rows(table):
+    counts = _files(table)["num_records"]
+    if counts.null_count or not _files_hold_exact_rows(table):
         return None
-    return pc.sum(of_files, min_count=0).as_py()  # type: ignore[no-any-return]
+    return pc.sum(counts, min_count=0).as_py()  # type: ignore[no-any-return]
 
 
 def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
-    """The units that a table holds rows of."""
+    """The arrival units of which a table has rows."""
     table = DeltaTable(location)
     if not partitioned:
         return set(rows(location, ["arrival_unit"])["arrival_unit"].unique().to_pylist())
@@ -204,10 +205,10 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
 
 
 def rows_by_unit(location: str) -> dict[date, int] | None:
-    """How many rows each unit has, as the log tells; None where the log does not."""
+    """The number of rows of each arrival unit, from the log; None if the log does not say."""
     table = DeltaTable(location)
     files = _files(table)
-    if files["num_records"].null_count or not _files_tell_rows(table):
+    if files["num_records"].null_count or not _files_hold_exact_rows(table):
         return None
     found: dict[date, int] = {}
     if not files.num_rows:
@@ -219,15 +220,15 @@ def rows_by_unit(location: str) -> dict[date, int] | None:
 
 
 def rows(location: str, columns: Sequence[str]) -> pa.Table:
-    """All rows of a table that is small as a whole, and that units do not divide.
+    """All rows of a small, unpartitioned table.
 
-    File by file: Arrow's scanner leaves threads behind, and a process that ends just after it has
-    read a small table is aborted now and then (pyarrow 26, deltalake 1.6).
+    Reads file by file, because Arrow's scanner leaves threads behind, and a process that exits just
+    after reading a small table sometimes aborts (pyarrow 26, deltalake 1.6).
     """
     table = DeltaTable(location)
     schema = pa.schema(table.schema().to_arrow())
     wanted = pa.schema([schema.field(name) for name in columns])
-    if not _files_tell_rows(table):
+    if not _files_hold_exact_rows(table):
         return table.to_pyarrow_table(columns=list(columns))
     files = [
         pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)
@@ -237,20 +238,29 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
 
 
 def can_write(location: str) -> bool:
-    """Whether delta-rs reads all that a table says of what is to be kept.
+    """Whether delta-rs understands a table's retention periods.
 
-    It takes its defaults in place of a period that it cannot read, such as `60 days`.
+    delta-rs silently uses its defaults for a period that it cannot parse, such as `60 days`.
     """
-    told = DeltaTable(location).metadata().configuration
-    return all(_PERIOD.fullmatch(told[name]) for name in _RETENTIONS if name in told)
+    stored = DeltaTable(location).metadata().configuration
+    return all(_PERIOD.fullmatch(stored[name]) for name in _RETENTIONS if name in stored)
 
 
-def fits_in_driver(spark: SparkSession, schema: T.StructType, many: int) -> bool:
-    """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
+def fits_in_driver(
+    spark: SparkSession, schema: T.StructType, row_count: int, limit_setting: str = RESULT_LIMIT
+) -> bool:
+    """Whether Spark's limit of results lets the driver collect so many rows of these columns.
+
+    Args:
+        spark: The session.
+        schema: The columns; their types decide the estimated size of a row.
+        row_count: The number of rows.
+        limit_setting: The setting of Spark that holds the limit.
+    """
     conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
-    # Where Spark has no limit, Python still has one.
-    return many * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_MOST_BYTES)
+    most: int = conf.getSizeAsBytes(limit_setting, _DEFAULT_RESULT_LIMIT)
+    # Without a limit of Spark, the driver's Python still has one.
+    return row_count * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_RESULT_LIMIT)
 
 
 def _bytes_of(field: T.StructField) -> int:
@@ -260,27 +270,27 @@ def _bytes_of(field: T.StructField) -> int:
 
 
 def fetch(rows: DataFrame) -> pa.Table | None:
-    """Rows, here; None where they are more than Spark hands over."""
+    """Collects rows to the driver; None if they exceed Spark's limit of results."""
     try:
         return rows.toArrow()
     except Py4JJavaError as error:
-        if _MOST_BYTES in str(error):
+        if RESULT_LIMIT in str(error):
             return None
         raise
 
 
 def append(location: str, added: pa.Table, application: str, batch: int) -> None:
-    """Adds the rows of a micro-batch, once however often it is run.
+    """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
     Args:
         location: The table's folder.
-        added: All its columns.
-        application: The name of what writes.
-        batch: The micro-batch's number; each is larger than the one before.
+        added: The rows, with all columns of the table.
+        application: The name of the writing application.
+        batch: The micro-batch's number; numbers must increase.
     """
     table = DeltaTable(location)
-    there = table.transaction_version(application)
-    if there is not None and there >= batch:
+    last_batch = table.transaction_version(application)
+    if last_batch is not None and last_batch >= batch:
         return
     write_deltalake(
         table,
@@ -288,21 +298,21 @@ def append(location: str, added: pa.Table, application: str, batch: int) -> None
         mode="append",
         commit_properties=CommitProperties(app_transactions=[Transaction(application, batch)]),
         post_commithook_properties=_NO_CHECKPOINT,
-        writer_properties=_in_files(table, added.schema),
+        writer_properties=_writer_properties(table, added.schema),
     )
     _make_checkpoint_if_due(table, location)
 
 
 def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
-    """Replaces the rows of some units, in one transaction; returns the version.
+    """Replaces all rows of some arrival units in one transaction; returns the new version.
 
     Args:
         location: The table's folder.
-        units: The units.
-        new: All columns; rows of these units only.
+        units: The arrival units.
+        new: The new rows, with all columns, of these units only.
 
     Raises:
-        CommitFailedError: Another writer changed what was read.
+        CommitFailedError: Another writer changed rows that this write had read.
     """
     table = DeltaTable(location)
     listed = ", ".join(f"DATE '{unit}'" for unit in sorted(set(units)))
@@ -312,22 +322,22 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
         mode="overwrite",
         predicate=f"arrival_unit IN ({listed})",
         post_commithook_properties=_NO_CHECKPOINT,
-        writer_properties=_in_files(table, new.schema),
+        writer_properties=_writer_properties(table, new.schema),
     )
     _make_checkpoint_if_due(table, location)
     return table.version()
 
 
 def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> None:
-    """Sets columns of all rows of some units, in one transaction.
+    """Sets columns of all rows of some arrival units in one transaction.
 
     Args:
         location: The table's folder.
-        values: A row a unit: `arrival_unit`, and the columns.
-        columns: The columns.
+        values: One row a unit: `arrival_unit`, and the columns to set.
+        columns: The names of the columns to set.
 
     Raises:
-        CommitFailedError: Another writer changed what was read.
+        CommitFailedError: Another writer changed rows that this write had read.
     """
     table = DeltaTable(location)
     table.merge(
@@ -336,24 +346,24 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
         source_alias="new",
         target_alias="old",
         post_commithook_properties=_NO_CHECKPOINT,
-        writer_properties=_in_files(table, pa.schema(table.schema().to_arrow())),
+        writer_properties=_writer_properties(table, pa.schema(table.schema().to_arrow())),
     ).when_matched_update({name: f"new.{name}" for name in columns}).execute()
     _make_checkpoint_if_due(table, location)
 
 
-def _in_files(table: DeltaTable, schema: pa.Schema) -> WriterProperties:
-    """How columns stand in a table's files: whole numbers and times by what they differ.
+def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties:
+    """Parquet encodings and statistics: DELTA_BINARY_PACKED for integers and times.
 
-    Neighbours differ little, so that is half as large as with dictionaries, and quicker to write.
-    Least and most values are there of the columns that the table has statistics of.
+    Neighbouring values differ little, so this halves the size of dictionaries and writes faster.
+    Only the columns that the table has statistics of get smallest and largest values.
     """
-    told = table.metadata().configuration.get(STATISTICS)
-    bounded = schema.names if told is None else told.split(",")
+    named = table.metadata().configuration.get(STATISTICS_COLUMNS)
+    with_bounds = schema.names if named is None else named.split(",")
     return WriterProperties(
         column_properties={
             field.name: ColumnProperties(
-                statistics_enabled="CHUNK" if field.name in bounded else "NONE",
-                **(_BY_DIFFERENCES if _is_whole(field.type) else {}),
+                statistics_enabled="CHUNK" if field.name in with_bounds else "NONE",
+                **(_DELTA_ENCODING if _is_whole(field.type) else {}),
             )
             for field in schema
         }
@@ -365,16 +375,17 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
-    """Sums up the log as often as the table says, and lets go of what nobody may ask for."""
-    told = table.metadata().configuration
-    if table.version() % int(told.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
+    """Makes a checkpoint at the table's interval, and deletes expired commits from the log."""
+    stored = table.metadata().configuration
+    if table.version() % int(stored.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
         return
-    # Spark's checksum of `_last_checkpoint` would not fit the next one; without it none is held
-    # against it.
+    # Spark's checksum file belongs to the old `_last_checkpoint` and would not match the new one.
     try:
         (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
         table.create_checkpoint()
-        if told.get(_CLEANUP, "true").lower() != "false":
+        if stored.get(_CLEANUP, "true").lower() != "false":
             table.cleanup_metadata()
-    except (DeltaError, OSError):  # the rows are there: only readers take longer
-        _LOG.warning("%s: no checkpoint was made, or old commits stay", location, exc_info=True)
+    except (DeltaError, OSError):  # the commit succeeded; readers only take longer
+        _LOG.warning(
+            "%s: a checkpoint failed, or expired commits were not deleted", location, exc_info=True
+        )

@@ -1,4 +1,4 @@
-"""What differs between two states of a table, and making one of the other."""
+"""Finds the differences between two states of a table, and applies them."""
 
 from __future__ import annotations
 
@@ -14,73 +14,73 @@ from windows_pipeline.storage.arrival_units import units_sql
 from windows_pipeline.storage.table import Table
 
 
-def differences(before: DataFrame, after: DataFrame, place: Sequence[str]) -> DataFrame:
-    """Lists the rows that changed, went or came.
+def differences(before: DataFrame, after: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Lists the rows that changed, were retracted or were added.
 
     Args:
-        before: Rows; each place once.
-        after: Rows with the same columns.
-        place: The columns that name a row.
+        before: Rows; each key occurs once.
+        after: Rows with the same columns; each key occurs once.
+        key: The columns that identify a row.
 
     Returns:
-        The place, `change` (string: `changed`, `retracted`, `added`), and `old` and `new`
-        (structs of the other columns, in their order; null where there is none).
+        The key, `change` (string: `changed`, `retracted` or `added`), and `old` and `new`
+        (structs of the other columns, in their order; null if `before` or `after` has no row).
     """
-    values = [name for name in after.columns if name not in place]
-    sides = (
-        rows.select(*place, F.struct(*values).alias(side))
-        for side, rows in (("old", before), ("new", after))
+    values = [name for name in after.columns if name not in key]
+    states = (
+        rows.select(*key, F.struct(*values).alias(state))
+        for state, rows in (("old", before), ("new", after))
     )
-    both = reduce(lambda old, new: old.unionByName(new, allowMissingColumns=True), sides)
-    met = both.groupBy(*place).agg(
-        *(F.first(side, ignorenulls=True).alias(side) for side in ("old", "new"))
+    both = reduce(lambda old, new: old.unionByName(new, allowMissingColumns=True), states)
+    joined = both.groupBy(*key).agg(
+        *(F.first(state, ignorenulls=True).alias(state) for state in ("old", "new"))
     )
-    what = (
+    change = (
         F.when(F.col("old").isNull(), "added")
         .when(F.col("new").isNull(), "retracted")
         .otherwise("changed")
     )
-    differing = met.where(~F.col("old").eqNullSafe(F.col("new")))
-    return differing.select(*place, what.alias("change"), "old", "new")
+    differing = joined.where(~F.col("old").eqNullSafe(F.col("new")))
+    return differing.select(*key, change.alias("change"), "old", "new")
 
 
-def with_differences(rows: DataFrame, found: DataFrame, place: Sequence[str]) -> DataFrame:
-    """The rows as differences leave them.
+def with_differences(rows: DataFrame, found: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Returns rows with differences applied.
 
     Args:
         rows: The rows before.
-        found: The place, and `new`, as `differences` gives them.
-        place: The columns that name a row.
+        found: The key and `new` of the frame that `differences` returns.
+        key: The columns that identify a row.
     """
-    same = reduce(and_, (rows[name].eqNullSafe(found[name]) for name in place))
-    untouched = rows.join(found, same, "left_anti")
-    there = found.where(F.col("new").isNotNull()).select(*place, "new.*")
-    return untouched.unionByName(there)
+    same = reduce(and_, (rows[name].eqNullSafe(found[name]) for name in key))
+    unchanged = rows.join(found, same, "left_anti")
+    changed = found.where(F.col("new").isNotNull()).select(*key, "new.*")
+    return unchanged.unionByName(changed)
 
 
 def apply_differences(
-    spark: SparkSession, table: Table, found: DataFrame, place: Sequence[str]
+    spark: SparkSession, table: Table, found: DataFrame, key: Sequence[str]
 ) -> int:
-    """Makes a table's rows of what they are the ones that they should be.
+    """Applies differences to a stored table.
 
-    Only the rows that differ are written, so the change data feed tells of these alone.
+    Writes only the rows that differ, so the change data feed lists only these.
 
     Args:
         spark: The session.
         table: The table.
-        found: What `differences` gives of the table's rows as they stand; persisted.
-        place: The columns that name a row; `arrival_unit` is one.
+        found: The frame that `differences` returns for the table's stored rows; persisted.
+        key: The columns that identify a row, `arrival_unit` among them.
 
     Returns:
-        The table's version, a new one if anything differs.
+        The table's version, a new one if any row differs.
     """
     units = [row.arrival_unit for row in found.select("arrival_unit").distinct().collect()]
     if not units:
         return table.version(spark)
-    values = [name for name in table.schema.names if name not in place]
+    values = [name for name in table.schema.names if name not in key]
     of_new: dict[str, str | Column] = {name: f"found.new.{name}" for name in values}
-    of_place: dict[str, str | Column] = {name: f"found.{name}" for name in place}
-    same = " AND ".join(f"stored.{name} <=> found.{name}" for name in place)
+    of_key: dict[str, str | Column] = {name: f"found.{name}" for name in key}
+    same = " AND ".join(f"stored.{name} <=> found.{name}" for name in key)
     in_units = units_sql(units).replace("arrival_unit ", "stored.arrival_unit ")
     (
         DeltaTable.forPath(spark, table.location)
@@ -88,7 +88,7 @@ def apply_differences(
         .merge(found.alias("found"), f"{in_units} AND {same}")
         .whenMatchedUpdate("found.change = 'changed'", of_new)
         .whenMatchedDelete("found.change = 'retracted'")
-        .whenNotMatchedInsert("found.change = 'added'", {**of_place, **of_new})
+        .whenNotMatchedInsert("found.change = 'added'", {**of_key, **of_new})
         .execute()
     )
     return table.version(spark)

@@ -1,4 +1,4 @@
-"""Rows of a micro-batch that several steps take: here, or kept in Spark."""
+"""Rows of a micro-batch that several steps use, computed once: on the driver, or in Spark."""
 
 from __future__ import annotations
 
@@ -16,64 +16,80 @@ from windows_pipeline.storage import delta_rs
 class FetchedRows:
     """Rows that were computed once."""
 
-    def __init__(self, computed: DataFrame, here: pa.Table | None = None) -> None:
-        """Takes them as they are; of those that are here `computed` tells the columns only."""
+    def __init__(self, computed: DataFrame, fetched: pa.Table | None = None) -> None:
+        """Wraps rows.
+
+        Args:
+            computed: The rows in Spark. If `fetched` holds them, only the schema is used.
+            fetched: The rows on the driver; None if they stay in Spark.
+        """
         self._computed = computed
-        self._here = here
+        self._fetched = fetched
 
     @cached_property
     def frame(self) -> DataFrame:
-        """They, for further queries."""
-        if self._here is None:
+        """The rows as a frame, for further queries."""
+        if self._fetched is None:
             return self._computed
         spark = self._computed.sparkSession
-        frame: DataFrame = spark.createDataFrame(self._here, self._computed.schema)
+        frame: DataFrame = spark.createDataFrame(self._fetched, self._computed.schema)
         return frame
 
     @property
     def rows(self) -> DataFrame | pa.Table:
-        """They, as they are."""
-        return self._computed if self._here is None else self._here
+        """The rows: an Arrow table if they are on the driver, else a frame."""
+        return self._computed if self._fetched is None else self._fetched
 
     @property
     def columns(self) -> list[str]:
         """The columns' names."""
-        return self._computed.columns if self._here is None else self._here.column_names
+        return self._computed.columns if self._fetched is None else self._fetched.column_names
 
     def where(self, flag: str) -> FetchedRows:
-        """Those of which a boolean column is true."""
-        if self._here is None:
+        """The rows for which a boolean column is true."""
+        if self._fetched is None:
             return FetchedRows(self._computed.where(F.col(flag)))
-        return self._only(self._here, self._here[flag].fill_null(fill_value=False))
+        return self._only(self._fetched, self._fetched[flag].fill_null(fill_value=False))
 
     def known(self, name: str) -> FetchedRows:
-        """Those of which a column is not null."""
-        if self._here is None:
+        """The rows for which a column is not null."""
+        if self._fetched is None:
             return FetchedRows(self._computed.where(F.col(name).isNotNull()))
-        return self._only(self._here, self._here[name].is_valid())
+        return self._only(self._fetched, self._fetched[name].is_valid())
 
-    def _only(self, here: pa.Table, wanted: pa.ChunkedArray) -> FetchedRows:
-        # Mostly all of them, and to copy them takes as long as to write them.
-        return self if pc.all(wanted).as_py() else FetchedRows(self._computed, here.filter(wanted))
+    def _only(self, fetched: pa.Table, wanted: pa.ChunkedArray) -> FetchedRows:
+        # Usually all rows are wanted, and copying them takes as long as writing them.
+        if pc.all(wanted).as_py():
+            return self
+        return FetchedRows(self._computed, fetched.filter(wanted))
 
     def totals(self, known: Sequence[str], summed: Sequence[str]) -> list[int]:
-        """How many rows have a value of some columns, then the sums of others; true is one."""
-        if self._here is not None:
-            counts = [len(self._here) - self._here[name].null_count for name in known]
-            return counts + [pc.sum(self._here[name], min_count=0).as_py() for name in summed]
+        """Counts and sums columns.
+
+        Args:
+            known: Columns whose values that are not null are counted.
+            summed: Columns whose values are added up; true counts as 1.
+
+        Returns:
+            The counts, then the sums.
+        """
+        if self._fetched is not None:
+            counts = [len(self._fetched) - self._fetched[name].null_count for name in known]
+            return counts + [pc.sum(self._fetched[name], min_count=0).as_py() for name in summed]
         sums = [F.coalesce(F.sum(F.col(name).cast("bigint")), F.lit(0)) for name in summed]
         return list(self._computed.agg(*map(F.count, known), *sums).collect()[0])
 
 
 def fetched_rows(rows: DataFrame, *, may_fetch: bool) -> FetchedRows:
-    """Computes rows once.
+    """Computes rows once, and collects them to the driver if possible.
 
-    Those that come here are not written down by Spark, nor fetched again for each table. Either
-    way they come without the plan that made them: each further query would look through it again.
+    Collected rows need no checkpoint of Spark, and are not collected again for each table. Rows in
+    Spark are checkpointed, so that further queries do not analyse the plan that made them.
 
     Args:
         rows: The rows.
-        may_fetch: Whether they may come here; they stay there if they are too many for that.
+        may_fetch: Whether to try to collect them. They stay in Spark if they exceed its limit of
+            results.
     """
-    here = delta_rs.fetch(rows) if may_fetch else None
-    return FetchedRows(rows.localCheckpoint() if here is None else rows, here)
+    fetched = delta_rs.fetch(rows) if may_fetch else None
+    return FetchedRows(rows.localCheckpoint() if fetched is None else rows, fetched)

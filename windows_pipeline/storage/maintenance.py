@@ -1,4 +1,4 @@
-"""Keeps tables readable: few files a unit, clustered as they are read, and no dead ones."""
+"""Keeps tables fast to read: joins small files, clusters rows, and deletes unused files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Maintained:
     """What maintenance did to a table.
 
     Attributes:
-        units: The units whose files were joined and clustered.
-        files_before: How many files these had.
-        files_after: How many they have.
+        units: The arrival units whose files were joined and clustered.
+        files_before: The number of their files before.
+        files_after: The number of their files after.
     """
 
     units: list[date]
@@ -28,25 +28,24 @@ class Maintained:
     files_after: int
 
     def __str__(self) -> str:
-        """The same in a few words."""
+        """A summary, such as `3 units joined, 12 files to 3`."""
         return f"{len(self.units)} units joined, {self.files_before} files to {self.files_after}"
 
 
 def maintain(spark: SparkSession, table: Table) -> Maintained:
     """Joins the files of units that have several, then deletes files that no version needs.
 
-    Rows stay as they are, and so does what readers of time travel and of the change data feed
-    are promised: only files that have been unused for the table's own retention
-    (`delta.deletedFileRetentionDuration`, a week by default) are deleted, and joining files
-    changes no data. Run again, it does nothing; stopped anywhere, it is run again.
+    Rows do not change, and time travel and the change data feed keep working: only files unused
+    for the table's retention (`delta.deletedFileRetentionDuration`, a week by default) are
+    deleted. Repeating it does nothing; after a crash, run it again.
 
     Args:
         spark: The session.
         table: The table; its files are clustered by its `sorted_by` columns (Z-order).
 
     Raises:
-        TableMissingError: The table is not there.
-        DefinitionChangedError: It follows another definition.
+        TableMissingError: The table does not exist.
+        DefinitionChangedError: The table follows another definition.
     """
     table.require(spark)
     delta = DeltaTable.forPath(spark, table.location)
@@ -63,19 +62,19 @@ def maintain(spark: SparkSession, table: Table) -> Maintained:
 
 
 def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list[date]:
-    """The units with several files, of which one came after the last time that they were joined.
+    """The arrival units that have several files, one of them newer than the last joining.
 
-    A unit that is larger than a file keeps several, and is not written anew each time. Where units
-    share files they are all joined or none.
+    A unit larger than one file keeps several files, and is not rewritten each time. If the table
+    is not partitioned, all units share files, so all are returned or none.
     """
-    if not table.count(spark):  # Spark knows no files of a table without rows
+    if not table.count(spark):  # Spark has no file metadata for a table without rows
         return []
     joined = delta.history().where("operation = 'OPTIMIZE'").agg(F.max("timestamp")).collect()[0][0]
-    place = F.struct(*table.partition_columns)
+    partition = F.struct(*table.partition_columns)
     files = (
         table.read(spark)
         .select("arrival_unit", "_metadata.file_path", "_metadata.file_modification_time")
-        .groupBy(place.alias("place"))
+        .groupBy(partition.alias("partition"))
         .agg(
             F.collect_set("arrival_unit").alias("units"),
             F.count_distinct("file_path").alias("files"),

@@ -1,4 +1,4 @@
-"""Writes beside those of other runs: what they say when another came first, and trying again."""
+"""Repeats writes that conflicted with another run's write."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.errors import AnalysisException
 
 R = TypeVar("R")
-_IN_THE_WAY = (
+_CONFLICTS = (
     CommitFailedError,
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
 )
-_MADE_MEANWHILE = (CommitFailedError, MetadataChangedException, ProtocolChangedException)
+_CREATION_CONFLICTS = (CommitFailedError, MetadataChangedException, ProtocolChangedException)
 _ATTEMPTS = 20
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether a write was refused because another changed what it read."""
-    return isinstance(error, _IN_THE_WAY)
+    """Whether a write failed because another write changed rows that it had read."""
+    return isinstance(error, _CONFLICTS)
 
 
 def is_creation_conflict(error: Exception) -> bool:
-    """Whether a table could not be made as another run made it just then."""
-    if isinstance(error, AnalysisException):  # its folder was there, and no version of it yet
+    """Whether creating a table failed because another run created it at the same time."""
+    if isinstance(error, AnalysisException):  # the folder existed, but no version of the table
         return error.getCondition() == "DELTA_TABLE_NOT_FOUND"
-    return isinstance(error, _MADE_MEANWHILE)
+    return isinstance(error, _CREATION_CONFLICTS)
 
 
-def retry_conflicts(write: Callable[[], R], may_pass: Callable[[Exception], bool]) -> R:
-    """Writes, and tries again where another run was in the way.
+def retry_conflicts(write: Callable[[], R], is_retriable: Callable[[Exception], bool]) -> R:
+    """Calls `write`, and calls it again after a conflict, up to twenty times.
 
     Args:
-        write: What to do; it can be done again.
-        may_pass: Whether an error may not come up the next time.
+        write: The write; it must be safe to repeat.
+        is_retriable: Whether an error is a conflict that another attempt may avoid.
 
     Raises:
-        Exception: What `write` raised, if it may not pass or has come up twenty times.
+        Exception: `write` raised an error that is not retriable, or failed twenty times.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
             return write()
         except Exception as error:
-            if not may_pass(error):
+            if not is_retriable(error):
                 raise
-        time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  so that two that wait part
+        time.sleep(random.uniform(0.1, 1.0))  # noqa: S311  at random, so that two runs do not collide again
     return write()

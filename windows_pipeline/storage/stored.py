@@ -1,4 +1,4 @@
-"""A Delta table as it is stored: whether it is there, its rows, its version, its properties."""
+"""Reads a Delta table: whether it exists, its rows, version and properties."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units
 
 _MOST_FILES = 1_000
-"""So many files of a table are handed to Spark by name, at most; to find more is Delta's."""
+"""At most so many files are passed to Spark by name; for more, Spark's Delta reads the table."""
 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A Delta table of a pipeline as it is stored, with a column `arrival_unit`, the arrival day.
+    """A stored Delta table of a pipeline; its column `arrival_unit` is the arrival day.
 
     Attributes:
         name: Its name for people: `flights/hourly/final_windows`.
         description: What a row is.
         location: Its folder or URI.
-        schema: Its columns; `arrival_unit` is one.
-        sorted_by: How rows are sorted in a file, unless a micro-batch appended it, for pruning by
-            file statistics; there are statistics of these columns only, as those of others would
-            tell little.
+        schema: Its columns, `arrival_unit` among them.
+        sorted_by: The columns that sort the rows of a file, unless a micro-batch appended the
+            file. Files have statistics of these columns only, so that readers skip files by them.
         definition: The part of the pipeline's definition that its rows follow.
-        change_feed: Whether Delta keeps its change data feed, from its creation on.
-        grace_may_differ: Whether rows of another grace are allowed: a correction mends them.
-        partitioned: Whether each unit has files of its own, so that runs of different units do
-            not meet. A small table that is read whole does without: its units share files.
+        change_feed: Whether Delta keeps a change data feed of it.
+        grace_may_differ: Whether its rows may follow another grace; a correction sets this.
+        partitioned: Whether each arrival unit has files of its own, so that runs of different
+            units do not conflict. The units of a small table, which is read whole, share files.
     """
 
     name: str
@@ -51,21 +50,21 @@ class StoredTable:
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """What its files are divided by."""
+        """The columns that partition its files."""
         return ("arrival_unit",) if self.partitioned else ()
 
     def exists(self, spark: SparkSession) -> bool:
-        """Whether the table is there."""
+        """Whether the table exists."""
         if self.driver_can_reach(spark):
             return delta_rs.is_table(self.location)
         return DeltaTable.isDeltaTable(spark, self.location)
 
     def driver_can_reach(self, spark: SparkSession) -> bool:
-        """Whether the driver can read and write it by itself."""
+        """Whether the driver can read and write the table with delta-rs."""
         return delta_rs.driver_can_reach(spark, self.location)
 
     def _is_found(self, spark: SparkSession) -> bool:
-        """Whether it is there, for the driver to read."""
+        """Whether the table exists and the driver can read it with delta-rs."""
         return self.driver_can_reach(spark) and delta_rs.is_table(self.location)
 
     def read(
@@ -74,44 +73,45 @@ class StoredTable:
         units: Collection[date] | None = None,
         since_ms: int | None = None,
     ) -> DataFrame:
-        """Its rows as they stand; `require` says first whether they can be read.
+        """The rows of the newest version; call `Table.require` first.
 
         Args:
             spark: The session.
-            units: Rows of other ones may be left out.
-            since_ms: Rows may be left out whose first column of `sorted_by` is before it.
+            units: If given, rows of other arrival units may be left out.
+            since_ms: If given, rows may be left out whose first column of `sorted_by` lies before
+                this instant (milliseconds since 1970).
         """
-        found = None
+        paths = None
         if self._is_found(spark):
-            found = delta_rs.data_files(self.location, units, self.sorted_by[0], since_ms)
-        if found is None or len(found) > _MOST_FILES:
+            paths = delta_rs.data_files(self.location, units, self.sorted_by[0], since_ms)
+        if paths is None or len(paths) > _MOST_FILES:
             return spark.read.format("delta").load(self.location)
-        if not found:
+        if not paths:
             return small_frame(spark, [], self.schema)
-        # The files of the version by name, so that Spark need not find them, by jobs of its own.
+        # Naming the version's files saves the jobs by which Spark would list them.
         files = (
             spark.read.schema(self.schema)
             .option("basePath", self.location)
-            .parquet(*[literal(f"{self.location}/{path}") for path in found])
+            .parquet(*[literal(f"{self.location}/{path}") for path in paths])
         )
         return files.select(*[f"`{name}`" for name in self.schema.names])
 
     def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """Its rows of some units."""
+        """The rows of some arrival units."""
         return self.read(spark, units=days).where(in_units(days))
 
     def read_version(self, spark: SparkSession, version: int) -> DataFrame:
-        """Its rows as they stood in a version."""
+        """The rows of an older version."""
         of_version = spark.read.format("delta").option("versionAsOf", version)
         return of_version.load(self.location)
 
     def count(self, spark: SparkSession) -> int:
-        """How many rows it has."""
-        many = delta_rs.count(self.location) if self._is_found(spark) else None
-        return self.read(spark).count() if many is None else many
+        """The number of rows."""
+        row_count = delta_rs.count(self.location) if self._is_found(spark) else None
+        return self.read(spark).count() if row_count is None else row_count
 
     def rows_by_unit(self, spark: SparkSession, days: Collection[date]) -> dict[date, int]:
-        """How many rows it has of each of some units; of a table that units divide."""
+        """The number of rows of each of some arrival units; the table must be partitioned."""
         if not self.exists(spark):
             return dict.fromkeys(days, 0)
         found = delta_rs.rows_by_unit(self.location) if self._is_found(spark) else None
@@ -121,36 +121,37 @@ class StoredTable:
         return {day: found.get(day, 0) for day in days}
 
     def rows_since(self, spark: SparkSession, since_ms: int) -> int:
-        """At most how many rows `read` gives from a time on; 0 where only Spark could tell."""
+        """An upper bound of the rows that `read` returns from a time on; 0 if unknown."""
         if not self._is_found(spark):
             return 0
         return delta_rs.rows_since(self.location, self.sorted_by[0], since_ms)
 
     def rows(self, spark: SparkSession, columns: Sequence[str]) -> pa.Table:
-        """Columns of all its rows, here: of a table that is small as a whole."""
+        """Columns of all rows, collected to the driver; for small tables only."""
         if self._is_found(spark):
             return delta_rs.rows(self.location, columns)
         return self.read(spark).select(*columns).toArrow()
 
     def version(self, spark: SparkSession) -> int:
-        """Its newest version."""
+        """The newest version."""
         if self.driver_can_reach(spark):
             return delta_rs.version(self.location)
         history = DeltaTable.forPath(spark, self.location).history(1)
         return int(history.select("version").collect()[0][0])
 
     def units(self, spark: SparkSession, days: Sequence[date]) -> set[date]:
-        """Which of the given units have rows."""
+        """Which of the given arrival units have rows."""
         if self.driver_can_reach(spark):
-            there = delta_rs.units_with_rows(self.location, partitioned=self.partitioned)
-            return there & set(days)
+            with_rows = delta_rs.units_with_rows(self.location, partitioned=self.partitioned)
+            return with_rows & set(days)
         found = self.of_units(spark, days).select("arrival_unit").distinct().collect()
         return {row.arrival_unit for row in found}
 
     def properties(self, spark: SparkSession) -> dict[str, str]:
-        """Its properties; quick, but Spark blanks out values that look like secrets.
+        """The table properties; Spark masks values that look like secrets.
 
-        (It takes a pipeline's `hourly` for a URL, so texts cannot be read this way.)
+        Spark takes a pipeline's `hourly` for a URL, for example. `texts` returns unmasked values,
+        but takes longer.
         """
         if self.driver_can_reach(spark):
             return dict(delta_rs.properties(self.location))
@@ -158,7 +159,7 @@ class StoredTable:
         return {row["key"]: row["value"] for row in rows}
 
     def texts(self, spark: SparkSession) -> dict[str, str]:
-        """Its properties, each as it was set; slower."""
+        """The table properties with their unmasked texts; slower than `properties`."""
         if self.driver_can_reach(spark):
             return dict(delta_rs.properties(self.location))
         detail = DeltaTable.forPath(spark, self.location).detail().select("properties").collect()
@@ -166,12 +167,12 @@ class StoredTable:
         return found
 
     def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
-        """Sets properties, all at once."""
+        """Sets table properties in one commit."""
         listed = ", ".join(f"'{name}' = '{_quoted(text)}'" for name, text in properties.items())
         spark.sql(f"ALTER TABLE {self._sql_path} SET TBLPROPERTIES ({listed})")
 
     def unset_properties(self, spark: SparkSession, *names: str) -> None:
-        """Takes properties away, all at once, where they are set."""
+        """Removes table properties in one commit, if they are set."""
         listed = ", ".join(f"'{name}'" for name in names)
         spark.sql(f"ALTER TABLE {self._sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
 
@@ -182,5 +183,5 @@ class StoredTable:
 
 
 def _quoted(text: str) -> str:
-    """Fit to stand between quotes: a rule's text, or a cause, may hold some."""
+    """Escapes a text for a SQL string in single quotes."""
     return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,4 +1,4 @@
-"""Delta tables: made once, written a unit at a time, never mixed with another definition."""
+"""Writes Delta tables by arrival unit; a table never mixes rows of two definitions."""
 
 from __future__ import annotations
 
@@ -28,80 +28,82 @@ from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
 _DEFINITION = "windows_pipeline.definition"
-"""The table property that holds the definition that its rows follow."""
+"""The table property with the definition that the rows follow."""
 
 _DIGEST = "windows_pipeline.digest"
-"""The table property that holds the definition's digest: what is compared."""
+"""The table property with the digest of that definition, which is compared."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Where Delta tells the version that the session's last write made."""
+"""Where Delta stores the version that the session's last write committed."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
-"""A micro-batch makes few files; maintenance joins those of many."""
+"""A micro-batch writes at most so many files; maintenance joins them."""
 _ROWS_OF_A_TASK = 10_000
-"""So many rows one task puts in order."""
+"""One task sorts up to so many rows."""
 _REBUILDING = "windows_pipeline.rebuilding"
-"""The table property of a table that a rebuild is to empty, or has to fill; it says which."""
+"""The table property of an unfinished rebuild; its value says which step comes next."""
 _TO_BE_EMPTIED, _EMPTIED = "to be emptied", "emptied"
 
 
 class DefinitionChangedError(Exception):
-    """A table holds rows of another definition; the message names the change and the cure."""
+    """A table holds rows of another definition; the message names the change and the fix."""
 
 
 class TableMissingError(Exception):
-    """A table that is to be read is not there yet; the message names it and the cure."""
+    """A table to read does not exist; the message names the table and the fix."""
 
 
 @dataclass(frozen=True)
 class Table(StoredTable):
-    """A table that is made here, of one definition, and written a unit at a time."""
+    """A Delta table of one definition, written by arrival unit."""
 
     @property
     def _sort_columns(self) -> tuple[str, ...]:
-        """The columns that rows of a file are sorted by; a partition has one `arrival_unit`."""
+        """The columns that sort a file's rows; a partition needs no sorting by `arrival_unit`."""
         return self.sorted_by if self.partitioned else ("arrival_unit", *self.sorted_by)
 
     def require(self, spark: SparkSession) -> None:
-        """Refuses a table that is not there, or follows another definition.
+        """Raises an error unless the table exists and follows this definition.
 
         Raises:
-            TableMissingError: The table is not there.
-            DefinitionChangedError: It follows another definition.
+            TableMissingError: The table does not exist.
+            DefinitionChangedError: The table follows another definition.
         """
         if not self.exists(spark):
             raise TableMissingError(
-                f"{self.name}: there is no such table yet; materialize it first"
+                f"{self.name}: the table must exist before it is read, but {self.location} holds "
+                "none; materialize the table first"
             )
         self._require_definition(spark)
 
     def create_if_missing(self, spark: SparkSession, *, rows_to_come: bool = False) -> None:
-        """Makes the table if it is not there.
+        """Creates the table if it does not exist.
 
         Args:
             spark: The session.
-            rows_to_come: Whether it should have rows already, so is stale until `mark_rebuilt`.
+            rows_to_come: Whether a new table lacks rows that it should have. It is then stale
+                until `mark_rebuilt`.
 
         Raises:
-            DefinitionChangedError: It is there and follows another definition.
+            DefinitionChangedError: The table exists and follows another definition.
         """
 
-        def make() -> None:
+        def create() -> None:
             if self.exists(spark):
                 self._require_definition(spark)
             else:
                 self._create(spark, {_REBUILDING: _EMPTIED} if rows_to_come else {})
 
-        retry_conflicts(make, is_creation_conflict)
+        retry_conflicts(create, is_creation_conflict)
 
-    def _create(self, spark: SparkSession, own: Mapping[str, str]) -> None:
+    def _create(self, spark: SparkSession, properties_of_state: Mapping[str, str]) -> None:
         properties = {
             **_default_properties(spark),
-            **own,
+            **properties_of_state,
             _DEFINITION: self._definition_text(),
             _DIGEST: definition_digest(self.definition),
             _CHANGE_FEED: str(self.change_feed).lower(),
-            delta_rs.STATISTICS: ",".join(self._sort_columns),
+            delta_rs.STATISTICS_COLUMNS: ",".join(self._sort_columns),
         }
         columns = self.partition_columns
         if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
@@ -116,7 +118,7 @@ class Table(StoredTable):
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.
 
-        Until `mark_rebuilt` it is stale, so stopping half-way is seen.
+        The table is stale until `mark_rebuilt`, so a rebuild that stops half-way is noticed.
         """
         if not self.exists(spark):
             self._create(spark, {_REBUILDING: _EMPTIED})
@@ -133,34 +135,34 @@ class Table(StoredTable):
         self.adopt_definition(spark)
 
     def adopt_definition(self, spark: SparkSession) -> None:
-        """Says that its rows follow this definition now."""
+        """Records that the table's rows follow this definition."""
         digest = definition_digest(self.definition)
         self.set_properties(spark, {_DEFINITION: self._definition_text(), _DIGEST: digest})
 
     def mark_rebuilding(self, spark: SparkSession) -> None:
-        """Says that it is to be emptied and filled again: no micro-batch goes on from there."""
+        """Records that a rebuild will empty and fill the table; micro-batches then refuse it."""
         self.set_properties(spark, {_REBUILDING: _TO_BE_EMPTIED})
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
-        """Says that an emptied table was filled again."""
+        """Records that the rebuild is finished."""
         self.unset_properties(spark, _REBUILDING)
 
     def is_stale(self, spark: SparkSession) -> bool:
-        """Whether it is there and follows another definition, or was emptied and not filled."""
+        """Whether the table exists, and follows another definition or has an unfinished rebuild."""
         if not self.exists(spark):
             return False
         return not self.follows_definition(spark) or self.is_rebuild_unfinished(spark)
 
     def is_rebuild_unfinished(self, spark: SparkSession) -> bool:
-        """Whether it was emptied and not filled again, or is to be."""
+        """Whether a rebuild has begun and is not finished."""
         return _REBUILDING in self.properties(spark)
 
     def is_emptied(self, spark: SparkSession) -> bool:
-        """Whether it was emptied, or made, and is not filled yet."""
+        """Whether the table was emptied or created by a rebuild that is not finished."""
         return self.properties(spark).get(_REBUILDING) == _EMPTIED
 
     def follows_definition(self, spark: SparkSession) -> bool:
-        """Whether its rows follow this definition."""
+        """Whether the table's rows follow this definition."""
         return self.properties(spark).get(_DIGEST) == definition_digest(self.definition)
 
     def _definition_text(self) -> str:
@@ -176,38 +178,39 @@ class Table(StoredTable):
         changes = "; ".join(definition_changes(stored, self.definition))
         pipeline, windows, *_ = self.name.split("/")
         correct = (
-            ", or keep what was published and list what becomes of it: "
+            ", or correct the published results and list the changes: "
             f"windows-pipeline correct {pipeline} --windows {windows} --from DAY --cause TEXT"
         )
         raise DefinitionChangedError(
-            f"{self.name} holds rows of another definition: {changes}. Put the definition back, "
-            f"or rebuild what depends on it: windows-pipeline rebuild {pipeline}"
+            f"{self.name}: rows must follow the pipeline's definition, but the table holds rows of "
+            f"another one: {changes}. Restore the old definition, or rebuild the tables that "
+            f"depend on it: windows-pipeline rebuild {pipeline}"
             f"{correct if only_grace else ''}"
         )
 
-    def publish(self, rows: DataFrame, days: Sequence[date], many: int | None = None) -> int:
-        """Replaces the rows of the given units, in one transaction; returns the version.
+    def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
+        """Replaces the rows of some arrival units in one transaction; returns the version.
 
         Args:
-            rows: The table's columns; only rows of these units.
-            days: The units; those without a row become empty.
-            many: How many rows these are at most, where it is known.
+            rows: The new rows, with the table's columns, of these units only.
+            days: The arrival units; a unit without new rows becomes empty.
+            row_count: An upper bound of the number of new rows; None if unknown.
         """
         spark = rows.sparkSession
-        if many is not None and self.fits_in_driver(spark, many):
-            in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
-            gathered = rows.coalesce(1) if in_one else rows.repartition("arrival_unit")
-            new = delta_rs.fetch(self._placed(gathered))
+        if row_count is not None and self.fits_in_driver(spark, row_count):
+            in_one_task = not self.partitioned or row_count <= _ROWS_OF_A_TASK
+            gathered = rows.coalesce(1) if in_one_task else rows.repartition("arrival_unit")
+            new = delta_rs.fetch(self._sorted(gathered))
             if new is not None:
                 return self._replace_units(spark, days, new)
         return self.replace(rows, units_sql(days))
 
-    def _may_write(self, spark: SparkSession) -> bool:
-        """Whether the driver may write it by itself."""
+    def _can_write(self, spark: SparkSession) -> bool:
+        """Whether the driver may write the table with delta-rs."""
         return self.driver_can_reach(spark) and delta_rs.can_write(self.location)
 
-    def _placed(self, rows: DataFrame) -> DataFrame:
-        """The table's columns in their types, in each partition as a file has them."""
+    def _sorted(self, rows: DataFrame) -> DataFrame:
+        """The table's columns in their types, sorted within each partition."""
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _typed(self, rows: DataFrame) -> DataFrame:
@@ -219,58 +222,69 @@ class Table(StoredTable):
             return self.version(spark)
         return self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
 
-    def publish_new(self, rows: DataFrame, days: Sequence[date], many: int | None = None) -> int:
-        """The same, of units that have no rows so far: those that have stay untouched.
+    def publish_new(
+        self, rows: DataFrame, days: Sequence[date], row_count: int | None = None
+    ) -> int:
+        """Publishes the arrival units that have no rows yet, and leaves the others unchanged.
 
-        So the change data feed tells of first results and of corrections, and of no repetition.
-        """
-        spark = rows.sparkSession
-        there = self.units(spark, days)
-        new = [day for day in days if day not in there]
-        return self.publish(rows.where(in_units(new)), new, many) if new else self.version(spark)
-
-    def replace(self, rows: DataFrame, where: str) -> int:
-        """Replaces the rows that meet a condition, in one transaction; returns the version.
+        So the change data feed holds first results and corrections, but no repetitions.
 
         Args:
-            rows: The table's columns; only rows that meet it.
+            rows: The new rows, with the table's columns.
+            days: The arrival units.
+            row_count: An upper bound of the number of new rows; None if unknown.
+        """
+        spark = rows.sparkSession
+        published = self.units(spark, days)
+        new = [day for day in days if day not in published]
+        if not new:
+            return self.version(spark)
+        return self.publish(rows.where(in_units(new)), new, row_count)
+
+    def replace(self, rows: DataFrame, where: str) -> int:
+        """Replaces the rows that meet a condition in one transaction; returns the version.
+
+        Args:
+            rows: The new rows, with the table's columns; all meet the condition.
             where: The condition, as SQL over the table's columns.
         """
         spark = rows.sparkSession
-        # One file a unit where units are small, split by size where they are not; or one in all.
+        # One file a unit, more for large units; a table that is not partitioned gets one file.
         if not self.partitioned:
-            placed = rows.coalesce(1)
+            distributed = rows.coalesce(1)
         elif spark.conf.get("spark.sql.adaptive.enabled") == "true":
-            placed = rows.hint("rebalance", "arrival_unit")
-        else:  # Spark takes the hint only where plans may change while they run.
-            placed = rows.repartition("arrival_unit")
+            distributed = rows.hint("rebalance", "arrival_unit")
+        else:  # Spark ignores the hint without adaptive execution.
+            distributed = rows.repartition("arrival_unit")
         write = (
-            self._placed(placed)
+            self._sorted(distributed)
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", where)
         )
-        # Where nothing changes Delta commits nothing, and this stays another table's.
+        # A write without changes commits nothing, and would leave another table's version here.
         spark.conf.unset(_LAST_COMMIT)
         self._retrying(lambda: write.save(self.location))
         version = spark.conf.get(_LAST_COMMIT, None)
         return self.version(spark) if version is None else int(version)
 
-    def append(self, rows: DataFrame | pa.Table, batch: int, many: int) -> None:
-        """Adds the rows of a micro-batch, once however often it is run.
+    def append(self, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
+        """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
-        They lie in files as they come: a micro-batch has little event time, so a file's least and
-        largest values tell as much as they would in order, and maintenance joins such files.
+        The rows are not sorted: a micro-batch spans little event time, so the bounds of its files
+        are narrow anyway, and maintenance joins such files.
 
         Args:
-            rows: The table's columns; if they were fetched, of its types and beside any others,
-                and for a table that `takes` them.
-            batch: The micro-batch's number; each is larger than the one before.
-            many: How many rows these are.
+            rows: The rows, with the table's columns. An Arrow table must have the table's types,
+                may have other columns, and needs a table for which `fits_in_driver` is true.
+            batch: The micro-batch's number; numbers must increase.
+            row_count: The number of rows.
         """
         if isinstance(rows, DataFrame):
             added = self._typed(rows)
-            new = delta_rs.fetch(added) if self.fits_in_driver(rows.sparkSession, many) else None
+            new = (
+                delta_rs.fetch(added) if self.fits_in_driver(rows.sparkSession, row_count) else None
+            )
             if new is None:
                 self._append_by_spark(added, batch)
                 return
@@ -283,36 +297,36 @@ class Table(StoredTable):
             added.coalesce(_FILES_A_BATCH)
             .write.format("delta")
             .mode("append")
-            # Delta takes one version of one application once.
+            # Delta ignores a version of an application that it has committed before.
             .option("txnAppId", self.name)
             .option("txnVersion", batch)
             .save(self.location)
         )
 
-    def takes(self, spark: SparkSession, many: int) -> bool:
-        """Whether the driver may fetch so many of its rows, and write them by itself."""
-        return self._may_write(spark) and delta_rs.fits_in_driver(spark, self.schema, many)
+    def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
+        """Whether the driver may collect so many of the table's rows and write them itself."""
+        return self._can_write(spark) and delta_rs.fits_in_driver(spark, self.schema, row_count)
 
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
-        """Deletes the rows of the given units, where there are any."""
-        if not self.units(spark, days):  # to look takes a third of what a deletion takes
+        """Deletes the rows of some arrival units."""
+        if not self.units(spark, days):  # a look takes a third of a deletion's time
             return
-        if self._may_write(spark):
-            none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
-            self._replace_units(spark, days, none)
+        if self._can_write(spark):
+            no_rows = to_arrow_schema(self.schema, timezone="UTC").empty_table()
+            self._replace_units(spark, days, no_rows)
             return
         table = DeltaTable.forPath(spark, self.location)
         self._retrying(lambda: table.delete(in_units(days)))
 
     def update_units(self, values: DataFrame) -> None:
-        """Sets columns of all rows of some units, in one transaction; others stay as they are.
+        """Sets columns of all rows of some arrival units in one transaction.
 
         Args:
-            values: A row a unit: `arrival_unit`, and the columns to set.
+            values: One row a unit: `arrival_unit`, and the columns to set.
         """
         spark = values.sparkSession
         columns = [name for name in values.columns if name != "arrival_unit"]
-        if self._may_write(spark):
+        if self._can_write(spark):
             new = values.toArrow()
             self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
             return
@@ -322,12 +336,12 @@ class Table(StoredTable):
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
 
     def _retrying(self, write: Callable[[], R]) -> R:
-        """Writes; again, where a run of other units changed a file that their rows share."""
+        """Writes, and repeats the write if a run of other units changed a shared file meanwhile."""
         return retry_conflicts(write, lambda error: not self.partitioned and is_conflict(error))
 
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
-    """The properties that Spark's configuration gives to new tables."""
+    """The default properties of new tables in Spark's configuration."""
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text
         for name, text in all_conf(spark).items()
