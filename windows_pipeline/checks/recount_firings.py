@@ -1,4 +1,4 @@
-"""Joins firings and early warnings with what decides whether they are right."""
+"""Joins firings and early warnings with the rows that show whether they are right."""
 
 from __future__ import annotations
 

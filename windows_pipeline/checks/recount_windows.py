@@ -107,20 +107,20 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
     also matters to the windows near such windows, so it goes into shards twice as far away.
     """
     difference_ms = difference_of(spec)
-    reach_ms = difference_ms + 1
-    length_ms = within_a_day(length_for_reach(reach_ms))
+    near_ms = difference_ms + 1
+    length_ms = within_a_day(length_for_reach(near_ms))
     if length_ms is None:
         whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
     # Cuts lie half a shard after the engine's, so the recount sees records lost at those.
-    time_ms, reach = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
+    time_ms, near = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(near_ms)
     last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)
-    further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), reach).otherwise(0)
-    matters_at_ms = [time_ms - further_ms, time_ms + reach + further_ms]
+    further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), near).otherwise(0)
+    matters_at_ms = [time_ms - further_ms, time_ms + near + further_ms]
     return _together(
         with_own_slice(records, held_until_ms, matters_at_ms, length_ms),
-        with_own_slice(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
+        with_own_slice(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
     )
 
 

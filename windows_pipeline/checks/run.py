@@ -1,4 +1,4 @@
-"""Runs checks with Great Expectations: rows that a query finds are the rows that fail."""
+"""Runs checks with Great Expectations; a check is a query that finds the failing rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-# Great Expectations reads it when imported.
+# Great Expectations reads this variable when it is imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
-"""How many failing rows a result shows."""
+"""A result shows at most so many failing rows."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Check:
     """A rule that a table's rows must keep.
 
     Attributes:
-        name: Its name; unique in its table.
+        name: Its name, unique in the table.
         description: What must hold, for people.
-        failing: SQL, a condition: true of the rows that break it.
-        blocking: Whether rows that break it are kept from the table's readers.
-        is_warning: Whether what breaks it may be as it should be; else it is a failure.
+        failing: The SQL condition that is true for failing rows.
+        blocking: Whether failing rows prevent the job from publishing.
+        is_warning: Whether failing rows are a warning, because they may be right; else an error.
     """
 
     name: str
@@ -43,22 +43,22 @@ class Check:
 
     @property
     def failing_rows(self) -> str:
-        """The query over `{batch}` that finds the rows that break it."""
-        # A query is a template: braces in a literal would be taken for a name.
+        """The query over `{batch}` that finds the failing rows."""
+        # Great Expectations formats the query, so braces in literals are doubled.
         plain = self.failing.replace("{", "{{").replace("}", "}}")
         return f"SELECT * FROM {{batch}} WHERE {plain}"  # noqa: S608  its text is our own
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows with what is needed to judge them, and the checks to run on them.
+    """Rows and the checks to run on them.
 
     Attributes:
-        name: What the rows are.
-        rows: What the checks see; where rows are many, those that `breaking` leaves.
+        name: The name of the rows.
+        rows: The rows, with the columns that the checks need.
         checks: The checks.
-        shared: What the rows are made of, where another batch is made of it, too: to be kept
-            while the checks run.
+        shared: A frame from which this batch and another are computed, to be persisted while the
+            checks run; None if no other batch needs it.
     """
 
     name: str
@@ -73,8 +73,8 @@ class CheckResult:
 
     Attributes:
         check: The check.
-        failing_rows: How many rows break it.
-        sample: The first of them, at most `SAMPLE_ROWS`, as text by column.
+        failing_rows: The number of failing rows.
+        sample: Up to `SAMPLE_ROWS` failing rows, as texts by column.
     """
 
     check: Check
@@ -83,20 +83,20 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
-        """Whether no row breaks it."""
+        """Whether no row fails."""
         return self.failing_rows == 0
 
 
 def breaking(checks: Sequence[Check]) -> Column:
-    """The condition that a row breaks any of the checks.
+    """The condition that a row fails any of the checks.
 
-    Rows that it leaves are few, so each check can have its own query without another pass.
+    One pass filters by this condition; each check then queries only the few failing rows.
     """
     return F.expr(" OR ".join(f"coalesce({check.failing}, FALSE)" for check in checks))
 
 
 def import_ahead() -> None:
-    """Has Great Expectations imported beside what Spark does meanwhile."""
+    """Imports Great Expectations in a thread, while Spark works."""
     module = "windows_pipeline.checks.expectation"
     Thread(target=import_module, args=[module], daemon=True).start()
 
@@ -105,9 +105,9 @@ def validate(batch: Batch) -> list[CheckResult]:
     """Runs the checks of a batch in one validation, in their order.
 
     Raises:
-        RuntimeError: A check could not be run: its query is wrong.
+        RuntimeError: The query of a check failed.
     """
-    # The import takes seconds: it waits until here, or `import_ahead`.
+    # The import takes seconds, so it happens here or in `import_ahead`.
     import great_expectations as gx
 
     from windows_pipeline.checks.expectation import NoFailingRows
@@ -132,9 +132,10 @@ def validate(batch: Batch) -> list[CheckResult]:
 
 @lru_cache(maxsize=2)
 def _any_frame(_session: SparkSession) -> Any:
-    """What Great Expectations knows a session's frames as; to tell it takes as long as a query.
+    """The asset by which Great Expectations accepts frames of a session; slow to make, so cached.
 
-    It asks for the active session once: that of the frames, which the cache tells apart.
+    Great Expectations takes the session that is active when the asset is made, so each session
+    has an asset of its own.
     """
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
@@ -142,14 +143,14 @@ def _any_frame(_session: SparkSession) -> Any:
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    # By default the data source would cache the whole batch.
+    # The data source would persist the whole batch by default.
     source = context.data_sources.add_spark("spark", persist=False)
     return source.add_dataframe_asset("rows")
 
 
 @contextmanager
 def _held(failing: DataFrame) -> Iterator[DataFrame]:
-    """The same rows for a query a check; here if they are few, and then it starts no job."""
+    """The failing rows, computed once: on the driver if they are few, else persisted."""
     from windows_pipeline.checks.expectation import MOST_ROWS
 
     few = failing.limit(MOST_ROWS + 1).toArrow()
@@ -174,7 +175,7 @@ def _check_result(check: Check, result: Any, failing_rows: DataFrame) -> CheckRe
     info = result.exception_info or {}
     details = result.result.get("details") if result.result else None
     if details is None:
-        raise RuntimeError(f"check {check.name}: it could not be run: {info}")
+        raise RuntimeError(f"check {check.name}: its query must run, but failed: {info}")
     failing = details["unexpected_rows"]
     sample = [{name: str(value) for name, value in row.items()} for row in failing[:SAMPLE_ROWS]]
     number = len(failing)

@@ -1,4 +1,4 @@
-"""The checks of the other tables, as SQL over a row and what its job joined with it."""
+"""The checks of source tables, final windows and alerts, as SQL over their rows and recounts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
 
 
 def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
-    """Checks of alerts that stand, over a row an alert with `is_final` and the previous alert."""
+    """Checks of alerts that no correction retracted, over a row an alert with the previous one."""
     broken = " OR ".join(
         f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in windows.alerts.items()
     )

@@ -77,7 +77,7 @@ def late_records(
 
 
 def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> DataFrame:
-    """Late and uncovered records on arrival, and partly late ones when their last window closes."""
+    """Records late or outside windows on arrival, and partly late ones when all windows closed."""
     partly_late = computed.where(F.col("_partly_late_time_ms").isNotNull()).select(
         "_computed_day",
         "key",

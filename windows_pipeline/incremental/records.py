@@ -89,7 +89,7 @@ def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Re
     of_day = F.try_element_at(_map_of(before_ms), day)
     return records.withColumns(
         {
-            "_computed_day": F.lit(day_number(reads[0].target)),
+            "_computed_day": F.lit(day_number(reads[0].computed_day)),
             "_from_ms": given(reads[0].from_ms, F.col("_event_time_ms")),
             "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day) if units else unknown,
             "_before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,

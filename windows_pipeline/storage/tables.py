@@ -1,4 +1,4 @@
-"""The tables of a pipeline, to read and write by Spark; what they are, `storage.catalog` says."""
+"""The tables of a pipeline as `Table`s that Spark reads and writes, made from the catalog."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
 
 
 def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
-    """The table of the days that a definition has computed to the end; see the catalog's."""
+    """The table of the days that a definition has computed to the end; see `catalog`."""
     return _table(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
 
 
