@@ -45,7 +45,7 @@ class Break(NamedTuple):
         where: SQL: the rows that can be broken so.
         do: SQL by column, or `delete`.
         fails: The check that must find the broken row.
-        beside: Whether the sound row stays in the table, too.
+        keeps_sound: Whether the sound row stays in the table, too.
         also: Another check that must find the broken row; no other check may.
     """
 
@@ -54,7 +54,7 @@ class Break(NamedTuple):
     where: str
     do: dict[str, str] | str
     fails: str
-    beside: bool = False
+    keeps_sound: bool = False
     also: str | None = None
 
 
@@ -94,11 +94,11 @@ BREAKS = [
         "keyed", "keyed_windows", "last_event_time < window_end AND record_count > 2",
         SHIFTED, "bounds_inclusive",
     ),
-    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", beside=True),
+    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", keeps_sound=True),
     Break(
         # No partly late record is near, so no other window holds the same records (rule B4).
         "keyed", "keyed_windows", "key = 'JFK' AND window_end = '2013-01-02 05:10:00.001'",
-        SHIFTED, "one_window_per_record_set", beside=True, also="bounds_inclusive",
+        SHIFTED, "one_window_per_record_set", keeps_sound=True, also="bounds_inclusive",
     ),
     Break(
         "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
@@ -117,7 +117,7 @@ BREAKS = [
         {"window_end": "window_end + INTERVAL 3 DAYS"}, "final_is_closed",
     ),
     Break("final", "final_windows", "true", "delete", "final_is_closed"),
-    Break("final", "final_windows", "true", {}, "final_once", beside=True),
+    Break("final", "final_windows", "true", {}, "final_once", keeps_sound=True),
     Break(
         "alerts", "alerts", "rule = 'quiet'", {"record_count": "4"}, "alert_breaks_its_rule",
     ),
@@ -157,7 +157,7 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
             rows = rows.where(~same)
             continue
         changed = {name: F.expr(sql) for name, sql in how.do.items()}
-        if how.beside:
+        if how.keeps_sound:
             rows = rows.unionByName(sound.where(same).withColumns(changed))
         else:
             rows = rows.withColumns(
@@ -205,7 +205,7 @@ def what_fails(
     result: dg.ExecuteInProcessResult, name: str
 ) -> tuple[object, list[Mapping[str, object]]]:
     """The number of failing rows and the sample of a run's only failed check in Dagster."""
-    (evaluation,) = (one for one in result.get_asset_check_evaluations() if not one.passed)
+    (evaluation,) = (found for found in result.get_asset_check_evaluations() if not found.passed)
     assert evaluation.check_name == name
     sample = evaluation.metadata["sample"]
     assert isinstance(sample, dg.TableMetadataValue)
@@ -228,13 +228,13 @@ def test_changed_history_is_not_published(
     project = full_run.copy(tmp_path / "changed", derived=True)
     final, alerts = project.rows("final_windows"), project.rows("alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
-    one = f"arrival_unit = DATE'{day(2)}' AND offset = 100"
-    raw.update(one, {"dep_delay": F.expr("dep_delay + 500")})
+    is_changed = f"arrival_unit = DATE'{day(2)}' AND offset = 100"
+    raw.update(is_changed, {"dep_delay": F.expr("dep_delay + 500")})
     result = project.run(1, 2, *DERIVED)
     assert not result.success
     failing, sample = what_fails(result, "final_never_changed")
     # Each final window that holds the record fails twice: as published, and as it is now (B2).
-    record = project.source.raw_events.read(spark).where(one).alias("record")
+    record = project.source.raw_events.read(spark).where(is_changed).alias("record")
     windows = project.windows.final_windows.read(spark).where(F.col("arrival_unit") <= day(2))
     holding = windows.alias("window").join(
         record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
@@ -243,7 +243,7 @@ def test_changed_history_is_not_published(
     assert failing == 2 * len(ends) > SAMPLE_ROWS == len(sample)
     assert {str(row["window_end"]) for row in sample} <= ends
     checks = job_of(project, "final").checks
-    (check,) = (one for one in checks if one.name == "final_never_changed")
+    (check,) = (check for check in checks if check.name == "final_never_changed")
     assert "windows-pipeline correct flights --windows hourly --from DAY" in check.description
     assert project.rows("final_windows") == final
     assert project.rows("alerts") == alerts
@@ -254,12 +254,12 @@ def test_changed_alerts_do_not_replace_published_ones(
 ) -> None:
     project = full_run.copy(tmp_path / "missing", derived=True)
     table = project.windows.alerts
-    one = table.read(spark).orderBy("window_end", "rule", "key").first()
-    assert one is not None
-    same = (F.col("key") == one.key) & (F.col("window_end") == one.window_end)
-    DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == one.rule))
+    deleted = table.read(spark).orderBy("window_end", "rule", "key").first()
+    assert deleted is not None
+    same = (F.col("key") == deleted.key) & (F.col("window_end") == deleted.window_end)
+    DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == deleted.rule))
     left = project.rows("alerts")
-    assert any(row[0] == repr(one.arrival_unit) for row in left)
+    assert any(row[0] == repr(deleted.arrival_unit) for row in left)
     result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
     assert not result.published
     assert [found.check.name for found in result.checks if not found.passed] == [

@@ -88,9 +88,11 @@ def test_the_order_does_not_depend_on_files_or_partitions(spark: SparkSession) -
     records = records_of(seed=4, count=200)
     moved = [(*record[:5], f"g{i % 7}", record[6]) for i, record in enumerate(records)]
     random.Random(5).shuffle(moved)
-    one = spark.createDataFrame(records, SCHEMA).coalesce(1)
-    other = spark.createDataFrame(moved, SCHEMA).repartition(7)
-    first, second = (in_arrival_order(rows, "came").drop("file") for rows in (one, other))
+    in_one_task = spark.createDataFrame(records, SCHEMA).coalesce(1)
+    in_seven = spark.createDataFrame(moved, SCHEMA).repartition(7)
+    first, second = (
+        in_arrival_order(rows, "came").drop("file") for rows in (in_one_task, in_seven)
+    )
     assert first.exceptAll(second).count() == 0
     assert second.exceptAll(first).count() == 0
 
@@ -134,8 +136,8 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     by_task = in_arrival_order(frame, "came")
     ranged = in_arrival_order_by_ranges(frame, "came", 7)
     rows, cut = (
-        [repr(tuple(row)) for row in one.drop("file").collect() if row.source_partition]
-        for one in (by_task, ranged.records)
+        [repr(tuple(row)) for row in ordered.drop("file").collect() if row.source_partition]
+        for ordered in (by_task, ranged.records)
     )
     assert len(rows) == len(records)
     assert sorted(cut) == sorted(rows)
@@ -165,5 +167,5 @@ def test_a_recount_in_stretches_equals_one_of_the_whole(spark: SparkSession) -> 
     columns = ["arrival_unit", "source_partition", "offset", "event_time", "running_max", "batch"]
     raw = spark.createDataFrame(rows, columns)
     found = [recount_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
-    whole, cut = (sorted(map(tuple, one.collect())) for one in found)
+    whole, cut = (sorted(map(tuple, recount.collect())) for recount in found)
     assert whole == cut == sorted(expected)

@@ -65,8 +65,8 @@ def fetch_too_many() -> None:
     base = load_settings(ROOT)
     limited = {**base.spark, "spark.driver.maxResultSize": "32k"}
     spark = start_session(base.model_copy(update={"spark": limited}))
-    many = rows_of(spark).withColumn("time", F.explode(F.sequence(F.lit(1), F.lit(1_000))))
-    found = fetched_rows(many, may_fetch=True)
+    too_many = rows_of(spark).withColumn("time", F.explode(F.sequence(F.lit(1), F.lit(1_000))))
+    found = fetched_rows(too_many, may_fetch=True)
     assert isinstance(found.rows, DataFrame)
     assert found.totals(["name", "n"], ["is_one", "n"]) == [1_000 * total for total in TOTALS]
 
@@ -112,7 +112,7 @@ def streamed(
     run_stream(spark, pipeline, own, on_batch=results.append)
     assert [result.batch for result in results] == list(range(MICRO_BATCHES))
     tables = all_tables(pipeline, local.warehouse)
-    rows = {one.name: texts(stored_rows(one, "stream")) for one in tables}
+    rows = {table.name: texts(stored_rows(table, "stream")) for table in tables}
     keyed = window_tables(pipeline, "sums", local.warehouse).keyed_windows
     return rows, writer_of(keyed, MICRO_BATCHES)
 

@@ -58,7 +58,7 @@ def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> 
         assert close_ms(unit.watermark_before_ms, definition.grace) == max(before, NEVER_MS)
         assert close_ms(unit.watermark_after_ms, definition.grace) == max(after, NEVER_MS)
     own = [Read(unit.day, unit.day, NEVER_MS) for unit in timeline.units]
-    met = {each.record.id: each.close_time_ms for each in records_met(case, timeline, own)}
+    met = {read.record.id: read.close_time_ms for read in records_met(case, timeline, own)}
     assert met == close_times_met(records, definition)
 
 
@@ -181,6 +181,8 @@ def test_a_record_two_differences_before_the_close_time_matters() -> None:
     assert timeline.units[2].watermark_before_ms == 100
     short = look_back(timeline, [day_of(2)], 19, 0)
     answer = answer_from(case, {}, records_met(case, timeline, short))
-    assert [row.record.offset for row in answer.late] == [2]  # wrong: one too short
+    assert [row.record.offset for row in answer.late] == [
+        2
+    ]  # wrong: a look-back of 19 is 1 ms too short
     enough = reads_of(case, timeline, [2])
     assert answer_from(case, {}, records_met(case, timeline, enough)).late == []

@@ -59,8 +59,10 @@ def unit_firings(
     position = F.struct("_stream_time_ms", "merged_as")
     merged = _with_positions(timed, positions).where(position <= F.col("position_after"))
     merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("position_before")))
-    targets = dict.fromkeys(positions, windows)
-    fired = fire(merged, targets, ["key"], aggregates, FIRING_ARRIVAL, with_earlier=with_earlier)
+    computed_days = dict.fromkeys(positions, windows)
+    fired = fire(
+        merged, computed_days, ["key"], aggregates, FIRING_ARRIVAL, with_earlier=with_earlier
+    )
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.

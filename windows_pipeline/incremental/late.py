@@ -24,7 +24,7 @@ def late_records(
     computed: DataFrame | None,
     spec: PipelineWindows,
     values: Sequence[str],
-    targets: Sequence[int],
+    computed_days: Sequence[int],
 ) -> DataFrame:
     """Lists the records of which each computed day decides that no window counts them.
 
@@ -38,13 +38,13 @@ def late_records(
             sessions and row windows.
         spec: The windows.
         values: The value columns to keep.
-        targets: The computed days, by number.
+        computed_days: The computed days, by number.
 
     Returns:
         The columns of the table late_records, in no order.
     """
     if isinstance(spec, SessionWindows):
-        judged = late(records, {target: Target(spec) for target in targets}, ["key"], ARRIVAL)
+        judged = late(records, {day: Target(spec) for day in computed_days}, ["key"], ARRIVAL)
         found = judged.where("_is_new")
     elif isinstance(spec, GracedRows):
         found = records.where(F.col("_is_new") & is_late(spec)).withColumn("reason", F.lit("late"))

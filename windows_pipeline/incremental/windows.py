@@ -57,16 +57,16 @@ def unit_windows(
     """
     if isinstance(spec, GracedRows):
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings)
-    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
+    computed_days = {day: Target(spec, *closing) for day, closing in closings.items()}
     if isinstance(spec, SessionWindows):
-        return evaluate(records, targets, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
+        return evaluate(records, computed_days, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
     # Records that no window counts need no shuffle.
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
     # If a missing day blocks all days, there is nothing to cut into time shards.
-    length_ms = within_a_day(slice_length_ms(spec)) if targets else None
+    length_ms = within_a_day(slice_length_ms(spec)) if computed_days else None
     return evaluate(
         in_time,
-        targets,
+        computed_days,
         ["key"],
         aggregates,
         tells_uncounted=True,
