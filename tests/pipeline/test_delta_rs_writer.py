@@ -38,12 +38,12 @@ class SparkProject(Project):
     @property
     def settings(self) -> Settings:
         settings = super().settings
-        return settings.model_copy(update={"warehouse": f"file://{settings.warehouse}"})
+        return settings.model_copy(update={"warehouse": f"file:{settings.warehouse}"})
 
 
 def for_spark_alone(table: Table) -> Table:
     """The same table by its URI, as in an object store, so only Spark reads and writes it."""
-    return replace(table, location=f"file://{table.location}")
+    return replace(table, location=f"file:{table.location}")
 
 
 def table_in(folder: Path, *, partitioned: bool) -> Table:

@@ -104,7 +104,7 @@ def streamed(
     hops = {**HOPS, "partial_results": False}
     pipeline, local = declared_pipeline(folder, settings, source, STRICT, hops=hops)
     own = (
-        local if by_driver else local.model_copy(update={"warehouse": f"file://{local.warehouse}"})
+        local if by_driver else local.model_copy(update={"warehouse": f"file:{local.warehouse}"})
     )
     results: list[BatchResult] = []
     for number in range(MICRO_BATCHES):
