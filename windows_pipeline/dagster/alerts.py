@@ -10,8 +10,8 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from assets.step import asset_key, step
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.step import asset_key, step
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time

@@ -4,27 +4,21 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_event, check_metadata, column_schema
-from assets.step import asset_key
-from resources.spark import SparkResource
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_event, check_metadata, column_schema
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult, run_stream
-
-if TYPE_CHECKING:
-    from dagster._core.definitions.unresolved_asset_job_definition import (
-        UnresolvedAssetJobDefinition,
-    )
 
 _CONFIG = {
     "every": dg.Field(
@@ -89,19 +83,6 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             yield from _checked(job, session, days)
 
     return run
-
-
-def every_ten_minutes(
-    pipeline: Pipeline, job: "UnresolvedAssetJobDefinition"
-) -> dg.ScheduleDefinition:
-    """Looks for more every ten minutes."""
-    return dg.ScheduleDefinition(
-        name=f"{pipeline.name}_stream",
-        job=job,
-        cron_schedule="*/10 * * * *",
-        execution_timezone="UTC",
-        description=f"Ingests what came to {pipeline.name}, and computes what follows.",
-    )
 
 
 def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:

@@ -7,11 +7,11 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_metadata
-from assets.partitions import arrival_days
-from assets.step import asset_key
-from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_metadata
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import window_tables
