@@ -1,4 +1,4 @@
-"""A Spark session as the settings say, outside Dagster."""
+"""A Spark session as the settings say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from pyspark import SparkContext
@@ -25,8 +24,6 @@ _NAMES = {
     "PythonSQLUtils": ("ddlToJson", "readArrowStreamFromFile", "toDataFrame"),
 }
 """The JVM's classes and functions that PySpark asks for most."""
-_BETWEEN_PAIRS, _IN_A_PAIR = "\0", " -> "
-"""What no value of Spark's has, and what Scala writes between a name and its value."""
 
 
 class SparkStartError(Exception):
@@ -60,21 +57,10 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 def made_ready(session: SparkSession) -> SparkSession:
-    """Has Spark do less for each small file, and for each small plan; returns the session."""
+    """Has PySpark do less for each small plan; returns the session."""
     if not is_remote():
-        _leave_out_checksum_files(session.sparkContext)
         _remember_names(session.sparkContext)
     return session
-
-
-def _leave_out_checksum_files(context: SparkContext) -> None:
-    """Has local data files written without a `.crc` file beside each.
-
-    Each costs a file and a process, a third of what a small file takes to write. Parquet's
-    pages hold checksums of their own. Nothing changes where files are not local.
-    """
-    files = context._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]  # noqa: SLF001
-    files.getLocal(context._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
 
 
 def _remember_names(context: SparkContext) -> None:
@@ -89,35 +75,6 @@ def _remember_names(context: SparkContext) -> None:
         for member in members:
             setattr(of_class, member, getattr(of_class, member))
         setattr(names, name, of_class)
-
-
-def shares_files(session: SparkSession) -> bool:
-    """Whether a plain path is the same file to Spark as it is to this process.
-
-    Not over Spark Connect, whose server may be elsewhere, nor where Spark's default file system
-    is not the local one.
-    """
-    return isinstance(session, SparkSession) and _is_local(session.sparkContext)
-
-
-@lru_cache(maxsize=4)
-def _is_local(context: SparkContext) -> bool:
-    return files_are_local(context._jsc.hadoopConfiguration())  # noqa: SLF001
-
-
-def files_are_local(hadoop: Any) -> bool:
-    """Whether plain paths are local files by Hadoop's configuration."""
-    scheme: str = hadoop.get("fs.defaultFS", "file:///")
-    return scheme.startswith("file:")
-
-
-def all_conf(session: SparkSession) -> Mapping[str, str]:
-    """Spark SQL's configuration of a session, asked for at once and not a name after another."""
-    if is_remote():
-        return session.conf.getAll
-    settings: Any = session._jsparkSession.conf().getAll()  # noqa: SLF001
-    pairs = settings.mkString(_BETWEEN_PAIRS).split(_BETWEEN_PAIRS)
-    return dict(pair.split(_IN_A_PAIR, 1) for pair in pairs)
 
 
 @contextmanager

@@ -34,9 +34,9 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.compat.spark_session import shares_files
+from windows_pipeline.compat.hadoop_files import shares_files
+from windows_pipeline.compat.local_frame import arrow_schema
 
 _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""
@@ -47,6 +47,7 @@ _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 _MOST_BYTES = "spark.driver.maxResultSize"
 """Spark's own setting of how many bytes of results the driver takes; 0 for any number."""
 _DEFAULT_MOST_BYTES = 1024**3
+_SIZE = re.compile(r"(\d+)(?:([kmgtp])b?|b)?")
 _SMALL_BYTES, _TEXT_BYTES, _OTHER_BYTES = 8, 64, 1_024
 """So many are taken to be in a number or a time, in a text, and in a value of any other type."""
 _UNTAKEN = frozenset("%[]^|\\")
@@ -97,7 +98,7 @@ def create(
     Raises:
         CommitFailedError: Another writer made it meanwhile.
     """
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
     fields = [
         field.with_metadata({name: str(text) for name, text in of_spark.metadata.items()})
         for field, of_spark in zip(arrow, schema, strict=True)
@@ -247,10 +248,23 @@ def may_write(location: str) -> bool:
 
 def has_room(spark: SparkSession, schema: T.StructType, many: int) -> bool:
     """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
+    told = spark.conf.get(_MOST_BYTES, None)
+    most = _DEFAULT_MOST_BYTES if told is None else bytes_of_size(told)
     # Where Spark has no limit, Python still has one.
     return many * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_MOST_BYTES)
+
+
+def bytes_of_size(text: str) -> int:
+    """How many bytes a size of Spark's configuration is: `1g`, `512m`, or plain bytes.
+
+    Raises:
+        ValueError: It is no such size; Spark itself would not start with it.
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(f"{_MOST_BYTES} must be a size such as 512m or 1g, not {text!r}")
+    number, unit = found.groups()
+    return int(number) << (10 * "bkmgtp".index(unit or "b"))
 
 
 def _bytes_of(field: T.StructField) -> int:
