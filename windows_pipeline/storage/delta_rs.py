@@ -30,7 +30,7 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
