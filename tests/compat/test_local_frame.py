@@ -16,7 +16,8 @@ from windows_pipeline.config import load_pipeline
 from windows_pipeline.storage.catalog import all_tables
 
 SCHEMA = (
-    "unit date, at timestamp, n bigint, few int, text string, real double, price decimal(10, 2), "
+    "arrival_unit date, at timestamp, n bigint, few int, text string, real double, "
+    "price decimal(10, 2), "
     "place struct<ms: bigint, name: string>, names array<string>, yes boolean"
 )
 NOTHING = (None,) * 10

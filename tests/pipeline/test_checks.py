@@ -23,7 +23,16 @@ from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_publ
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.storage.table import Table
 
-IDENTITY = ("unit", "file", "original", "offset", "rule", "key", "window_start", "window_end")
+IDENTITY = (
+    "arrival_unit",
+    "file",
+    "original",
+    "offset",
+    "rule",
+    "key",
+    "window_start",
+    "window_end",
+)
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 
 
@@ -55,7 +64,7 @@ BREAKS = [
     ),
     # Of a unit that nothing else is broken in.
     Break(
-        "raw", "rejected_records", f"unit = DATE'{day(3)}'", "delete",
+        "raw", "rejected_records", f"arrival_unit = DATE'{day(3)}'", "delete",
         "landed_is_accepted_or_rejected",
     ),
     Break(
@@ -89,7 +98,10 @@ BREAKS = [
         "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
         {"record_count": "0"}, "empty_windows_are_silences", also="holds_its_records",
     ),
-    Break("keyed", "late_records", "unit = arrived_unit", "delete", "every_record_accounted_for"),
+    Break(
+        "keyed", "late_records", "arrival_unit = record_arrival_unit", "delete",
+        "every_record_accounted_for",
+    ),
     Break(
         "final", "final_windows", "record_count > 2",
         {"record_count": "record_count + 1"}, "final_is_closed",
@@ -151,12 +163,12 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
     """Whether a failing row is the broken one, or, where that is no window, of its unit."""
     if "window_start" not in row:
-        return any(shown.get("unit") == str(row["unit"]) for shown in sample)
+        return any(shown.get("arrival_unit") == str(row["arrival_unit"]) for shown in sample)
     start_ms = round(row["window_start"].timestamp() * 1000)
     return any(
-        shown["key"] == row["key"] and abs(int(shown["window_start_ms"]) - start_ms) <= 1
+        shown["key"] == row["key"] and abs(int(shown["_window_start_ms"]) - start_ms) <= 1
         for shown in sample
-        if "window_start_ms" in shown
+        if "_window_start_ms" in shown
     )
 
 
@@ -210,14 +222,14 @@ def test_changed_history_is_not_published(
     project = full_run.copy(tmp_path / "changed", derived=True)
     final, alerts = project.rows("final_windows"), project.rows("alerts")
     raw = DeltaTable.forPath(spark, project.source.raw_events.location)
-    one = f"unit = DATE'{day(2)}' AND offset = 100"
+    one = f"arrival_unit = DATE'{day(2)}' AND offset = 100"
     raw.update(one, {"dep_delay": F.expr("dep_delay + 500")})
     result = project.run(1, 2, *DERIVED)
     assert not result.success
     failing, sample = what_fails(result, "final_never_changed")
     # Each final window that holds the record, as it was published and as it is now (rule B2).
     record = project.source.raw_events.read(spark).where(one).alias("record")
-    windows = project.windows.final_windows.read(spark).where(F.col("unit") <= day(2))
+    windows = project.windows.final_windows.read(spark).where(F.col("arrival_unit") <= day(2))
     holding = windows.alias("window").join(
         record, F.expr("window.key = record.key AND event_time BETWEEN window_start AND window_end")
     )
@@ -241,7 +253,7 @@ def test_published_alerts_that_would_change_are_not_written_over(
     same = (F.col("key") == one.key) & (F.col("window_end") == one.window_end)
     DeltaTable.forPath(spark, table.location).delete(same & (F.col("rule") == one.rule))
     left = project.rows("alerts")
-    assert any(row[0] == repr(one.unit) for row in left)
+    assert any(row[0] == repr(one.arrival_unit) for row in left)
     result = run_job(job_of(project, "alerts"), spark, ALL_DAYS)
     assert not result.published
     assert [found.check.name for found in result.checks if not found.passed] == [
@@ -255,11 +267,11 @@ def test_what_fails_a_blocking_check_is_not_published(
 ) -> None:
     project = full_run.copy(tmp_path / "broken", derived=False)
     rejected = DeltaTable.forPath(spark, project.source.rejected_records.location)
-    rejected.delete(f"unit = DATE'{day(1)}'")
+    rejected.delete(f"arrival_unit = DATE'{day(1)}'")
     result = project.run(1, 1, *DERIVED)
     assert not result.success
     failing, (shown,) = what_fails(result, "every_record_accounted_for")
-    assert (failing, shown["unit"]) == (1, str(day(1)))
+    assert (failing, shown["arrival_unit"]) == (1, str(day(1)))
     landed = project.folder / "data" / "flights" / str(day(1)) / "flights.jsonl"
     lines = landed.read_text().splitlines()
     assert int(str(shown["ingested"])) == len(lines)

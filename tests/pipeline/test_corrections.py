@@ -33,7 +33,7 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.storage.table import Table
 
 ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
-WINDOW = ("unit", "key", "window_start", "window_end")
+WINDOW = ("arrival_unit", "key", "window_start", "window_end")
 HISTORY = ("correction", "retracted_by")
 CAUSE = "day 2 of the source's reader was landed again; it's \"mended\""
 
@@ -64,7 +64,7 @@ def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any
     """What the table corrections says of a correction, by window."""
     rows = project.windows.corrections.read(spark).where(F.col("correction") == number).collect()
     found = {
-        tuple(row[name] for name in WINDOW): (row.what, values_of(row.old), values_of(row.new))
+        tuple(row[name] for name in WINDOW): (row.change, values_of(row.old), values_of(row.new))
         for row in rows
     }
     assert len(found) == len(rows)
@@ -154,7 +154,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     mended: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     own = mended.windows
-    assert {row.unit for row in mended.source.rejected_records.read(spark).collect()} == {
+    assert {row.arrival_unit for row in mended.source.rejected_records.read(spark).collect()} == {
         day(1), day(3),
     }  # fmt: skip
     before = by_window(own.final_windows.read(spark))

@@ -127,8 +127,10 @@ def assert_tells_of_its_tables(
     late, rejected = rows[project.windows.late_records.name], rows[source.rejected_records.name]
     assert min(len(late), len(rejected)) == DAYS
     # Rules A2 to A4: of one source partition the largest event time so far, less grace.
-    latest = source.raw_events.read(spark).groupBy("unit").agg(F.max("event_time").alias("time"))
-    stream_times = accumulate((row.time for row in latest.sort("unit").collect()), max)
+    latest = (
+        source.raw_events.read(spark).groupBy("arrival_unit").agg(F.max("event_time").alias("time"))
+    )
+    stream_times = accumulate((row.time for row in latest.sort("arrival_unit").collect()), max)
     grace = timedelta(minutes=int(SHORT_GRACE.removesuffix(" minutes")))
     closed = {day(n): (time - grace).timestamp() for n, time in enumerate(stream_times, 1)}
 

@@ -67,7 +67,7 @@ def test_check_sees_values_that_do_not_follow_from_the_records(
     rows = table.read(spark).toArrow()
     at = rows.column_names.index("s")
     changed = rows.set_column(at, "s", pa.array([7.0]))
-    table.publish(spark.createDataFrame(changed), rows["unit"].to_pylist(), 1)
+    table.publish(spark.createDataFrame(changed), rows["arrival_unit"].to_pylist(), 1)
     status, said = project.call("check", "p")
     assert (status, "values_are_those_of_records: FAILED" in said) == (1, True), said
 
@@ -82,9 +82,9 @@ def test_a_new_definition_gets_all_ingested_days(project: SmallProject) -> None:
     assert (status, "p more: 2 days, 2026-11-01 to 2026-11-02" in said) == (1, True), said
     project.land(3, f"{HEADER}a,300,1\n")
     assert project.call("run", "p")[0] == 0
-    rows = project.sums("s", "c", "window_end", "unit")
+    rows = project.sums("s", "c", "window_end", "arrival_unit")
     project.name = "more"
-    assert project.sums("s", "c", "window_end", "unit") == rows
+    assert project.sums("s", "c", "window_end", "arrival_unit") == rows
     assert len(rows) == 5
 
 
@@ -120,7 +120,7 @@ def test_a_run_beside_a_stream_has_a_way_out(project: SmallProject, spark: Spark
     log = project.source.arrival_log
     whole = log.read(spark).selectExpr("* EXCEPT (unit, batch, stream)", "DATE'2026-11-02' AS unit")
     named = whole.selectExpr("*", "CAST(NULL AS bigint) AS batch", "CAST(NULL AS string) AS stream")
-    days = [row.unit for row in named.collect()]
+    days = [row.arrival_unit for row in named.collect()]
     log.publish(named, days)
     raw = project.source.raw_events
     row = raw.read(spark).selectExpr("* EXCEPT (unit, batch)", "DATE'2026-11-02' AS unit")

@@ -50,7 +50,7 @@ def rows_of(spark: SparkSession, *numbers: tuple[date, int]) -> DataFrame:
     """Rows of units, each with a number of its own that it is known by."""
     rows = [
         {
-            "unit": unit,
+            "arrival_unit": unit,
             "source_partition": str(number),
             "max_event_time": datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=number),
             "rows": number,
@@ -70,7 +70,7 @@ def append(batch: int, *numbers: tuple[date, int]) -> Step:
 
 
 def reject(rejected: dict[date, int]) -> Step:
-    schema = "unit date, unit_rejected bigint"
+    schema = "arrival_unit date, unit_rejected bigint"
     return lambda table, spark: table.update_units(small_frame(spark, rejected.items(), schema))
 
 
@@ -153,7 +153,7 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
         told = []
         for alone in (False, True):
             with by_spark_alone() if alone else nullcontext():
-                found = table.read(spark).select("unit", "rows", "unit_rejected").collect()
+                found = table.read(spark).select("arrival_unit", "rows", "unit_rejected").collect()
                 properties = table.texts(spark)
                 told.append(
                     (
@@ -197,7 +197,7 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
                 step(table, spark)
         feed = spark.read.format("delta").option("readChangeFeed", "true")
         changes = feed.option("startingVersion", 0).load(table.location)
-        told.append(texts(changes.select("_change_type", "unit", "rows").collect()))
+        told.append(texts(changes.select("_change_type", "arrival_unit", "rows").collect()))
     assert told[0] == told[1]
 
 

@@ -72,14 +72,15 @@ def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_wh
             assert broken <= {"late_within_limit"}
         final = texts(
             (
-                (row["unit"] - FIRST_DAY).days, row["key"], row["window_start"].timestamp(),
+                (row["arrival_unit"] - FIRST_DAY).days, row["key"], row["window_start"].timestamp(),
                 row["window_end"].timestamp(), row["record_count"], row["total"],
             )
             for row in named_rows(tables.final_windows)
         )  # fmt: skip
         late = texts(
             (
-                (row["unit"] - FIRST_DAY).days, (row["arrived_unit"] - FIRST_DAY).days,
+                (row["arrival_unit"] - FIRST_DAY).days,
+                (row["record_arrival_unit"] - FIRST_DAY).days,
                 row["source_partition"], row["key"], row["event_time"].timestamp(), row["reason"],
             )
             for row in named_rows(tables.late_records)
@@ -128,7 +129,7 @@ def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_wh
 
 def stored(arrival_log: Table) -> dict[date, datetime | None]:
     """The decision that is stored with each day, in order; the same in all its rows."""
-    rows = {(row["unit"], row["in_force"]) for row in named_rows(arrival_log)}
+    rows = {(row["arrival_unit"], row["watermark"]) for row in named_rows(arrival_log)}
     decisions = dict(sorted(rows, key=lambda one: one[0]))
     assert len(decisions) == len(rows)
     return decisions

@@ -19,8 +19,10 @@ from windows_pipeline.storage.table import Table, TableMissingError
 
 
 def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
-    files = table.read(spark).select("unit", "_metadata.file_path").distinct()
-    return {row["unit"]: row["count"] for row in files.groupBy("unit").count().collect()}
+    files = table.read(spark).select("arrival_unit", "_metadata.file_path").distinct()
+    return {
+        row["arrival_unit"]: row["count"] for row in files.groupBy("arrival_unit").count().collect()
+    }
 
 
 def scatter(spark: SparkSession, table: Table) -> None:
@@ -28,7 +30,7 @@ def scatter(spark: SparkSession, table: Table) -> None:
     rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
     rows.count()
     rows.write.format("delta").mode("overwrite").option(
-        "replaceWhere", f"unit = DATE'{day(2)}'"
+        "replaceWhere", f"arrival_unit = DATE'{day(2)}'"
     ).save(table.location)
     rows.unpersist()
 
@@ -111,7 +113,7 @@ def test_units_that_share_files_are_joined_together(
     before = sorted(map(str, rows.collect()))
     for number in (2, 3):
         log.publish(rows.where(in_units([day(number)])), [day(number)])
-    assert len(files_by_unit(spark, log)) == rows.select("unit").distinct().count()
+    assert len(files_by_unit(spark, log)) == rows.select("arrival_unit").distinct().count()
     several = log.read(spark).select("_metadata.file_path").distinct().count()
     assert several > 1
     assert maintain(spark, log).files_before == several
@@ -176,7 +178,7 @@ def test_files_tell_the_bounds_of_what_their_rows_are_sorted_by(
     tables = [
         (full_run.windows.keyed_windows, {"window_end", "key"}),
         (full_run.source.raw_events, {"event_time"}),
-        (full_run.source.arrival_log, {"unit", "source_partition"}),
+        (full_run.source.arrival_log, {"arrival_unit", "source_partition"}),
     ]
     for table, columns in tables:
         added = spark.read.json(f"{table.location}/_delta_log/*.json").select("add.stats")

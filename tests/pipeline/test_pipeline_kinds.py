@@ -104,7 +104,7 @@ def window_rows(name: str, rows: Iterable[Any], *, closed: bool | None = None) -
     """Rows of keyed_windows or final_windows, as the oracle writes them."""
     return texts(
         WindowRow(
-            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
             ms_if_any(row.first_event_time), ms_if_any(row.last_event_time), row.record_count,
             {of: row[of] for of in AGGREGATES[name]}, row.closed if closed is None else closed,
         )
@@ -127,11 +127,16 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     listed = late_records(ran.records, UNITS, definition)
     assert listed
     assert sorted(
-        ((row.unit - FIRST_DAY).days, (row.arrived_unit - FIRST_DAY).days, row.offset, row.reason)
+        (
+            (row.arrival_unit - FIRST_DAY).days,
+            (row.record_arrival_unit - FIRST_DAY).days,
+            row.offset,
+            row.reason,
+        )
         for row in late
     ) == [(row.unit, row.record.unit, row.record.offset, row.reason) for row in listed]
     alerts = [
-        ((row.unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
+        ((row.arrival_unit - FIRST_DAY).days, row.key, *map(ms, row[3:5]), ms(row.episode_start))
         for row in tables.alerts.read(spark).where("rule = 'busy'").collect()
     ]
     raised = oracle_alerts.alerts(
@@ -172,7 +177,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
         wanted.append((after.unit, firing.key, *ids, firing.stream_time, after.offset, *held))
     found = [
         (
-            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
             row.firing_id, row.reason, row.cause, ms(row.stream_time), row.fired_after,
             row.record_count, row.total, row.is_final,
         )
@@ -209,8 +214,8 @@ def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSe
     assert table is not None
     rows = table.read(spark)
     found = [
-        ((row.unit - FIRST_DAY).days, row.rule, row.key, ms(row.window_start), row.firing_id,
-         row.state)
+        ((row.arrival_unit - FIRST_DAY).days, row.rule, row.key, ms(row.window_start),
+         row.firing_id, row.state)
         for row in rows.collect()
     ]  # fmt: skip
     assert {row[-1] for row in found} == {"open", "confirmed", "withdrawn"}
@@ -218,7 +223,7 @@ def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSe
     settled = {row[1:4]: row[-1] for row in wanted if row[-1] != "open"}
     raised = {row[1:4]: row[0] for row in wanted if row[-1] == "open"}
     stand = {
-        (row.rule, row.key, ms(row.window_start)): ((row.unit - FIRST_DAY).days, row.state)
+        (row.rule, row.key, ms(row.window_start)): ((row.arrival_unit - FIRST_DAY).days, row.state)
         for row in as_they_stand(rows).collect()
     }
     assert stand == {place: (raised[place], settled.get(place, "open")) for place in raised}
@@ -263,7 +268,7 @@ def test_units_of_which_all_are_held_back_come_out_empty(
 ) -> None:
     """Rule A2: nothing closes past a missing unit, be it the first."""
     keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
-    log = tuple(row for row in keyed.arrived(spark) if row.unit != DAYS[0])
+    log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
     assert [rows.count() for rows in staged] == [0, 0]
     batches = keyed.evidence(spark, DAYS[1:], staged, log)
@@ -279,7 +284,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
     job = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = job.arrived(spark)
     keyed, late = (table.read(spark) for table in job.tables)
-    windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "unit").collect()]
+    windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "arrival_unit").collect()]
     # The second and later ones of a key: a session's neighbour is one before it.
     fitting = [
         now
@@ -299,7 +304,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
     )
     failing = {
         check.name: {
-            (row.key, row.window_start_ms) for row in batch.rows.where(check.failing).collect()
+            (row.key, row["_window_start_ms"]) for row in batch.rows.where(check.failing).collect()
         }
         for batch in job.evidence(spark, DAYS, [rows, late], log)
         for check in batch.checks
@@ -367,7 +372,7 @@ def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> N
     found = records_of_alert(
         spark, ran.settings, ran.pipeline, "sessions", window.key, end
     ).collect()
-    assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
+    assert sorted(((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
         (record.unit, record.offset) for record in window.records
     )
 
@@ -408,21 +413,21 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
         for one in arrived()
     ]
     columns = (
-        "number int, unit int, part int, offset int, event_time_ms bigint, close_time_ms bigint"
+        "number int, unit int, part int, offset int, _event_time_ms bigint, _close_time_ms bigint"
     )
     reason = F.lit(None).cast("string")
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
         assert isinstance(spec, TimeWindows)
-        told = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
+        told = F.when(is_uncovered(spec), "outside_windows").when(is_late(spec), "late")
         reason = F.when(F.col("number") == number, told).otherwise(reason)
-    found = spark.createDataFrame(rows, columns).select("number", "unit", "offset", reason)
+    found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
     wanted = [
         (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
         for number, definition in enumerate(definitions)
         for one in arrived()
     ]
-    assert {row[3] for row in wanted} == {None, "late", "uncovered"}
+    assert {row[3] for row in wanted} == {None, "late", "outside_windows"}
     assert texts(map(tuple, found.collect())) == texts(wanted)
 
 

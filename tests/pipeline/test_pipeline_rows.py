@@ -152,10 +152,10 @@ def ran(
 def unit_row(row: Any) -> UnitRow:
     """A row of keyed_windows or final_windows, as the oracle writes it."""
     return UnitRow(
-        (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+        (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
         row.first_event_time and ms(row.first_event_time),
         row.last_event_time and ms(row.last_event_time),
-        row.record_count, row.total, ms(row.event_time), (row.arrived_unit - FIRST_DAY).days,
+        row.record_count, row.total, ms(row.event_time), (row.record_arrival_unit - FIRST_DAY).days,
         row.offset,
     )  # fmt: skip
 
@@ -206,13 +206,15 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     assert sorted(map(repr, map(unit_row, final))) == sorted(map(repr, wanted))
     late = tables.late_records.read(spark).collect()
     came = {one.id for one in in_time(ran.records, GRACE)}
-    assert sorted((row.unit, row.arrived_unit, row.offset, row.reason) for row in late) == sorted(
+    assert sorted(
+        (row.arrival_unit, row.record_arrival_unit, row.offset, row.reason) for row in late
+    ) == sorted(
         (DAYS[one.unit], DAYS[one.unit], one.offset, "late")
         for one in ran.records
         if one.id not in came
     )
     alerts = [
-        ((row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+        ((row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
          ms(row.episode_start))
         for row in tables.alerts.read(spark).collect()
     ]  # fmt: skip
@@ -242,7 +244,11 @@ BREAKS: list[tuple[str, str, dict[str, str]]] = [
     ("one_result_a_row", "around", {"offset": "offset + 1000"}),
     ("bounds_inclusive", "around", {"window_start": "window_start - INTERVAL 1 MILLISECOND"}),
     ("row_holds_its_records", "around", {"record_count": "record_count + 1"}),
-    ("every_record_accounted_for", "fours", {"arrived_unit": "arrived_unit - INTERVAL 9 DAYS"}),
+    (
+        "every_record_accounted_for",
+        "fours",
+        {"record_arrival_unit": "record_arrival_unit - INTERVAL 9 DAYS"},
+    ),
 ]
 """A check, a definition, and what breaks it."""
 
@@ -252,7 +258,9 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     failing: list[DataFrame] = []
     for fails, name, change in BREAKS:
         job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
-        keyed, late = (table.read(spark).where(F.col("unit") == DAYS[1]) for table in job.tables)
+        keyed, late = (
+            table.read(spark).where(F.col("arrival_unit") == DAYS[1]) for table in job.tables
+        )
         broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
         for batch in job.evidence(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
             own = (check.failing for check in batch.checks if check.name == fails)
@@ -271,7 +279,9 @@ def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSe
     found = records_of_alert(
         spark, ran.settings, ran.pipeline, "fours", window.key, instant(window.end)
     ).collect()
-    assert sorted(((row.unit - FIRST_DAY).days, row.offset) for row in found) == sorted(wanted)
+    assert sorted(((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found) == sorted(
+        wanted
+    )
 
 
 @pytest.mark.long
@@ -328,9 +338,9 @@ def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
     assert {"retracted", "added"} <= set(told.values())
     found = {
         (
-            (row.unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
-            ms(row.event_time), (row.arrived_unit - FIRST_DAY).days, row.offset,
-        ): row.what
+            (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
+            ms(row.event_time), (row.record_arrival_unit - FIRST_DAY).days, row.offset,
+        ): row.change
         for row in ran.tables("fours").corrections.read(spark).collect()
     }  # fmt: skip
     assert found == told

@@ -37,7 +37,7 @@ def landed(spark: SparkSession, source: Source, *records: dict[str, Any]) -> Dat
         for i, record in enumerate(records)
     ]
     declared = "".join(f", `{name}` string" for name in names)
-    schema = f"unit date, file string, original string, malformed boolean{declared}"
+    schema = f"arrival_unit date, file string, original string, malformed boolean{declared}"
     return spark.createDataFrame(rows, schema)
 
 
@@ -163,7 +163,7 @@ def test_accepted_records_are_typed_under_the_names_of_their_roles(spark: SparkS
     rest = {"whole": "5.0", "real": "-0.0", "flag": "true", "day": "2013-01-03"}
     (row,) = accepted_of(spark, source_of(), GOOD | rest)
     assert row.asDict() == {
-        "unit": DAY,
+        "arrival_unit": DAY,
         "source_partition": "0",
         "key": "a",
         "event_time": ms(2013, 1, 1, 10),

@@ -17,7 +17,7 @@ from windows_pipeline.checks.recount_arrival import beside_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
-    "unit date, source_partition string, key string, event_time bigint, came timestamp, "
+    "arrival_unit date, source_partition string, key string, event_time bigint, came timestamp, "
     "file string, value double"
 )
 Record = tuple[date, str, str, int, datetime, str, float | None]
@@ -69,7 +69,7 @@ def test_offsets_and_running_maxima_follow_arrival(
     records = records_of(seed=3, count=300)
     ordered = in_arrival_order(spark.createDataFrame(records, SCHEMA), arrival)
     names = [
-        "unit",
+        "arrival_unit",
         "source_partition",
         "offset",
         "running_max",
@@ -100,12 +100,12 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
     one, two, three = DAYS
     ordered = spark.createDataFrame(
         [(one, "0", 0, 70), (one, "0", 1, 50), (one, "1", 0, -3), (two, "0", 0, 60)],
-        "unit date, source_partition string, offset bigint, event_time bigint",
+        "arrival_unit date, source_partition string, offset bigint, event_time bigint",
     )
-    rejected = spark.createDataFrame([(one,), (three,), (three,)], "unit date")
+    rejected = spark.createDataFrame([(one,), (three,), (three,)], "arrival_unit date")
     log = arrival_log(ordered, rejected, DAYS)
     assert log.columns == [
-        "unit",
+        "arrival_unit",
         "source_partition",
         "first_offset",
         "last_offset",
@@ -162,7 +162,7 @@ def test_stretches_give_the_evidence_of_the_whole(spark: SparkSession) -> None:
             for is_again in (False, True)[: 1 + is_repeated]:
                 rows.append((unit, "0", offset, time, running_max, batch))
                 expected.append((unit, "0", batch, running_max, largest, is_again))
-    columns = ["unit", "source_partition", "offset", "event_time", "running_max", "batch"]
+    columns = ["arrival_unit", "source_partition", "offset", "event_time", "running_max", "batch"]
     raw = spark.createDataFrame(rows, columns)
     found = [beside_running_maxima(raw, stretch_rows) for stretch_rows in (None, 5)]
     whole, cut = (sorted(map(tuple, one.collect())) for one in found)

@@ -127,7 +127,7 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
     )
     late = events.transform(late_records(windows, by="key", event_time="ms", arrival=arrival))
     reasons = {row.at: row.reason for row in late.collect()}
-    for reason, wanted in (("late", expected.dropped), ("uncovered", expected.uncovered)):
+    for reason, wanted in (("late", expected.dropped), ("outside_windows", expected.uncovered)):
         assert sorted(at for at, said in reasons.items() if said == reason) == wanted
 
 

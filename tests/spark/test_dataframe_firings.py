@@ -172,8 +172,8 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
             for kind, reach in enumerate((20, 12 + 1)):
                 if at >= begin or time >= before - 5 - reach:
                     rows.append((4 * kind + unit, key, time, met, at, at >= begin))
-    schema = "target int, user string, event_time_ms bigint, stream_time_ms bigint"
-    came = spark.createDataFrame(rows, f"{schema}, at bigint, is_new boolean")
+    schema = "_computed_day int, user string, _event_time_ms bigint, _stream_time_ms bigint"
+    came = spark.createDataFrame(rows, f"{schema}, at bigint, _is_new boolean")
     targets = {unit: FiringTarget(HOPPING, EARLY) for unit in range(4)}
     targets |= {4 + unit: FiringTarget(SLIDING, EARLY) for unit in range(4)}
     listed = Aggregate("listed", Function.COLLECT_LIST, "at")
@@ -198,7 +198,7 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
         for r in found
     ]
     assert in_order(got) == in_order(expected)
-    units = [row.target % 4 for row in found]
+    units = [row["_computed_day"] % 4 for row in found]
     assert all(
         cuts[unit] <= row.after_at < cuts[unit + 1] for unit, row in zip(units, found, strict=True)
     )
@@ -273,11 +273,11 @@ def test_a_row_that_is_not_of_the_schema(
     process: Callable[..., Any], error: type[Exception], message: str
 ) -> None:
     """Rule E3: with key, window and firing."""
-    context = {"firing_id": [7], "reason": ["LATE"], "cause": ["RECORD"], "stream_time_ms": [9]}
+    context = {"firing_id": [7], "reason": ["LATE"], "cause": ["RECORD"], "_stream_time_ms": [9]}
     told = {
         "k": ["a"],
-        "window_start_ms": [0],
-        "window_end_ms": [5],
+        "_window_start_ms": [0],
+        "_window_end_ms": [5],
         **context,
         "is_final": [False],
     }

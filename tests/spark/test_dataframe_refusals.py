@@ -48,7 +48,7 @@ def events(spark: SparkSession) -> DataFrame:
         ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
         ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
         ("key", "ms", [count().alias("Target")], "'Target' is what the engine calls a column"),
-        ("key", "ms", [count().alias("key_0")], "'key_0' is what the engine calls a column"),
+        ("key", "ms", [count().alias("_c")], "must not begin with '_', and '_c' does"),
         ("nothing", "ms", [count()], "'nothing' is of type void"),
         ("pause", "ms", [count()], "'pause' is of type interval"),
         ("any_case", "ms", [count()], "'any_case' is of type string collate UTF8_LCASE"),

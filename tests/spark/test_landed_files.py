@@ -39,7 +39,7 @@ def land(root: Path, day: date, name: str, content: str | bytes) -> Path:
 
 def read(spark: SparkSession, source: Source, root: Path, *days: date) -> list[Row]:
     rows = read_landed(spark, source, str(root), days or (DAY,)).collect()
-    return sorted(rows, key=lambda row: (row.unit, row.file, row.original))
+    return sorted(rows, key=lambda row: (row.arrival_unit, row.file, row.original))
 
 
 def values(row: Row, *names: str) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ def test_a_day_without_folder_is_an_error_and_an_empty_folder_is_not(
     (tmp_path / str(DAY)).mkdir()
     landed = read_landed(spark, source_of(kind), str(tmp_path), [DAY])
     assert set(landed.columns) == {
-        *("unit", "file", "original", "malformed", "_block", "_line"),
+        *("arrival_unit", "file", "original", "malformed", "_block", "_line"),
         *("id", "at", "n"),
     }
     assert landed.count() == 0
@@ -194,7 +194,7 @@ def test_csv_columns_are_matched_by_name_in_each_folder(
     land(tmp_path, DAY, "empty.csv", "")
     land(tmp_path, NEXT, "a.csv", "n,extra,ID,id,at\n3,e,no,f,y\n")
     rows = read(spark, source_of("csv"), tmp_path, DAY, NEXT)
-    assert [(row.unit, row.file, row.original, *values(row)) for row in rows] == [
+    assert [(row.arrival_unit, row.file, row.original, *values(row)) for row in rows] == [
         (DAY, "a.csv", '"b, c",,""', "b, c", None, None),
         (DAY, "a.csv", "a,2013-01-01,1", "a", "2013-01-01", "1"),
         (DAY, "b.csv", "d,x,2", "d", "x", "2"),
@@ -232,7 +232,7 @@ def test_parquet_columns_become_text_whatever_their_type(
         frame.to_parquet(tmp_path / str(day) / f"{name}.parquet", coerce_timestamps="us")
     rows = read(spark, source_of("parquet"), tmp_path, DAY, NEXT)
     text = "2013-01-01 10:00:00.123456"
-    assert [(row.unit, row.file, *values(row)) for row in rows] == [
+    assert [(row.arrival_unit, row.file, *values(row)) for row in rows] == [
         (DAY, "a.parquet", "a", text, "1"),
         (DAY, "b.parquet", "7.0", None, "1.5"),
         (DAY, "b.parquet", None, None, None),

@@ -54,15 +54,19 @@ def test_each_group_is_whole_and_in_order_of_time(
     rows: list[tuple[int, str | None, int]], cuts: list[int], chunk_rows: int
 ) -> None:
     """Rules A6, G2: whatever hashes they share, however far apart their times are."""
-    schema = pa.schema([("target", pa.int32()), ("key", pa.string()), ("event_time_ms", "int64")])
+    schema = pa.schema(
+        [("_computed_day", pa.int32()), ("key", pa.string()), ("_event_time_ms", "int64")]
+    )
     records = pa.RecordBatch.from_pylist(
         [dict(zip(schema.names, row, strict=True)) for row in rows], schema
     )
-    found = group_rows(cut_up(records, ["target", "key"], cuts), ["target", "key"], chunk_rows)
-    groups = [{(row["target"], row["key"]) for row in group} for group in found]
+    found = group_rows(
+        cut_up(records, ["_computed_day", "key"], cuts), ["_computed_day", "key"], chunk_rows
+    )
+    groups = [{(row["_computed_day"], row["key"]) for row in group} for group in found]
     assert all(len(each) == 1 for each in groups)
     assert len(set().union(*groups)) == len(groups)
-    times_ms = [[row["event_time_ms"] for row in group] for group in found]
+    times_ms = [[row["_event_time_ms"] for row in group] for group in found]
     assert times_ms == [sorted(of_group) for of_group in times_ms]
     every = [tuple(row.values()) for group in found for row in group]
     assert sorted(every, key=repr) == sorted(rows, key=repr)
@@ -96,7 +100,7 @@ def test_keys_of_any_type_that_share_a_hash_are_told_apart(
 ) -> None:
     """Rule A6: nulls are equal to each other; as in Spark so is NaN, and 0.0 to -0.0."""
     times_ms = np.arange(len(keys))
-    records = pa.record_batch({"key": pa.array(keys, kind), "event_time_ms": times_ms})
+    records = pa.record_batch({"key": pa.array(keys, kind), "_event_time_ms": times_ms})
     ordered = sorted_as_by_spark(records, np.zeros(len(keys), np.int64))
     assert len(group_rows(iter([ordered]), ["key"], 10)) == groups
 
@@ -105,7 +109,7 @@ def test_spark_sorts_by_one_number(spark: SparkSession, capsys: pytest.CaptureFi
     """Rules A6, G2: groups are whole and in order; a record without a time is not lost."""
     near = (-5, -1, 0, 1, STRETCH_MS - 1, STRETCH_MS + 1, -MAX_INSTANT_MS, MAX_INSTANT_MS, None)
     rows = [(f"k{i % 50}", near[i % 9] if i % 7 else (i * 37) % 1009) for i in range(1000)]
-    records = spark.createDataFrame(rows, "key string, event_time_ms bigint")
+    records = spark.createDataFrame(rows, "key string, _event_time_ms bigint")
     ordered = in_radix_order(records, ["key"])
     ordered.explain()
     # By one column alone: Spark compares rows where there are more.
@@ -117,7 +121,7 @@ def test_spark_sorts_by_one_number(spark: SparkSession, capsys: pytest.CaptureFi
         found += group_rows(iter(batches), ["key"], 100)
     assert len(found) == len({group[0]["key"] for group in found}) == 50
     for group in found:
-        times_ms = [row["event_time_ms"] or 0 for row in group]
+        times_ms = [row["_event_time_ms"] or 0 for row in group]
         assert times_ms == sorted(times_ms)
     every = [tuple(row.values()) for group in found for row in group]
     assert sorted(every, key=repr) == sorted(rows, key=repr)

@@ -165,7 +165,7 @@ def test_records_are_summed_up_before_they_are_moved(
     kernel, *inputs = plan([])
     assert "partial_count" not in kernel
     assert "partial_count" in inputs[0]
-    assert "value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
+    assert "_value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
     assert "partial_count" not in plan([collect_list("value")])[1]  # a list is its records
     found = records.transform(aggregate(hops, by="key", event_time="ms", of=of))
     rows = found.collect()

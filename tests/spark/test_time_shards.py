@@ -58,7 +58,9 @@ def records(spark: SparkSession) -> DataFrame:
     for place in range(16):
         for time_ms, close_ms in ((place, None), (place + 2, place + 3)):
             rows.append((0, f"k{place}", time_ms, close_ms, 1))
-    schema = "target int, key string, event_time_ms bigint, close_time_ms bigint, value bigint"
+    schema = (
+        "_computed_day int, key string, _event_time_ms bigint, _close_time_ms bigint, value bigint"
+    )
     return spark.createDataFrame(rows, schema)
 
 
@@ -111,12 +113,12 @@ def test_the_evidence_of_slices_is_that_of_the_whole_key(
     """Rules A5 and B4 to B6: of right windows, doubled ones and moved ones, and of new records."""
     spec = SLICED[kind]
     assert isinstance(spec, (SlidingWindows, TimeWindows))
-    events = records(spark).withColumn("is_new", F.col("value") % 2 == 0).persist()
+    events = records(spark).withColumn("_is_new", F.col("value") % 2 == 0).persist()
     windows = evaluate(events, {0: Target(spec, close_after_ms=500)}, ["key"], [])
     # So some records are held by none.
     windows = windows.where("record_count % 5 != 1")
     moved = windows.where("record_count % 2 = 0").withColumn(
-        "window_end_ms", F.col("window_end_ms") + F.lit(1)
+        "_window_end_ms", F.col("_window_end_ms") + F.lit(1)
     )
     doubled = windows.where("record_count % 3 = 0")
     told = windows.unionByName(moved).unionByName(doubled).persist()

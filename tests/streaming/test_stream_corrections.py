@@ -65,8 +65,8 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         mark_begun(spark, tables.corrections, correction)
 
     def corrected(said: Callable[[str], None] = lambda _: None) -> None:
-        units = tables.keyed_windows.read(spark).select("unit").collect()
-        correct(spark, pipeline, "sums", own, min(units).unit, None, "why", said)
+        units = tables.keyed_windows.read(spark).select("arrival_unit").collect()
+        correct(spark, pipeline, "sums", own, min(units).arrival_unit, None, "why", said)
 
     # One that began after the stream did.
     with pytest.raises(CorrectionUnfinishedError):
@@ -78,7 +78,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         corrected()
     run_stream(spark, pipeline, own)
     # Its records are of the day on which it was begun, not of the one on which it ends.
-    assert [row.unit for row in tables.final_windows.read(spark).collect()] == [next_day]
+    assert [row.arrival_unit for row in tables.final_windows.read(spark).collect()] == [next_day]
 
     # One that came after the correction looked for such.
     def after_another(*begun: Any) -> None:
@@ -123,7 +123,7 @@ def counts_late_records_once_the_grace_is_raised(
     raised, _ = declared_pipeline(folder, settings, source, {**SLIDING, "grace": "30 ms"})
     with pytest.raises(DefinitionChangedError, match=r"sums\.grace: was .* correct numbers"):
         run_stream(spark, raised, own)
-    first = min(row["unit"] for row in named_rows(tables.keyed_windows))
+    first = min(row["arrival_unit"] for row in named_rows(tables.keyed_windows))
     result = correct(spark, raised, "sums", own, first, None, "what came late counts")
     assert result.published
     assert stored_rows(tables.late_records) == []
@@ -132,7 +132,7 @@ def counts_late_records_once_the_grace_is_raised(
     run_stream(spark, raised, own)
     came = (3, 30, 60, 60, 40, 100)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
-    told = {(row["window_end"], row["what"]) for row in named_rows(tables.corrections)}
+    told = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
     assert told == {(instant(30), "retracted")}
     assert len(named_rows(refused)) == 1
 

@@ -397,7 +397,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     time.tzset()
     tables = source_tables(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
-        F.dayofmonth("unit"), "offset", F.unix_millis("event_time"), "batch"
+        F.dayofmonth("arrival_unit"), "offset", F.unix_millis("event_time"), "batch"
     )
     assert sorted(map(tuple, raw.collect())) == [
         (2, 0, 3, 0),

@@ -146,7 +146,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         # Not every case that may be drawn warns of something.
         assert streamed[0]
         log = job.arrived(spark)
-        assert run_job(job, spark, sorted({row.unit for row in log})).published
+        assert run_job(job, spark, sorted({row.arrival_unit for row in log})).published
         assert rows_of(job) == streamed
 
 
@@ -154,7 +154,7 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
     """Rule A4: those of partitions that woke, too; another decision's than their own is wrong."""
     tables = source_tables(job.pipeline, job.settings.warehouse)
     log = read_log(spark, tables.arrival_log)
-    units = sorted({row.unit for row in log})
+    units = sorted({row.arrival_unit for row in log})
 
     def failed(raw: DataFrame) -> list[str]:
         others = [table.of_units(spark, units) for table in job.tables[1:]]
@@ -163,7 +163,7 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
 
     raw = tables.raw_events.of_units(spark, units)
     assert failed(raw) == []
-    last_ms = max(row.in_force_ms for row in log if row.in_force_ms is not None)
+    last_ms = max(row.watermark_ms for row in log if row.watermark_ms is not None)
     before = raw.where(F.unix_millis("running_max") < last_ms)
     one = before.orderBy(F.desc("batch"), "source_partition", "offset").first()
     assert one is not None

@@ -264,7 +264,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     def _units(self) -> list[date]:
         log = source_tables(self.pipeline, self.settings.warehouse).arrival_log
-        return sorted({row["unit"] for row in named_rows(log)})
+        return sorted({row["arrival_unit"] for row in named_rows(log)})
 
     def _backfill(self, units: list[date]) -> None:
         own = window_tables(self.pipeline, "sums", self.settings.warehouse)

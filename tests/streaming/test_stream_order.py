@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
 
 COLUMNS = (
-    "unit date, file string, reason string, source_partition string, key string, "
+    "arrival_unit date, file string, reason string, source_partition string, key string, "
     "event_time bigint, n bigint"
 )
 
@@ -74,13 +74,13 @@ def in_one_pass(
     parts: list[Part] = []
     for place in sorted({(r.unit, r.source_partition) for r in rows if r.source_partition}):
         unit, partition = place
-        logged = [row for row in before.log if (row.unit, row.source_partition) == place]
+        logged = [row for row in before.log if (row.arrival_unit, row.source_partition) == place]
         first = 1 + max(
             (row.last_offset for row in logged if row.last_offset is not None), default=-1
         )
         own_ms = before.stream_time_ms.get(str(partition), NEVER_MS)
         known = [row.max_event_time_ms for row in logged if row.max_event_time_ms is not None]
-        running = max([*known, before.in_force_ms if before.in_force_ms > own_ms else NEVER_MS])
+        running = max([*known, before.watermark_ms if before.watermark_ms > own_ms else NEVER_MS])
         mine = [row for row in rows if (row.unit, row.source_partition) == place]
         mine.sort(key=lambda row: (rank[row.file], row.event_time, row.key, row.n))
         for at, row in enumerate(mine):
@@ -149,7 +149,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
 
 @pytest.mark.parametrize("offsets_a_stretch", [7, 1_000])
 @pytest.mark.parametrize(
-    ("partition", "unit", "known_ms"),
+    ("partition", "arrival_unit", "known_ms"),
     [
         ("ahead", NEXT, NEVER_MS),  # another day: its running maxima begin anew
         ("ahead", DAY, 9_000),
@@ -171,7 +171,7 @@ def test_a_topics_offsets_stay_its_own(
         (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
         for n in range(20, 120)
     ]
-    columns = f"unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
+    columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
     found = in_stream_order(frame, None, standing())
     running, largest_ms = known_ms, NEVER_MS

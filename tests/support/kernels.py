@@ -46,7 +46,7 @@ EVERY_AGGREGATE: Aggregates = {
 }
 """Each aggregate of each column that `strategies.arrivals_of` makes."""
 
-ARRIVAL = ("merged_as", "unit", "source_partition", "offset")
+ARRIVAL = ("merged_as", "arrival_unit", "source_partition", "offset")
 """What orders records that met one close time (rule A1)."""
 
 
@@ -160,7 +160,7 @@ def windows_of(
     """
     keys = _text_keys(asked) if keys is None else keys
     return [
-        window_row({**row, "key": _key_of(row, keys)}, row["target"], aggregates)
+        window_row({**row, "key": _key_of(row, keys)}, row["_computed_day"], aggregates)
         for run in runs_of(asked, aggregates, keys, cuts, random)
         for row in windows_of_run(run)
     ]
@@ -183,11 +183,11 @@ def runs_of(
 
 def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The windows of one of the kernel's rows."""
-    first_ms, advance_ms = run["window_end_ms"], run.get("advance_ms", 1)
-    ends_ms = range(first_ms, run.get("last_window_end_ms", first_ms) + 1, advance_ms)
-    length_ms = first_ms - run["window_start_ms"]
+    first_ms, advance_ms = run["_window_end_ms"], run.get("_advance_ms", 1)
+    ends_ms = range(first_ms, run.get("_last_window_end_ms", first_ms) + 1, advance_ms)
+    length_ms = first_ms - run["_window_start_ms"]
     return [
-        {**run, "window_start_ms": end_ms - length_ms, "window_end_ms": end_ms}
+        {**run, "_window_start_ms": end_ms - length_ms, "_window_end_ms": end_ms}
         for end_ms in ends_ms
     ]
 
@@ -201,9 +201,9 @@ def reasons_of(
     kernel = LateKernel(targets, list(keys.columns), ARRIVAL)
     found: dict[int, dict[RecordId, str]] = {number: {} for number in asked}
     for row in _rows(kernel, _batches(asked, keys, cuts, None)):
-        name = RecordId(row["unit"], row["source_partition"], row["offset"])
-        assert name not in found[row["target"]]
-        found[row["target"]][name] = row["reason"]
+        name = RecordId(row["arrival_unit"], row["source_partition"], row["offset"])
+        assert name not in found[row["_computed_day"]]
+        found[row["_computed_day"]][name] = row["reason"]
     return found
 
 
@@ -225,18 +225,18 @@ def _batches(
     if random is not None:
         random.shuffle(reads)
     whole = pa.RecordBatch.from_pylist([_row(*each, keys) for each in reads], _schema(keys))
-    return cut_up(whole, ["target", *keys.columns], cuts)
+    return cut_up(whole, ["_computed_day", *keys.columns], cuts)
 
 
 def _schema(keys: Keys) -> pa.Schema:
     columns = {
-        "target": pa.int32(),
+        "_computed_day": pa.int32(),
         **keys.columns,
-        "event_time_ms": pa.int64(),
-        "close_time_ms": pa.int64(),
-        "is_new": pa.bool_(),
+        "_event_time_ms": pa.int64(),
+        "_close_time_ms": pa.int64(),
+        "_is_new": pa.bool_(),
         "merged_as": pa.int32(),
-        "unit": pa.int32(),
+        "arrival_unit": pa.int32(),
         "source_partition": pa.int32(),
         "offset": pa.int64(),
         "whole": pa.int64(),
@@ -250,13 +250,13 @@ def _schema(keys: Keys) -> pa.Schema:
 def _row(number: int, read: Read, keys: Keys) -> dict[str, Any]:
     record = read.record
     return {
-        "target": number,
+        "_computed_day": number,
         **dict(zip(keys.columns, keys.values[record.key], strict=True)),
-        "event_time_ms": record.event_time,
-        "close_time_ms": read.close_time_ms,
-        "is_new": read.is_new,
+        "_event_time_ms": record.event_time,
+        "_close_time_ms": read.close_time_ms,
+        "_is_new": read.is_new,
         "merged_as": read.merged_as,
-        "unit": record.unit,
+        "arrival_unit": record.unit,
         "source_partition": record.source_partition,
         "offset": record.offset,
         **record.values,

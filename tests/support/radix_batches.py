@@ -25,7 +25,7 @@ def cut_up(
 
 def sorted_as_by_spark(records: pa.RecordBatch, hashes: np.ndarray) -> pa.RecordBatch:
     """Records as Spark orders them whose groups have these hashes, ties as they come."""
-    time_ms = np.array(records.column("event_time_ms").fill_null(0), np.int64)
+    time_ms = np.array(records.column("_event_time_ms").fill_null(0), np.int64)
     sort_keys = (hashes << 40) | (time_ms & (2**40 - 1))
     order = pa.array(np.argsort(sort_keys, kind="stable"))
     return records.append_column(SORT_KEY, pa.array(sort_keys)).take(order)

@@ -22,9 +22,9 @@ from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRo
 
 SCHEMA = pa.schema(
     [
-        ("target", pa.int32()),
+        ("_computed_day", pa.int32()),
         ("key", pa.string()),
-        ("event_time_ms", pa.int64()),
+        ("_event_time_ms", pa.int64()),
         ("arrival", pa.int64()),
         ("whole", pa.int64()),
         ("real", pa.float64()),
@@ -35,18 +35,18 @@ _BOUNDS = st.none() | st.integers(-4, 8)
 
 
 def window_of_definition(definition: RowDefinition) -> RowWindow:
-    """The engine's form of a definition, over `event_time_ms`."""
+    """The engine's form of a definition, over `_event_time_ms`."""
     match definition:
         case RowsAround(is_range, back, ahead, by_arrival):
             unit = FrameUnit.RANGE if is_range else FrameUnit.ROWS
-            time = None if by_arrival else "event_time_ms"
+            time = None if by_arrival else "_event_time_ms"
             return SlideRows(unit=unit, back=back, ahead=ahead, time_column=time)
         case TumblingBlock(size):
-            return TumbleRows(unit=FrameUnit.RANGE, size=size, time_column="event_time_ms")
+            return TumbleRows(unit=FrameUnit.RANGE, size=size, time_column="_event_time_ms")
         case CountBlock(size):
-            return TumbleRows(unit=FrameUnit.ROWS, size=size, time_column="event_time_ms")
+            return TumbleRows(unit=FrameUnit.ROWS, size=size, time_column="_event_time_ms")
         case Session(gap):
-            return SessionRows(gap_ms=gap, time_column="event_time_ms")
+            return SessionRows(gap_ms=gap, time_column="_event_time_ms")
 
 
 def _frames() -> st.SearchStrategy[RowsAround]:
@@ -95,9 +95,9 @@ def batches_of_rows(
 
     listed = [
         {
-            "target": 0,
+            "_computed_day": 0,
             "key": row.key,
-            "event_time_ms": row.time,
+            "_event_time_ms": row.time,
             "arrival": row.arrival,
             **row.values,
         }

@@ -109,14 +109,16 @@ class SmallProject:
     def raw(self, *columns: str) -> list[dict[str, Any]]:
         """Accepted records, by day and offset."""
         rows = named_rows(self.source.raw_events)
-        in_order = sorted(rows, key=lambda row: (row["unit"], row["offset"]))
+        in_order = sorted(rows, key=lambda row: (row["arrival_unit"], row["offset"]))
         return [{name: row[name] for name in columns} for row in in_order]
 
     def sums(self, *columns: str) -> list[tuple[Any, ...]]:
         """Columns of the windows as they stand, by key and bounds."""
         names = columns or ("c", "s")
         rows = named_rows(self.windows.keyed_windows)
-        in_order = sorted(rows, key=lambda row: (row["key"], row["window_end"], row["unit"]))
+        in_order = sorted(
+            rows, key=lambda row: (row["key"], row["window_end"], row["arrival_unit"])
+        )
         return [tuple(row[name] for name in names) for row in in_order]
 
     def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
@@ -124,6 +126,6 @@ class SmallProject:
         tables = {**vars(self.source), **vars(self.windows)}
         names = ("final_windows", "late_records", "rejected_records")
         return {
-            name: sorted(stored_rows(tables[name], "unit", "arrived_unit"), key=repr)
+            name: sorted(stored_rows(tables[name], "arrival_unit", "record_arrival_unit"), key=repr)
             for name in names
         }

@@ -80,11 +80,11 @@ EVERY_FUNCTION: Aggregates = {
 
 _READ_SCHEMA = pa.schema(
     [
-        ("target", pa.int32()),
+        ("_computed_day", pa.int32()),
         ("key", pa.string()),
-        ("event_time_ms", pa.int64()),
-        ("close_time_ms", pa.int64()),
-        ("is_new", pa.bool_()),
+        ("_event_time_ms", pa.int64()),
+        ("_close_time_ms", pa.int64()),
+        ("_is_new", pa.bool_()),
         ("whole", pa.int64()),
         ("real", pa.float64()),
     ]
@@ -177,17 +177,17 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
     grace_ms = case.definition.grace
     met = []
     for read in reads:
-        unit = timeline.unit(read.unit)
+        unit = timeline.unit(read.arrival_unit)
         assert unit is not None
         for record in case.records:
-            is_new = read.unit == read.target
-            if day_of(record.unit) != read.unit:
+            is_new = read.arrival_unit == read.target
+            if day_of(record.unit) != read.arrival_unit:
                 continue
             if not is_new and record.event_time < read.from_ms:
                 continue
             before = unit.stream_time_before_ms.get(str(record.source_partition))
             known = [time for time in (maxima[record.id], before) if time is not None]
-            close_time = max(*known, unit.in_force_before_ms) - grace_ms
+            close_time = max(*known, unit.watermark_before_ms) - grace_ms
             met.append(Met(target_of(read.target), is_new, record, close_time))
     return met
 
@@ -199,7 +199,7 @@ def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms:
     `reach_ms` before that.
     """
     units = [unit for day in days if (unit := timeline.unit(day)) is not None]
-    closes_ms = {unit.day: close_ms(unit.in_force_before_ms, grace_ms) for unit in units}
+    closes_ms = {unit.day: close_ms(unit.watermark_before_ms, grace_ms) for unit in units}
     from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
     return reads_from(timeline, from_ms)
 
@@ -214,7 +214,8 @@ def closings_of(units: Iterable[Unit], grace_ms: int) -> dict[int, Closing]:
     """The close times around each unit, by target number."""
     return {
         target_of(unit.day): Closing(
-            close_ms(unit.in_force_before_ms, grace_ms), close_ms(unit.in_force_after_ms, grace_ms)
+            close_ms(unit.watermark_before_ms, grace_ms),
+            close_ms(unit.watermark_after_ms, grace_ms),
         )
         for unit in units
     }
@@ -268,17 +269,22 @@ def kernel_answer(
     kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
     rows = list(rows_of(kernel, batches_of(kept, cuts), targets))
     windows = [
-        window_row(row, row["target"] - target_of(FIRST_DAY), aggregates)
+        window_row(row, row["_computed_day"] - target_of(FIRST_DAY), aggregates)
         for row in rows
-        if row["window_end_ms"] is not None
+        if row["_window_end_ms"] is not None
     ]
     settled = {
-        (row["target"], row["key"], row["uncounted_time_ms"], row["uncounted_close_ms"])
+        (
+            row["_computed_day"],
+            row["key"],
+            row["_partly_late_time_ms"],
+            row["_partly_late_close_ms"],
+        )
         for row in rows
-        if row["uncounted_time_ms"] is not None
+        if row["_partly_late_time_ms"] is not None
     }
     on_settling = [
-        LateRow(each.target - target_of(FIRST_DAY), each.record.id, "uncounted")
+        LateRow(each.target - target_of(FIRST_DAY), each.record.id, "partly_late")
         for each in kept
         if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
     ]
@@ -293,11 +299,11 @@ def rows_of(
     for batch in kernel(batches):
         for row in batch.to_pylist():
             if len(numbers) == 1:
-                row["target"] = numbers[0]
+                row["_computed_day"] = numbers[0]
             if not kernel.tells_starts:
-                row["window_start_ms"] = row["first_event_time_ms"]
-                if kernel.length_ms is not None and row["window_end_ms"] is not None:
-                    row["window_start_ms"] = row["window_end_ms"] - kernel.length_ms
+                row["_window_start_ms"] = row["_first_event_time_ms"]
+                if kernel.length_ms is not None and row["_window_end_ms"] is not None:
+                    row["_window_start_ms"] = row["_window_end_ms"] - kernel.length_ms
             yield row
 
 
@@ -305,16 +311,16 @@ def batches_of(met: Sequence[Met], cuts: Sequence[int]) -> Iterator[pa.RecordBat
     """Records in radix order, ties as they come, in batches, some of them empty."""
     rows = [
         {
-            "target": each.target,
+            "_computed_day": each.target,
             "key": each.record.key,
-            "event_time_ms": each.record.event_time,
-            "close_time_ms": each.close_time_ms,
-            "is_new": each.is_new,
+            "_event_time_ms": each.record.event_time,
+            "_close_time_ms": each.close_time_ms,
+            "_is_new": each.is_new,
             **each.record.values,
         }
         for each in met
     ]
-    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["target", "key"], cuts)
+    return cut_up(pa.RecordBatch.from_pylist(rows, _READ_SCHEMA), ["_computed_day", "key"], cuts)
 
 
 def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> WindowRow:
@@ -322,10 +328,10 @@ def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> Win
     return WindowRow(
         unit,
         row["key"],
-        row["window_start_ms"],
-        row["window_end_ms"],
-        row["first_event_time_ms"],
-        row["last_event_time_ms"],
+        row["_window_start_ms"],
+        row["_window_end_ms"],
+        row["_first_event_time_ms"],
+        row["_last_event_time_ms"],
         row["record_count"],
         {name: row[name] for name in aggregates},
         row["closed"],
@@ -360,7 +366,7 @@ class SparkRun:
             assert spec_of(case.definition) == self.spec
             moved = [replace(record, unit=record.unit + first) for record in case.records]
             own = set(range(first, first + case.units))
-            log = [row for row in log_of(moved, max(own) + 1) if row.unit >= day_of(first)]
+            log = [row for row in log_of(moved, max(own) + 1) if row.arrival_unit >= day_of(first)]
             timeline = build_timeline(log, day_of(first), case.definition.idle_after)
             reads += reads_of(case, timeline, own)
             units += timeline.units
@@ -368,7 +374,7 @@ class SparkRun:
         self.closings = closings_of(units, definition.grace)
         raw_events = spark.createDataFrame(
             raw,
-            "unit date, source_partition string, offset bigint, key string, "
+            "arrival_unit date, source_partition string, offset bigint, key string, "
             "event_time timestamp, running_max timestamp, whole bigint, real double",
         )
         self.records = records_to_read(raw_events, Timeline(tuple(units)), reads, definition.grace)
@@ -383,7 +389,7 @@ class SparkRun:
         """The windows of each case as the oracle writes them."""
         by_case: list[list[WindowRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, unit = self.place(row["target"])
+            case, unit = self.place(row["_computed_day"])
             by_case[case].append(window_row(row.asDict(), unit, aggregates))
         return by_case
 
@@ -391,8 +397,8 @@ class SparkRun:
         """The late records of each case as the oracle writes them, sorted."""
         by_case: list[list[LateRow]] = [[] for _ in self._first_units]
         for row in rows:
-            case, unit = self.place(target_of(row["unit"]))
-            _, arrived = self.place(target_of(row["arrived_unit"]))
+            case, unit = self.place(target_of(row["arrival_unit"]))
+            _, arrived = self.place(target_of(row["record_arrival_unit"]))
             name = RecordId(arrived, int(row["source_partition"]), row["offset"])
             by_case[case].append(LateRow(unit, name, row["reason"]))
         return [sorted(found) for found in by_case]

@@ -118,7 +118,7 @@ class StreamModel:
         reads = look_back(timeline, days, reach_ms(spec_of(self.definition)), grace_ms)
 
         def is_new(_: Stored, read: Read) -> bool:
-            return read.target == read.unit
+            return read.target == read.arrival_unit
 
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
         closings = closings_of(timeline.units, grace_ms)
@@ -169,7 +169,7 @@ class StreamModel:
         closed, uncounted = _closed(answer), _uncounted(answer)
         assert texts(_closed(short)) == texts(closed)
         assert sorted(_uncounted(short)) == sorted(uncounted)
-        at_once = [row for row in answer.late if row.reason != "uncounted"]
+        at_once = [row for row in answer.late if row.reason != "partly_late"]
         time_of = {each.record.id: each.record.event_time for each in met}
         settled = [
             row._replace(unit=self._closing_day(time_of[row.record], scope)) for row in uncounted
@@ -203,16 +203,16 @@ class StreamModel:
         raw = list(raw)
         met = []
         for read in reads:
-            unit = timeline.unit(read.unit)
+            unit = timeline.unit(read.arrival_unit)
             assert unit is not None
             for one in raw:
                 new = is_new(one, read)
-                if day_of(one.record.unit) != read.unit:
+                if day_of(one.record.unit) != read.arrival_unit:
                     continue
                 if not new and one.record.event_time < read.from_ms:
                     continue
                 before_ms = unit.stream_time_before_ms.get(_partition(one.record), NEVER_MS)
-                stream_time_ms = max(one.running_max_ms, before_ms, unit.in_force_before_ms)
+                stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
                 close_time_ms = stream_time_ms - self.definition.grace
                 met.append(Met(target_of(read.target), new, one.record, close_time_ms))
         return met
@@ -234,7 +234,7 @@ def _merged(
         unit = timeline.unit(day)
         assert unit is not None
         before_ms = unit.stream_time_before_ms.get(partition, NEVER_MS)
-        stream_time_ms = max(one.running_max_ms, before_ms, unit.in_force_before_ms)
+        stream_time_ms = max(one.running_max_ms, before_ms, unit.watermark_before_ms)
         own = Place(stream_time_ms, partition)
         place = woke.get((day, one.batch, partition, stream_time_ms), own)
         if place <= after and (place > before or one.batch == batch):
@@ -256,8 +256,8 @@ def _numbered(arrived: Iterable[Record], before: Standing, batch: int) -> list[S
             counts[place] = 0 if known[0] is None else known[0] + 1
             largest_ms[place] = NEVER_MS if known[1] is None else known[1]
         largest_ms[place] = max(largest_ms[place], record.event_time)
-        is_behind = before.in_force_ms > before.stream_time_ms.get(partition, NEVER_MS)
-        decided_ms = before.in_force_ms if is_behind else NEVER_MS
+        is_behind = before.watermark_ms > before.stream_time_ms.get(partition, NEVER_MS)
+        decided_ms = before.watermark_ms if is_behind else NEVER_MS
         named = replace(record, offset=counts[place])
         numbered.append(Stored(named, max(largest_ms[place], decided_ms), batch))
         counts[place] += 1
@@ -291,7 +291,7 @@ def _closed(answer: Answer) -> list[WindowRow]:
 
 
 def _uncounted(answer: Answer) -> list[LateRow]:
-    return [row for row in answer.late if row.reason == "uncounted"]
+    return [row for row in answer.late if row.reason == "partly_late"]
 
 
 def _day_that_closed(end_ms: int, scope: BatchScope) -> int:

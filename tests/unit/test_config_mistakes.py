@@ -22,7 +22,7 @@ BROKEN = [
     ("flight: bigint", "flight: decimals(2)", "source.columns.flight", "decimals(2)", "not known"),
     ("flight: bigint", "flight no: bigint", "source.columns.flight no", "flight no", "letters"),
     ("flight: bigint", "offset: bigint", "source.columns.offset", "offset", "rename it"),
-    ("flight: bigint", "target: bigint", "source.columns.target", "target", "are computed"),
+    ("flight: bigint", "_n: bigint", "source.columns._n", "_n", "letters"),
     ("flight: bigint", "KEY: bigint", "source.columns.KEY", "KEY", "rename it"),
     ("flight: bigint", "Origin: bigint", "source.columns.Origin", "Origin", "in case only"),
     ("key: origin", "key: orign", "source.key", "orign", "did you mean 'origin'?"),
@@ -105,10 +105,10 @@ BROKEN = [
     ),
     (
         "min_dep_delay: min(dep_delay)",
-        "target: min(dep_delay)",
-        "windows.hourly.aggregates.target",
-        "target",
-        "are computed",
+        "_least: min(dep_delay)",
+        "windows.hourly.aggregates._least",
+        "_least",
+        "beginning with a letter",
     ),
     (
         "min_dep_delay: min(dep_delay)",

@@ -35,7 +35,12 @@ RECORDS = st.lists(
     st.tuples(st.sampled_from((None, "a", "b")), st.none() | st.integers(-3, 3)), max_size=60
 )
 SCHEMA = pa.schema(
-    [("target", pa.int32()), ("key", pa.string()), ("offset", pa.int64()), ("value", pa.int64())]
+    [
+        ("_computed_day", pa.int32()),
+        ("key", pa.string()),
+        ("offset", pa.int64()),
+        ("value", pa.int64()),
+    ]
 )
 
 
@@ -83,7 +88,7 @@ def test_windows_and_values_are_the_oracles(
         for key, held in count_windows(keys, spec.size, spec.advance, short_first=spec.short_first):
             own = values_of(held, values)
             row = {
-                "target": target,
+                "_computed_day": target,
                 "key": key,
                 "first_offset": 10 * held[0],
                 "last_offset": 10 * held[-1],

@@ -48,7 +48,7 @@ from windows_pipeline.windows import FixedWindows, SessionWindows
 
 FIRST_DAY = date(2026, 11, 1)
 LISTED = Aggregate("listed", Function.COLLECT_LIST, "number")
-ARRIVAL = ["merged_as", "unit", "source_partition", "number"]
+ARRIVAL = ["merged_as", "arrival_unit", "source_partition", "number"]
 
 
 def arrived(records: Records, partitions: Sequence[int], cuts: list[int]) -> list[Record]:
@@ -80,10 +80,14 @@ def read(
     records: Sequence[Record], timeline: Timeline, merge: Merge, reads: list[Read], target: int
 ) -> list[dict[str, Any]]:
     """What the pipeline reads for a unit of what is merged, as `unit_firings` does."""
-    from_ms = {(one.unit - FIRST_DAY).days: one.from_ms for one in reads}
+    from_ms = {(one.arrival_unit - FIRST_DAY).days: one.from_ms for one in reads}
     before, after = reached(merge, target - 1), reached(merge, target)
-    woke = {(one.unit, one.source_partition, one.place.stream_time_ms): one.place.source_partition
-            for one in merge.wakings}  # fmt: skip
+    woke = {
+        (one.arrival_unit, one.source_partition, one.place.stream_time_ms): (
+            one.place.source_partition
+        )
+        for one in merge.wakings
+    }
     rows = []
     for record, own_ms in zip(records, stream_times(records), strict=True):
         is_new = record.unit == target
@@ -92,15 +96,19 @@ def read(
         if not is_new and record.event_time < from_ms[record.unit]:
             continue
         unit = timeline.units[record.unit]
-        stream_time_ms = max(own_ms, unit.in_force_before_ms)
+        stream_time_ms = max(own_ms, unit.watermark_before_ms)
         partition = str(record.source_partition)
         merged_as = woke.get((unit.day, partition, stream_time_ms), partition)
         place = Place(stream_time_ms, merged_as)
         if place <= after:
-            row = {"target": target, "key": record.key, "event_time_ms": record.event_time}
-            row |= {"stream_time_ms": stream_time_ms, "merged_as": merged_as, "unit": record.unit}
+            row = {"_computed_day": target, "key": record.key, "_event_time_ms": record.event_time}
+            row |= {
+                "_stream_time_ms": stream_time_ms,
+                "merged_as": merged_as,
+                "arrival_unit": record.unit,
+            }
             row |= {"source_partition": record.source_partition}
-            row |= {"number": record.offset, "is_new": is_new or place > before}
+            row |= {"number": record.offset, "_is_new": is_new or place > before}
             rows.append(row)
     return rows
 
@@ -113,30 +121,32 @@ def fired(
     spec: FixedWindows, policy: Policy, rows: list[dict[str, Any]], *, with_earlier: bool = False
 ) -> Iterator[Any]:
     """The kernel's firings of one target."""
-    by_arrival = sorted(rows, key=lambda row: tuple(row[of] for of in ("stream_time_ms", *ARRIVAL)))
+    by_arrival = sorted(
+        rows, key=lambda row: tuple(row[of] for of in ("_stream_time_ms", *ARRIVAL))
+    )
     first: dict[int, dict[str, Any]] = {}
     for row in by_arrival:
-        first.setdefault(row["stream_time_ms"], row)
+        first.setdefault(row["_stream_time_ms"], row)
     risen = list(first.values())
     at = pa.Table.from_pylist([{name: row[name] for name in ARRIVAL} for row in risen])
     rises = Rises(
         np.array([*first], np.int64),
-        np.array([row.get("is_new", True) for row in risen], np.bool_),
+        np.array([row.get("_is_new", True) for row in risen], np.bool_),
         at,
     )
     by_key = sorted(by_arrival, key=lambda row: (row["key"] is not None, row["key"] or ""))
     target = FiringTarget(spec, trigger_of(policy))
-    number = rows[0]["target"]
+    number = rows[0]["_computed_day"]
     asked = {number: target}, {number: rises}, ["key"], ARRIVAL, [LISTED]
     kernel = FiringKernel(*asked, with_earlier=with_earlier)
     types = dict.fromkeys(by_key[0], pa.int64())
-    types |= {"target": pa.int32(), "key": pa.string(), "is_new": pa.bool_()}
+    types |= {"_computed_day": pa.int32(), "key": pa.string(), "_is_new": pa.bool_()}
     types["merged_as"] = pa.string()
     schema = pa.schema([(name, types[name]) for name in by_key[0]])
     for batch in kernel(iter([pa.RecordBatch.from_pylist(by_key, schema)])):
         for row in batch.to_pylist():
-            ids = (row["window_start_ms"], row["window_end_ms"], row["firing_id"], row["reason"])
-            held = (row["stream_time_ms"], tuple(sorted(row["listed"])), row["is_final"])
+            ids = (row["_window_start_ms"], row["_window_end_ms"], row["firing_id"], row["reason"])
+            held = (row["_stream_time_ms"], tuple(sorted(row["listed"])), row["is_final"])
             yield row["after_number"], row["key"], *ids, row["cause"], *held
 
 
@@ -206,15 +216,15 @@ def test_each_unit_tells_its_own(
     merge = Merge(idle_after).after(log)
     for unit in timeline.units:
         target = (unit.day - FIRST_DAY).days
-        assert reached(merge, target).stream_time_ms == unit.in_force_after_ms
-        close_before_ms = close_ms(unit.in_force_before_ms, spec.close_delay_ms)
+        assert reached(merge, target).stream_time_ms == unit.watermark_after_ms
+        close_before_ms = close_ms(unit.watermark_before_ms, spec.close_delay_ms)
         from_ms = max(close_before_ms - reach_ms(spec), NEVER_MS)
         reads = reads_from(timeline, {unit.day: from_ms})
         rows = read(came, timeline, merge, reads, target)
         own = [row for of, row in expected if of == target]
         assert sorted(fired(spec, policy, rows) if rows else [], key=repr) == sorted(own, key=repr)
         every = list(fired(spec, policy, rows, with_earlier=True)) if rows else []
-        close_after_ms = close_ms(unit.in_force_after_ms, spec.close_delay_ms)
+        close_after_ms = close_ms(unit.watermark_after_ms, spec.close_delay_ms)
         so_far = {
             row
             for of, row in expected

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.spark_cases import PROPERTY
 from windows_pipeline.kernels.groups import group_starts, whole_groups
 
-SCHEMA = pa.schema([("target", pa.int32()), ("key", pa.string()), ("row", pa.int64())])
-BY = ["target", "key"]
+SCHEMA = pa.schema([("_computed_day", pa.int32()), ("key", pa.string()), ("row", pa.int64())])
+BY = ["_computed_day", "key"]
 NAN = float("nan")
 
 Group = tuple[int, str | None]
@@ -22,7 +22,7 @@ Group = tuple[int, str | None]
 
 def batches_of(groups: Sequence[Group], cuts: Sequence[int]) -> list[pa.RecordBatch]:
     """The groups' rows, numbered, cut at the given places."""
-    rows = [{"target": t, "key": key, "row": i} for i, (t, key) in enumerate(groups)]
+    rows = [{"_computed_day": t, "key": key, "row": i} for i, (t, key) in enumerate(groups)]
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
     places = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
     return [whole.slice(start, end - start) for start, end in pairwise(places)]
@@ -45,7 +45,7 @@ def test_each_group_is_whole_and_each_row_is_given_once(
     for table, starts in chunks:
         assert starts[0] == 0
         assert starts[-1] == table.num_rows
-        rows = [(row["target"], row["key"], row["row"]) for row in table.to_pylist()]
+        rows = [(row["_computed_day"], row["key"], row["row"]) for row in table.to_pylist()]
         found += [rows[start:end] for start, end in pairwise(starts.tolist())]
     numbered = [(target, key, i) for i, (target, key) in enumerate(groups)]
     assert found == [list(rows) for _, rows in groupby(numbered, key=lambda row: row[:2])]

@@ -79,7 +79,7 @@ def test_partly_late_record_that_no_window_counts_is_listed_when_its_last_window
     records += arriving(106, unit=3, first=3)
     definition = SlidingDefinition(10, 0)
     # Its last window would end at 105, which is closed only after 106.
-    assert late_records(records, 4, definition) == [LateRow(3, lone.id, "uncounted")]
+    assert late_records(records, 4, definition) == [LateRow(3, lone.id, "partly_late")]
     assert late_records(records[:3], 3, definition) == []
 
     rescued = [*records[:2], Record(2, 0, 2, "b", 105, {"v": 1}), *records[3:]]
@@ -100,9 +100,9 @@ def test_wholly_late_and_uncovered_records_are_listed_where_they_arrive() -> Non
     """Rules A5 and B6; 89 + 10 is below C = 100, 90 + 10 is not, and 4 is below the clamp."""
     records = arriving(4, 100) + arriving(89, 90, 3, unit=1, first=2)
     assert late_records(records, 2, SlidingDefinition(10, 0, first_window_start=5)) == [
-        LateRow(0, RecordId(0, 0, 0), "uncovered"),
+        LateRow(0, RecordId(0, 0, 0), "outside_windows"),
         LateRow(1, RecordId(1, 0, 2), "late"),
-        LateRow(1, RecordId(1, 0, 4), "uncovered"),
+        LateRow(1, RecordId(1, 0, 4), "outside_windows"),
     ]
 
 

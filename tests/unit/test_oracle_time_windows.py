@@ -58,11 +58,11 @@ def test_a_record_in_a_gap_is_uncovered() -> None:
     records = arriving(2, 3, 9, 10, -8, 99) + arriving(5, 12, unit=1, first=6)
     assert held(windows_after(records, 0, definition)) == [(0, 3, [2]), (10, 13, [10])]
     assert late_records(records, 2, definition) == [
-        LateRow(0, RecordId(0, 0, 1), "uncovered"),
-        LateRow(0, RecordId(0, 0, 2), "uncovered"),
+        LateRow(0, RecordId(0, 0, 1), "outside_windows"),
+        LateRow(0, RecordId(0, 0, 2), "outside_windows"),
         LateRow(0, RecordId(0, 0, 4), "late"),  # [-10, -7)
-        LateRow(0, RecordId(0, 0, 5), "uncovered"),
-        LateRow(1, RecordId(1, 0, 6), "uncovered"),
+        LateRow(0, RecordId(0, 0, 5), "outside_windows"),
+        LateRow(1, RecordId(1, 0, 6), "outside_windows"),
         LateRow(1, RecordId(1, 0, 7), "late"),
     ]
 
@@ -72,7 +72,9 @@ def test_no_window_starts_below_the_clamp() -> None:
     definition = TimeDefinition(10, 5, 50, first_window_start=7)
     records = arriving(9, 12)
     assert held(windows_after(records, 0, definition)) == [(10, 20, [12])]
-    assert late_records(records, 1, definition) == [LateRow(0, RecordId(0, 0, 0), "uncovered")]
+    assert late_records(records, 1, definition) == [
+        LateRow(0, RecordId(0, 0, 0), "outside_windows")
+    ]
 
 
 def test_the_slowest_source_partition_holds_the_close_time_back() -> None:

@@ -22,25 +22,29 @@ from windows_pipeline.windows import SlidingWindows
 
 SCHEMA = pa.schema(
     [
-        ("target", pa.int32()),
+        ("_computed_day", pa.int32()),
         ("key", pa.string()),
-        ("event_time_ms", pa.int64()),
-        ("close_time_ms", pa.int64()),
-        ("is_new", pa.bool_()),
+        ("_event_time_ms", pa.int64()),
+        ("_close_time_ms", pa.int64()),
+        ("_is_new", pa.bool_()),
         ("is_window", pa.bool_()),
-        ("window_start_ms", pa.int64()),
-        ("window_end_ms", pa.int64()),
-        ("first_event_time_ms", pa.int64()),
-        ("last_event_time_ms", pa.int64()),
+        ("_window_start_ms", pa.int64()),
+        ("_window_end_ms", pa.int64()),
+        ("_first_event_time_ms", pa.int64()),
+        ("_last_event_time_ms", pa.int64()),
         ("record_count", pa.int64()),
         ("closed", pa.bool_()),
         (SLICE, pa.int64()),
         (IS_OWN, pa.bool_()),
     ]
 )
-GROUP = ["target", "key", SLICE]
-WINDOW_COLUMNS = ["target", "key", *SCHEMA.names[SCHEMA.names.index("window_start_ms") : -2]]
-RECORD_COLUMNS = ["target", "key", "event_time_ms", "close_time_ms"]
+GROUP = ["_computed_day", "key", SLICE]
+WINDOW_COLUMNS = [
+    "_computed_day",
+    "key",
+    *SCHEMA.names[SCHEMA.names.index("_window_start_ms") : -2],
+]
+RECORD_COLUMNS = ["_computed_day", "key", "_event_time_ms", "_close_time_ms"]
 
 # A group's number and milliseconds this far apart do not fit 64 bits together.
 BASES_MS = (0, -1000, 2**61)
@@ -60,10 +64,10 @@ class Case(NamedTuple):
 
 def in_time(row: Row, spec: SlidingWindows) -> bool:
     """Neither wholly late nor uncovered (rule A5)."""
-    last_end = row["event_time_ms"] + spec.time_difference_ms
+    last_end = row["_event_time_ms"] + spec.time_difference_ms
     first = spec.first_window_start_ms
-    return (row["close_time_ms"] is None or last_end >= row["close_time_ms"]) and (
-        first is None or row["event_time_ms"] >= first
+    return (row["_close_time_ms"] is None or last_end >= row["_close_time_ms"]) and (
+        first is None or row["_event_time_ms"] >= first
     )
 
 
@@ -75,24 +79,24 @@ def cases(draw: st.DrawFn) -> Case:
     instants = st.builds(int.__add__, base, POSITIONS)
     spec = SlidingWindows(difference, 0, draw(st.none() | POSITIONS))
     keys = st.sampled_from(draw(st.sampled_from((("a",), ("a", "b", None)))))
-    group = {"target": st.integers(0, draw(st.integers(0, 1))), "key": keys}
+    group = {"_computed_day": st.integers(0, draw(st.integers(0, 1))), "key": keys}
     record = st.builds(
         lambda behind, **row: {
             **row,
-            "close_time_ms": None if behind is None else row["event_time_ms"] + behind,
+            "_close_time_ms": None if behind is None else row["_event_time_ms"] + behind,
             "is_window": False,
         },
         behind=st.none() | st.integers(-3, difference),
-        event_time_ms=instants,
-        is_new=st.booleans(),
+        _event_time_ms=instants,
+        _is_new=st.booleans(),
         **group,
     )
     window = st.builds(
         lambda **row: {**row, "is_window": True},
-        window_start_ms=instants,
-        window_end_ms=st.builds(int.__add__, instants, st.sampled_from((0, difference + 1))),
-        first_event_time_ms=st.none() | instants,
-        last_event_time_ms=st.none() | instants,
+        _window_start_ms=instants,
+        _window_end_ms=st.builds(int.__add__, instants, st.sampled_from((0, difference + 1))),
+        _first_event_time_ms=st.none() | instants,
+        _last_event_time_ms=st.none() | instants,
         record_count=st.integers(0, 9),
         closed=st.booleans(),
         **group,
@@ -104,29 +108,29 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def group_of(row: Row) -> Group:
-    return row["target"], row["key"]
+    return row["_computed_day"], row["key"]
 
 
 def left_end(record: Row, spec: SlidingWindows) -> int:
     """The end of a record's left window (rules B3, B6)."""
-    time_ms: int = record["event_time_ms"]
+    time_ms: int = record["_event_time_ms"]
     first = spec.first_window_start_ms
     return time_ms if first is None else max(time_ms, first + spec.time_difference_ms)
 
 
 def is_partly_late(record: Row, spec: SlidingWindows) -> bool:
     """Its left window was closed on arrival (rule B5)."""
-    close_ms = record["close_time_ms"]
+    close_ms = record["_close_time_ms"]
     return close_ms is not None and left_end(record, spec) < close_ms
 
 
 def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
     """Rules A5, B2, B5 and B6."""
-    close_ms = record["close_time_ms"]
+    close_ms = record["_close_time_ms"]
     first = spec.first_window_start_ms
     start_ms = end_ms - spec.time_difference_ms
     return (
-        start_ms <= record["event_time_ms"] <= end_ms
+        start_ms <= record["_event_time_ms"] <= end_ms
         and (close_ms is None or end_ms >= close_ms)
         and (first is None or start_ms >= first)
     )
@@ -134,45 +138,45 @@ def counts_in(record: Row, end_ms: int, spec: SlidingWindows) -> bool:
 
 def wanted_beside(window: Row, case: Case) -> Row:
     """A window's evidence; the first event time as it is, not a bound."""
-    spec, end_ms = case.spec, window["window_end_ms"]
+    spec, end_ms = case.spec, window["_window_end_ms"]
     records = [record for record in case.records if group_of(record) == group_of(window)]
-    times = [record["event_time_ms"] for record in records if counts_in(record, end_ms, spec)]
+    times = [record["_event_time_ms"] for record in records if counts_in(record, end_ms, spec)]
     # Within reach: it may be in a window that ends then, or in one that ended just before.
     near = [
         record
         for record in records
         if is_partly_late(record, spec)
         and left_end(record, spec) <= end_ms
-        and record["event_time_ms"] + spec.time_difference_ms + 1 >= end_ms
+        and record["_event_time_ms"] + spec.time_difference_ms + 1 >= end_ms
     ]
     start_ms = end_ms - spec.time_difference_ms
     return {
         "recount": len(times),
         "recount_first_ms": min(times, default=None),
         "recount_last_ms": max(times, default=None),
-        "departed_on_bound": any(record["event_time_ms"] == start_ms - 1 for record in records),
+        "departed_on_bound": any(record["_event_time_ms"] == start_ms - 1 for record in records),
         "near_partly_late": len(near),
         "same_end": sum(
-            other["window_end_ms"] == end_ms and group_of(other) == group_of(window)
+            other["_window_end_ms"] == end_ms and group_of(other) == group_of(window)
             for other in case.windows
         ),
     }
 
 
 def said_records(window: Row) -> tuple[Any, ...]:
-    names = ("first_event_time_ms", "last_event_time_ms", "record_count")
+    names = ("_first_event_time_ms", "_last_event_time_ms", "record_count")
     return (*group_of(window), *[window[name] for name in names])
 
 
 def overlap(one: Row, other: Row, spec: SlidingWindows) -> bool:
     """Whether two windows have an instant in common."""
-    between_ms: int = one["window_end_ms"] - other["window_end_ms"]
+    between_ms: int = one["_window_end_ms"] - other["_window_end_ms"]
     return abs(between_ms) <= spec.time_difference_ms
 
 
 def is_held(record: Row, case: Case) -> bool:
     return any(
-        counts_in(record, window["window_end_ms"], case.spec)
+        counts_in(record, window["_window_end_ms"], case.spec)
         for window in case.windows
         if group_of(window) == group_of(record)
     )
@@ -195,14 +199,14 @@ def evidence_of(
 def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
     """A row in each slice that looks at it: a window's own one is that which it ends in."""
     difference = case.spec.time_difference_ms
-    own = row["window_end_ms"] if row["is_window"] else row["event_time_ms"] + difference
+    own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
     if slice_ms is None or own is None:
         return [{**row, SLICE: 0, IS_OWN: True}]
     if row["is_window"]:
         others = [own - difference - 1, own + difference + 1]
     else:
         further = difference + 1 if is_partly_late(row, case.spec) else 0
-        others = [row["event_time_ms"] - further, own + 1 + further]
+        others = [row["_event_time_ms"] - further, own + 1 + further]
     numbers = {instant // slice_ms for instant in [own, *others]}
     return [{**row, SLICE: number, IS_OWN: number == own // slice_ms} for number in numbers]
 
@@ -259,7 +263,7 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
             seen = [other for other in clear if slice_ms is None or overlap(row, other, case.spec)]
             assert len(seen) <= row["same_records"] <= len(clear)
 
-    new = [record for record in case.records if record["is_new"]]
+    new = [record for record in case.records if record["_is_new"]]
     held = [record for record in new if is_held(record, case)]
     of_records = [row for row in rows if not row["is_window"]]
     unheld = [only(row, RECORD_COLUMNS) for row in of_records if row["counted"] is None]
@@ -277,20 +281,20 @@ def test_each_window_and_each_new_record_is_judged_by_its_own_key(
 def test_a_window_without_an_end_holds_nothing() -> None:
     """A broken row is judged, not an error, and leaves the others as they are."""
     record = {
-        "target": 0, "key": "a", "event_time_ms": 5, "close_time_ms": 1,
-        "is_new": True, "is_window": False,
+        "_computed_day": 0, "key": "a", "_event_time_ms": 5, "_close_time_ms": 1,
+        "_is_new": True, "is_window": False,
     }  # fmt: skip
-    whole = {"target": 0, "key": "a", "is_window": True, "window_end_ms": 5}
-    rows = evidence_of(Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}]))
+    whole = {"_computed_day": 0, "key": "a", "is_window": True, "_window_end_ms": 5}
+    rows = evidence_of(Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}]))
     assert [(row["is_window"], row["recount"], row["counted"]) for row in rows] == [
         (True, 0, None),
         (False, None, None),
         (False, None, 0),
     ]
     rows = evidence_of(
-        Case(SlidingWindows(3, 0), [record], [{**whole, "window_end_ms": None}, whole])
+        Case(SlidingWindows(3, 0), [record], [{**whole, "_window_end_ms": None}, whole])
     )
-    assert [(row["window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
+    assert [(row["_window_end_ms"], row["recount"], row["counted"]) for row in rows] == [
         (None, 0, None),
         (5, 1, None),
         (None, None, 1),
@@ -307,15 +311,15 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
     empty = pa.nulls(rows, pa.int64())
     table = pa.table(
         {
-            "target": pa.array(np.zeros(rows, np.int32)),
+            "_computed_day": pa.array(np.zeros(rows, np.int32)),
             "key": pa.array(keys),
-            "event_time_ms": pa.array(instants, mask=is_window),
-            "close_time_ms": pa.array(instants + random.integers(-900, 500, rows), mask=is_window),
-            "is_new": pa.array(random.random(rows) < 0.5, mask=is_window),
+            "_event_time_ms": pa.array(instants, mask=is_window),
+            "_close_time_ms": pa.array(instants + random.integers(-900, 500, rows), mask=is_window),
+            "_is_new": pa.array(random.random(rows) < 0.5, mask=is_window),
             "is_window": pa.array(is_window),
-            "window_end_ms": pa.array(instants, mask=~is_window),
-            "first_event_time_ms": empty,
-            "last_event_time_ms": empty,
+            "_window_end_ms": pa.array(instants, mask=~is_window),
+            "_first_event_time_ms": empty,
+            "_last_event_time_ms": empty,
             "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
             SLICE: pa.array(np.zeros(rows, np.int64)),
             IS_OWN: pa.array(np.ones(rows, np.bool_)),
@@ -327,7 +331,7 @@ def test_many_keys_and_a_hot_one_give_what_each_gives_alone() -> None:
     def answer(part: pa.Table) -> pa.Table:
         batches = part.to_batches(max_chunksize=10_007)
         found = pa.Table.from_batches(EvidenceKernel(SlidingWindows(600, 0))(iter(batches)))
-        order = ("key", "event_time_ms", "close_time_ms", "window_end_ms", "counted")
+        order = ("key", "_event_time_ms", "_close_time_ms", "_window_end_ms", "counted")
         return found.sort_by([(name, "ascending") for name in order])
 
     together = answer(table)

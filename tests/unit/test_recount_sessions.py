@@ -14,14 +14,14 @@ from windows_pipeline.checks.recount_session_kernel import SessionEvidenceKernel
 
 SCHEMA = pa.schema(
     [
-        ("target", pa.int32()),
+        ("_computed_day", pa.int32()),
         ("key", pa.string()),
-        ("event_time_ms", pa.int64()),
-        ("close_time_ms", pa.int64()),
-        ("is_new", pa.bool_()),
+        ("_event_time_ms", pa.int64()),
+        ("_close_time_ms", pa.int64()),
+        ("_is_new", pa.bool_()),
         ("is_window", pa.bool_()),
-        ("window_end_ms", pa.int64()),
-        ("unit", pa.int64()),
+        ("_window_end_ms", pa.int64()),
+        ("arrival_unit", pa.int64()),
         ("source_partition", pa.string()),
         ("offset", pa.int64()),
     ]
@@ -33,20 +33,20 @@ def rows_of(case: ArrivalsOf[SessionDefinition], *, shown: bool) -> list[dict[st
     met = close_times_met(case.records, case.definition)
     rows: list[dict[str, Any]] = [
         {
-            "key": record.key, "event_time_ms": record.event_time,
-            "close_time_ms": int(met[record.id]), "is_new": record.unit == case.units - 1,
-            "is_window": False, "unit": record.unit, "source_partition": "0",
+            "key": record.key, "_event_time_ms": record.event_time,
+            "_close_time_ms": int(met[record.id]), "_is_new": record.unit == case.units - 1,
+            "is_window": False, "arrival_unit": record.unit, "source_partition": "0",
             "offset": record.offset,
         }
         for record in sorted(case.records, key=lambda record: record.id)
     ]  # fmt: skip
     if shown:
         rows += [
-            {"key": window.key, "window_end_ms": window.end, "is_window": True}
+            {"key": window.key, "_window_end_ms": window.end, "is_window": True}
             for window in windows_after(case.records, case.units - 1, case.definition)
         ]
     rows.sort(key=lambda row: (row["key"] is not None, row["key"] or ""))
-    return [{"target": 0, **row} for row in rows]
+    return [{"_computed_day": 0, **row} for row in rows]
 
 
 def evidence(rows: list[dict[str, Any]], gap_ms: int) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def test_sessions_are_recounted_as_the_oracle_makes_them(
     """Rules D1, D2 and A5: each session's records, and how many new ones it counts."""
     rows = evidence(rows_of(case, shown=True), case.definition.gap)
     found = {
-        (row["key"], row["window_end_ms"]): (
+        (row["key"], row["_window_end_ms"]): (
             row["recount_first_ms"], row["recount_last_ms"], row["recount"], row["same_end"]
         )
         for row in rows
@@ -91,7 +91,7 @@ def test_records_that_no_session_shows_are_told(case: ArrivalsOf[SessionDefiniti
     rows = evidence(rows_of(case, shown=False), case.definition.gap)
     assert all(row["counted"] in (None, 0) for row in rows)
     found = [
-        (row["key"], row["event_time_ms"], row["last_instant_ms"])
+        (row["key"], row["_event_time_ms"], row["last_instant_ms"])
         for row in rows
         if row["counted"] is None
     ]

@@ -43,7 +43,7 @@ def run(
     window = window_of_definition(definition)
     kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"])
     batches = kernel(batches_of_rows(rows, window, cuts or []))
-    names = ["arrival", "window_start_ms", "window_end_ms", *(one.name for one in aggregates)]
+    names = ["arrival", "_window_start_ms", "_window_end_ms", *(one.name for one in aggregates)]
     return [row for batch in batches for row in batch.rename_columns(names).to_pylist()]
 
 
@@ -54,8 +54,8 @@ def expected(row: Row, rows: list[Row], definition: RowDefinition) -> dict[str, 
     times = [each.arrival if by_arrival else each.time for each in held.rows]
     answer: dict[str, Any] = {
         "arrival": row.arrival,
-        "window_start_ms": held.start,
-        "window_end_ms": held.end,
+        "_window_start_ms": held.start,
+        "_window_end_ms": held.end,
     }
     for one in OF_ALL[:-1]:
         function = {"percentile": "percentile(0.3)", "median": "percentile(0.5)"}.get(
@@ -144,9 +144,9 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
     size = 200_000
     table = pa.table(
         {
-            "target": pa.array(np.zeros(size, np.int32)),
+            "_computed_day": pa.array(np.zeros(size, np.int32)),
             "key": pa.nulls(size, pa.string()),
-            "event_time_ms": np.arange(size)[::-1].copy(),
+            "_event_time_ms": np.arange(size)[::-1].copy(),
             "arrival": np.arange(size),
             "real": np.arange(size) / 7,
         }
@@ -160,8 +160,8 @@ def test_a_block_of_arrivals_costs_no_more_where_times_fall() -> None:
     total = math.fsum(place / 7 for place in range(size))
     assert end.to_pylist()[0] | {"arrival": 0} == {
         "arrival": 0,
-        "window_start_ms": None,
-        "window_end_ms": None,
+        "_window_start_ms": None,
+        "_window_end_ms": None,
         "result_0": last_value,  # the first by time
         "result_1": 0.0,  # the last
         "result_2": 0.0,  # the smallest

@@ -138,7 +138,12 @@ def test_rows_are_named(tmp_path: Path, fields: str) -> None:
     assert hourly.spec == GracedRows(WRITTEN[fields], 360 * MINUTE)
     assert set(hourly.alerts) == {"disruption", "quiet"}
     assert hourly.partial_results is False
-    assert hourly.named_by[-4:] == ("event_time", "arrived_unit", "source_partition", "offset")
+    assert hourly.named_by[-4:] == (
+        "event_time",
+        "record_arrival_unit",
+        "source_partition",
+        "offset",
+    )
 
 
 @pytest.mark.parametrize(("fields", "field", "words"), BROKEN)

@@ -124,11 +124,11 @@ def test_cutting_the_arrivals_otherwise_gives_the_same_finals_and_late_records(
 def read_table(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.Table:
     return pa.table(
         {
-            "target": pa.array(np.zeros(len(times), np.int32)),
+            "_computed_day": pa.array(np.zeros(len(times), np.int32)),
             "key": pa.array(keys),
-            "event_time_ms": pa.array(times),
-            "close_time_ms": pa.array(times - 1000),
-            "is_new": pa.array(np.ones(len(times), np.bool_)),
+            "_event_time_ms": pa.array(times),
+            "_close_time_ms": pa.array(times - 1000),
+            "_is_new": pa.array(np.ones(len(times), np.bool_)),
             "real": pa.array(values),
         }
     )
@@ -155,7 +155,7 @@ def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone(
         ordered = sorted_as_by_spark(whole, np.array(part["key"]) // 3)
         batches = pa.Table.from_batches([ordered]).to_batches(max_chunksize=1_007)
         windows = pa.Table.from_batches(kernel(iter(batches)))
-        return windows.sort_by([("key", "ascending"), ("window_end_ms", "ascending")])
+        return windows.sort_by([("key", "ascending"), ("_window_end_ms", "ascending")])
 
     together = answer(table)
     apart = [answer(table.filter(pc.equal(table["key"], key))) for key in range(40)]
@@ -209,21 +209,21 @@ def test_count_takes_a_column_of_any_type() -> None:
     """Rule G1: a count looks only for nulls."""
     records = pa.record_batch(
         {
-            "target": pa.array([0, 0, 0], pa.int32()),
+            "_computed_day": pa.array([0, 0, 0], pa.int32()),
             "key": ["k", "k", "k"],
-            "event_time_ms": [1, 1, 2],
-            "close_time_ms": pa.array([None, -9, -9], pa.int64()),
-            "is_new": [True, True, True],
+            "_event_time_ms": [1, 1, 2],
+            "_close_time_ms": pa.array([None, -9, -9], pa.int64()),
+            "_is_new": [True, True, True],
             "carrier": ["UA", None, "AA"],
         }
     )
     count = [Aggregate("carriers", Function.COUNT, "carrier")]
     kernel = sliding_kernel(SlidingWindows(10, 50), count, -48)
     (batch,) = kernel(cut_up(records, ["key"], []))
-    assert batch.select(["window_end_ms", "carriers"]).to_pylist() == [
-        {"window_end_ms": 1, "carriers": 1},
-        {"window_end_ms": 2, "carriers": 2},
-        {"window_end_ms": 12, "carriers": 1},
+    assert batch.select(["_window_end_ms", "carriers"]).to_pylist() == [
+        {"_window_end_ms": 1, "carriers": 1},
+        {"_window_end_ms": 2, "carriers": 2},
+        {"_window_end_ms": 12, "carriers": 1},
     ]
 
 

@@ -46,8 +46,8 @@ def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None 
     return build_timeline(log, FIRST_DAY, idle_after)
 
 
-def in_force(timeline: Timeline) -> list[int]:
-    return [unit.in_force_after_ms for unit in timeline.units]
+def watermark(timeline: Timeline) -> list[int]:
+    return [unit.watermark_after_ms for unit in timeline.units]
 
 
 @PROPERTY
@@ -61,8 +61,8 @@ def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> 
     for number, unit in enumerate(timeline.units):
         before = close_time_after(records, number - 1, definition)
         after = close_time_after(records, number, definition)
-        assert close_ms(unit.in_force_before_ms, definition.grace) == max(before, NEVER_MS)
-        assert close_ms(unit.in_force_after_ms, definition.grace) == max(after, NEVER_MS)
+        assert close_ms(unit.watermark_before_ms, definition.grace) == max(before, NEVER_MS)
+        assert close_ms(unit.watermark_after_ms, definition.grace) == max(after, NEVER_MS)
     own = [Read(unit.day, unit.day, NEVER_MS) for unit in timeline.units]
     met = {each.record.id: each.close_time_ms for each in records_met(case, timeline, own)}
     assert met == close_times_met(records, definition)
@@ -73,21 +73,21 @@ def test_close_times_are_those_of_the_oracle(case: Arrivals, random: Random) -> 
 def test_closing_is_monotone(case: Arrivals) -> None:
     """Rule A4: whoever falls idle or wakes."""
     timeline = timeline_of(case)
-    closed = in_force(timeline)
+    closed = watermark(timeline)
     assert closed == sorted(closed)
-    assert [unit.in_force_before_ms for unit in timeline.units] == [NEVER_MS, *closed[:-1]]
+    assert [unit.watermark_before_ms for unit in timeline.units] == [NEVER_MS, *closed[:-1]]
 
 
 def test_nothing_closes_past_a_missing_unit() -> None:
     """Rule A2: what stands behind the gap is provisional, and counts once it is filled."""
     rows: list[tuple[int, str | None, int | None]] = [(0, "0", 10), (1, "0", 20), (3, "0", 99)]
     timeline = scan(rows)
-    assert in_force(timeline) == [10, 20]
+    assert watermark(timeline) == [10, 20]
     assert timeline.unit(day_of(1)) is timeline.units[1]
     for past in (day_of(2), day_of(3), day_of(4), FIRST_DAY - timedelta(days=1)):
         assert timeline.unit(past) is None
     assert look_back(timeline, [day_of(2), day_of(3)], 20, 5) == []
-    assert in_force(scan([*rows, (2, None, None)])) == [10, 20, 20, 99]
+    assert watermark(scan([*rows, (2, None, None)])) == [10, 20, 20, 99]
 
 
 def test_without_the_first_unit_there_is_no_timeline() -> None:
@@ -107,24 +107,24 @@ def test_the_slowest_source_partition_holds_back_until_it_is_idle() -> None:
         (3, "slow", 62),
         (3, "fast", 70),
     ]
-    assert in_force(scan(rows)) == [10, 10, 30, 62]
-    assert in_force(scan(rows, idle_after=50)) == [10, 10, 30, 62]
-    assert in_force(scan(rows, idle_after=40)) == [10, 60, 60, 62]
-    assert in_force(scan(rows, idle_after=0)) == [50, 60, 60, 70]
+    assert watermark(scan(rows)) == [10, 10, 30, 62]
+    assert watermark(scan(rows, idle_after=50)) == [10, 10, 30, 62]
+    assert watermark(scan(rows, idle_after=40)) == [10, 60, 60, 62]
+    assert watermark(scan(rows, idle_after=0)) == [50, 60, 60, 70]
     assert scan(rows).units[2].stream_time_before_ms == {"slow": 10, "fast": 60}
 
 
 def test_an_earlier_event_time_does_not_set_stream_time_back() -> None:
     """Rule A2."""
     timeline = scan([(0, "0", 50), (1, "0", 20), (2, "0", 60)])
-    assert in_force(timeline) == [50, 50, 60]
+    assert watermark(timeline) == [50, 50, 60]
     assert [unit.max_event_time_ms for unit in timeline.units] == [50, 20, 60]
 
 
 def test_before_any_record_nothing_is_closed() -> None:
     """Rule A3: less grace, never is still never."""
     timeline = scan([(0, None, None), (1, "0", 5)])
-    assert in_force(timeline) == [NEVER_MS, 5]
+    assert watermark(timeline) == [NEVER_MS, 5]
     assert (close_ms(NEVER_MS, 7), close_ms(5, 7)) == (NEVER_MS, -2)
 
 
@@ -141,14 +141,14 @@ def test_look_back_skips_units_whose_records_are_too_early() -> None:
 @PROPERTY
 @given(arrivals())
 def test_look_back_reads_the_units_that_matter_and_no_others(case: Arrivals) -> None:
-    """Rule E4: the target, and each earlier unit with a record from `from_ms` on."""
+    """Rule E4: the target, and each earlier unit with a record from `_from_ms` on."""
     timeline = timeline_of(case)
     reads = reads_of(case, timeline, range(case.units))
-    found = {(read.target, read.unit) for read in reads}
+    found = {(read.target, read.arrival_unit) for read in reads}
     assert len(found) == len(reads)
     wanted = {(unit.day, unit.day) for unit in timeline.units}
     for target in timeline.units:
-        close_time = close_ms(target.in_force_before_ms, case.definition.grace)
+        close_time = close_ms(target.watermark_before_ms, case.definition.grace)
         from_ms = close_time - reach_ms(spec_of(case.definition))
         wanted |= {
             (target.day, day_of(record.unit))
@@ -184,7 +184,7 @@ def test_a_record_two_differences_before_the_close_time_matters() -> None:
     ]
     case = Arrivals(records, 3, SlidingDefinition(time_difference=10, grace=0))
     timeline = timeline_of(case)
-    assert timeline.units[2].in_force_before_ms == 100
+    assert timeline.units[2].watermark_before_ms == 100
     short = look_back(timeline, [day_of(2)], 19, 0)
     answer = answer_from(case, {}, records_met(case, timeline, short))
     assert [row.record.offset for row in answer.late] == [2]  # wrong: one too short

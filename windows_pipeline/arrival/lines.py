@@ -53,7 +53,8 @@ def numbered_by_line(records: DataFrame, file: str) -> DataFrame:
     """Numbers the records of each part of a file, as if it were all there is.
 
     Args:
-        records: `unit`, `source_partition` (null of a rejected record), `event_time` (bigint, ms),
+        records: `arrival_unit`, `source_partition` (null of a rejected record), `event_time`
+            (bigint, ms),
             `_block`, `_line`, and others; those of a task in the order in which it read them.
         file: The column of the file's name.
 
@@ -64,7 +65,7 @@ def numbered_by_line(records: DataFrame, file: str) -> DataFrame:
     added = (PART, "offset", "running_max")
     kept = [field for field in records.schema if field.name != LINE]
     schema = T.StructType([*kept, *(T.StructField(name, T.LongType()) for name in added)])
-    return records.mapInArrow(partial(_numbered_batches, ["unit", file, BLOCK]), schema)
+    return records.mapInArrow(partial(_numbered_batches, ["arrival_unit", file, BLOCK]), schema)
 
 
 def _numbered_batches(
@@ -153,4 +154,4 @@ def _sums(numbered: DataFrame) -> list[RangeSum]:
         F.count("*"), F.max("event_time"), F.min("file"), F.min(BLOCK)
     )
     found = ((PartOfFile(*row[5:]), RangeSum(*row[:5])) for row in parts.collect())
-    return [of_part for _, of_part in sorted(found, key=lambda one: (one[1].unit, *one[0]))]
+    return [of_part for _, of_part in sorted(found, key=lambda one: (one[1].arrival_unit, *one[0]))]

@@ -16,13 +16,13 @@ from windows_pipeline.storage.table import Table
 class LogRow(NamedTuple):
     """A row of the arrival log: a source partition's part of a unit."""
 
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     max_event_time_ms: int | None
     rows: int
     unit_rejected: int
     last_offset: int | None = None
-    in_force_ms: int | None = None
+    watermark_ms: int | None = None
     batch: int | None = None
     stream: str | None = None
     first_offset: int | None = None
@@ -35,7 +35,13 @@ _COLUMNS = [name.removesuffix("_ms") for name in LogRow._fields]
 def arrivals_in(log: Iterable[LogRow]) -> Iterator[Arrival]:
     """The log as the engine takes it."""
     return (
-        Arrival(row.unit, row.source_partition, row.max_event_time_ms, row.in_force_ms, row.batch)
+        Arrival(
+            row.arrival_unit,
+            row.source_partition,
+            row.max_event_time_ms,
+            row.watermark_ms,
+            row.batch,
+        )
         for row in log
     )
 
@@ -54,7 +60,7 @@ def summed_up(rows: Iterable[LogRow]) -> tuple[LogRow, ...]:
     """A row a unit and source partition, of those of its micro-batches, the newest one last."""
     merged: dict[tuple[date, str | None], LogRow] = {}
     for row in rows:
-        place = (row.unit, row.source_partition)
+        place = (row.arrival_unit, row.source_partition)
         merged[place] = _merged(merged[place], row) if place in merged else row
     return tuple(merged.values())
 
@@ -65,7 +71,7 @@ def _merged(one: LogRow, other: LogRow) -> LogRow:
         rows=one.rows + other.rows,
         unit_rejected=one.unit_rejected + other.unit_rejected,
         last_offset=largest(one.last_offset, other.last_offset),
-        in_force_ms=largest(one.in_force_ms, other.in_force_ms),
+        watermark_ms=largest(one.watermark_ms, other.watermark_ms),
         batch=largest(one.batch, other.batch),
         stream=other.stream,
     )

@@ -32,13 +32,13 @@ class Waking(NamedTuple):
     that the merge had come to.
 
     Attributes:
-        unit: The arrival day.
+        arrival_unit: The arrival day.
         batch: The micro-batch; None of a day that was ingested whole.
         source_partition: The source partition.
         place: The place that the merge had come to before.
     """
 
-    unit: date
+    arrival_unit: date
     batch: int | None
     source_partition: str
     place: Place
@@ -73,7 +73,7 @@ class Merge:
         """
         parts: dict[tuple[date, int | None], dict[str, int]] = {}
         for row in log:
-            arrived = parts.setdefault((row.unit, row.batch), {})
+            arrived = parts.setdefault((row.arrival_unit, row.batch), {})
             if row.source_partition is not None and row.max_event_time_ms is not None:
                 known_ms = arrived.get(row.source_partition, NEVER_MS)
                 arrived[row.source_partition] = max(known_ms, row.max_event_time_ms)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
 
-PLACE = ["unit", "source_partition"]
+PLACE = ["arrival_unit", "source_partition"]
 """The columns within which arrival is ordered."""
 _CARRIED = {"file", "reason", "original"}
 """What a record carries along that is not its own: where it stood, and why it is rejected."""
@@ -28,7 +28,7 @@ def in_arrival_order(
     their own: `arrival_lines`.)
 
     Args:
-        accepted: The columns `unit`, `source_partition`, `event_time` (ms), `file`, the
+        accepted: The columns `arrival_unit`, `source_partition`, `event_time` (ms), `file`, the
             arrival column if there is one, and any others of types that can be ordered;
             `file`, `reason` and `original` are no part of a record. Rejected records, whose
             source partition is null, may be among them: their numbers mean nothing.
@@ -63,28 +63,30 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
     """Sums up each unit: the rows by which a later one knows that it is there (rule A2).
 
     Args:
-        ordered: The accepted records: `unit`, `source_partition`, `offset`, `event_time`.
-        rejected: The rejected ones: `unit`.
+        ordered: The accepted records: `arrival_unit`, `source_partition`, `offset`, `event_time`.
+        rejected: The rejected ones: `arrival_unit`.
         days: The units, those without any record included.
 
     Returns:
-        One row a unit and source partition, unordered: `unit`, `source_partition`,
+        One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
         `first_offset`, `last_offset`, `rows`, `max_event_time` (bigint, ms) and
         `unit_rejected` (bigint: of the whole unit, the same in each of its rows). A unit
         without accepted records has one row, with 0 `rows`, and null for the source
         partition, the offsets and the event time.
     """
-    units = small_frame(ordered.sparkSession, [(day,) for day in sorted(set(days))], "unit date")
+    units = small_frame(
+        ordered.sparkSession, [(day,) for day in sorted(set(days))], "arrival_unit date"
+    )
     of_partition = ordered.groupBy(*PLACE).agg(
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
         F.count("*").alias("rows"),
         F.max("event_time").alias("max_event_time"),
     )
-    of_unit = rejected.groupBy("unit").agg(F.count("*").alias("unit_rejected"))
+    of_unit = rejected.groupBy("arrival_unit").agg(F.count("*").alias("unit_rejected"))
     return (
-        units.join(of_partition, "unit", "left")
-        .join(of_unit, "unit", "left")
+        units.join(of_partition, "arrival_unit", "left")
+        .join(of_unit, "arrival_unit", "left")
         .fillna(0, ["rows", "unit_rejected"])
         .select(*PLACE, "first_offset", "last_offset", "rows", "max_event_time", "unit_rejected")
     )

@@ -43,7 +43,7 @@ class RangeSum(NamedTuple):
     """What a range has of a unit and source partition."""
 
     range: int
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     rows: int
     max_event_time: int | None
@@ -53,7 +53,7 @@ class RangeBase(NamedTuple):
     """What the ranges before one have of a unit and source partition that goes on in it."""
 
     range: int
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     rows_before: int
     max_before: int | None
@@ -97,7 +97,7 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
     before = small_frame(
         numbered.sparkSession,
         bases_of(sums),
-        f"{stretch} {kind}, unit date, source_partition string, {_ROWS_BEFORE} bigint, "
+        f"{stretch} {kind}, arrival_unit date, source_partition string, {_ROWS_BEFORE} bigint, "
         f"{_MAX_BEFORE} bigint",
     )
     return (
@@ -153,7 +153,7 @@ def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
     largest: dict[tuple[date, str | None], int] = {}
     bases = []
     for one in sums:
-        place = (one.unit, one.source_partition)
+        place = (one.arrival_unit, one.source_partition)
         if place in rows:
             bases.append(RangeBase(one.range, *place, rows[place], largest.get(place)))
         rows[place] = rows.get(place, 0) + one.rows

@@ -30,8 +30,8 @@ def store_decisions(
     """
     # Another run may have changed the log since it was read: whoever is last finds nothing wrong.
     while wrong := _wrong(read_log(spark, arrival_log), first_day, idle_after_ms):
-        frame = small_frame(spark, wrong.items(), "unit date, in_force bigint")
-        instants = frame.withColumn("in_force", F.timestamp_millis("in_force"))
+        frame = small_frame(spark, wrong.items(), "arrival_unit date, watermark bigint")
+        instants = frame.withColumn("watermark", F.timestamp_millis("watermark"))
         arrival_log.update_units(instants)
 
 
@@ -39,11 +39,13 @@ def _wrong(log: ArrivalLog, first_day: date, idle_after_ms: int | None) -> dict[
     """What is to be stored with landed days that have something else; None of no decision."""
     if any(row.batch is not None for row in log):
         return {}
-    undecided = (row._replace(in_force_ms=None) for row in log)
+    undecided = (row._replace(watermark_ms=None) for row in log)
     units = build_timeline(arrivals_in(undecided), first_day, idle_after_ms).units
     decided = {
-        unit.day: unit.in_force_after_ms for unit in units if unit.in_force_after_ms > NEVER_MS
+        unit.day: unit.watermark_after_ms for unit in units if unit.watermark_after_ms > NEVER_MS
     }
     return {
-        row.unit: decided.get(row.unit) for row in log if row.in_force_ms != decided.get(row.unit)
+        row.arrival_unit: decided.get(row.arrival_unit)
+        for row in log
+        if row.watermark_ms != decided.get(row.arrival_unit)
     }

@@ -20,18 +20,18 @@ class Arrival:
     """A source partition's part of an arrival unit, as the log has it.
 
     Attributes:
-        unit: The arrival day.
+        arrival_unit: The arrival day.
         source_partition: None in the row of a unit without accepted records.
         max_event_time_ms: The largest event time in it; None without records.
-        in_force_ms: The stream time in force after it, where it was decided on and stored (rule
+        watermark_ms: The stream time in force after it, where it was decided on and stored (rule
             A4); else None.
         batch: The micro-batch that brought it; None of a day that was ingested whole.
     """
 
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     max_event_time_ms: int | None
-    in_force_ms: int | None = None
+    watermark_ms: int | None = None
     batch: int | None = None
 
 
@@ -42,16 +42,16 @@ class Unit:
     Attributes:
         day: The arrival day.
         stream_time_before_ms: By source partition, stream time before the unit (rule A2).
-        in_force_before_ms: The stream time in force before it: the smallest over the active
+        watermark_before_ms: The stream time in force before it: the smallest over the active
             source partitions, never falling (rule A4). Less grace it is the close time.
-        in_force_after_ms: The same after it.
+        watermark_after_ms: The same after it.
         max_event_time_ms: The largest event time in it, NEVER_MS without records.
     """
 
     day: date
     stream_time_before_ms: dict[str, int]
-    in_force_before_ms: int
-    in_force_after_ms: int
+    watermark_before_ms: int
+    watermark_after_ms: int
     max_event_time_ms: int
 
 
@@ -82,23 +82,23 @@ def build_timeline(
     """
     by_day: dict[date, list[Arrival]] = {}
     for row in log:
-        by_day.setdefault(row.unit, []).append(row)
+        by_day.setdefault(row.arrival_unit, []).append(row)
     units: list[Unit] = []
     stream_time: dict[str, int] = {}
-    in_force = NEVER_MS
+    watermark = NEVER_MS
     day = first_day
     while day in by_day:
-        before, before_ms = dict(stream_time), in_force
+        before, before_ms = dict(stream_time), watermark
         unit_max = NEVER_MS
         for row in by_day[day]:
-            in_force = max(in_force, NEVER_MS if row.in_force_ms is None else row.in_force_ms)
+            watermark = max(watermark, NEVER_MS if row.watermark_ms is None else row.watermark_ms)
             if row.source_partition is None or row.max_event_time_ms is None:
                 continue
             unit_max = max(unit_max, row.max_event_time_ms)
             known = stream_time.get(row.source_partition, NEVER_MS)
             stream_time[row.source_partition] = max(known, row.max_event_time_ms)
-        in_force = max(in_force, slowest_active(stream_time, idle_after_ms))
-        units.append(Unit(day, before, before_ms, in_force, unit_max))
+        watermark = max(watermark, slowest_active(stream_time, idle_after_ms))
+        units.append(Unit(day, before, before_ms, watermark, unit_max))
         day += timedelta(days=1)
     return Timeline(tuple(units))
 
@@ -124,7 +124,7 @@ class Read:
     """
 
     target: date
-    unit: date
+    arrival_unit: date
     from_ms: int
 
 

@@ -16,29 +16,29 @@ def units_that_differ(sides: Mapping[str, DataFrame], required: Sequence[str]) -
     By the number of rows and two sums of hashes a unit: nothing is shuffled but these.
 
     Args:
-        sides: Frames with the same columns, among them `unit`, by name.
+        sides: Frames with the same columns, among them `arrival_unit`, by name.
         required: The sides that must have rows of a unit if any has; another may have none.
     """
     columns = next(iter(sides.values())).columns
     hashed = reduce(
         DataFrame.unionByName,
         [
-            frame.select("unit", F.lit(name).alias("side"), _hash(columns).alias("hash"))
+            frame.select("arrival_unit", F.lit(name).alias("side"), _hash(columns).alias("hash"))
             for name, frame in sides.items()
         ],
     )
     low = F.col("hash").bitwiseAND(0xFFFFFFFF)
     # Halves: 2 ** 31 of them can be added.
     high = F.shiftrightunsigned("hash", 32)
-    sums = hashed.groupBy("unit", "side").agg(
+    sums = hashed.groupBy("arrival_unit", "side").agg(
         F.struct(F.count("*"), F.sum(low), F.sum(high)).alias("checksum")
     )
-    alike = sums.groupBy("unit").agg(
+    alike = sums.groupBy("arrival_unit").agg(
         F.count_if(F.col("side").isin(*required)).alias("there"),
         F.count_distinct("checksum").alias("checksums"),
     )
     differing = alike.where((F.col("checksums") > 1) | (F.col("there") < len(required)))
-    return {row.unit for row in differing.select("unit").collect()}
+    return {row.arrival_unit for row in differing.select("arrival_unit").collect()}
 
 
 def counted_alike(sides: Mapping[str, DataFrame], place: Sequence[str]) -> DataFrame:

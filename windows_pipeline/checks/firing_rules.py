@@ -8,7 +8,7 @@ from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
 from windows_pipeline.config.firing_trigger import FiringTrigger
 
-_BEGAN_SINCE = "coalesce(window_start_ms > stream_before_ms, FALSE)"
+_BEGAN_SINCE = "coalesce(_window_start_ms > _stream_before_ms, FALSE)"
 """Whether no record of a window can have come before the judged units."""
 
 
@@ -20,7 +20,7 @@ def firing_checks(trigger: FiringTrigger) -> list[Check]:
             "firings_numbered",
             "A window's firings are numbered 0, 1, 2, ... once each, in the order of units (E2)",
             f"previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
-            "OR firing_id <= previous_id OR unit < previous_unit "
+            "OR firing_id <= previous_id OR arrival_unit < previous_unit "
             "OR since = previous_since AND firing_id <> previous_id + 1",
         ),
         Check(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-_PLACE = ["unit", "source_partition"]
+_PLACE = ["arrival_unit", "source_partition"]
 STRETCH_ROWS = 1 << 20
 """How many offsets of a large source partition one task looks at."""
 
@@ -14,11 +14,12 @@ def beside_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame
     """Puts beside each record's running maximum what it should be (rule A2).
 
     Args:
-        raw: `unit`, `source_partition`, `offset`, `event_time`, `running_max`, `batch`.
+        raw: `arrival_unit`, `source_partition`, `offset`, `event_time`, `running_max`, `batch`.
         stretch_rows: How many offsets of a unit and source partition a task takes; None for all.
 
     Returns:
-        A row a record, unordered: `unit`, `source_partition`, `batch`, `running_max`, `so_far`
+        A row a record, unordered: `arrival_unit`, `source_partition`, `batch`, `running_max`,
+        `so_far`
         (the largest event time up to the record) and `is_again` (boolean: its offset was there).
     """
     stretch = F.lit(0) if stretch_rows is None else F.floor(F.col("offset") / stretch_rows)

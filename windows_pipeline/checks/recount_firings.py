@@ -27,22 +27,27 @@ def beside_others(
         values: The columns of the result.
 
     Returns:
-        With the columns of `units`, `window_start_ms`; `previous_unit`, `previous_since`,
+        With the columns of `units`, `_window_start_ms`; `previous_unit`, `previous_since`,
         `previous_id` and `previous_reason`; of final ones `final_is_there` and `is_as_final`.
     """
-    in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "unit")
-    previous = {"unit": "unit", "since": "since", "id": "firing_id", "reason": "reason"}
-    placed = firings.join(units, "unit", "left").withColumns(
+    in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")
+    previous = {
+        "arrival_unit": "arrival_unit",
+        "since": "since",
+        "id": "firing_id",
+        "reason": "reason",
+    }
+    placed = firings.join(units, "arrival_unit", "left").withColumns(
         {
-            "window_start_ms": F.unix_millis("window_start"),
+            "_window_start_ms": F.unix_millis("window_start"),
             **{f"previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
         }
     )
     result = F.struct(*values).alias("result")
-    finals = final.select("unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
+    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
     final_there = F.coalesce("final_is_there", F.lit(False))
     return (
-        placed.join(finals, ["unit", *_WINDOW], "left")
+        placed.join(finals, ["arrival_unit", *_WINDOW], "left")
         .withColumns({"final_is_there": final_there, "is_as_final": _alike(values)})
         .drop("result")
     )
@@ -54,13 +59,13 @@ def beside_closed(
     """Final windows, and what their firings in these units say.
 
     Returns:
-        The final windows with the columns of `units`, `window_start_ms`, `on_time` (how many
+        The final windows with the columns of `units`, `_window_start_ms`, `on_time` (how many
         firings on time), `last_since` (that of the last firing's unit, null without one) and
         `is_as_final` (whether it shows what is final).
     """
     by_number = F.struct("firing_id", "since")
     told = (
-        firings.join(units, "unit", "left")
+        firings.join(units, "arrival_unit", "left")
         .groupBy(*_WINDOW)
         .agg(
             F.count_if(F.col("reason") == "ON_TIME").alias("on_time"),
@@ -69,11 +74,11 @@ def beside_closed(
         )
     )
     return (
-        final.join(units, "unit", "left")
+        final.join(units, "arrival_unit", "left")
         .join(told, list(_WINDOW), "left")
         .withColumns(
             {
-                "window_start_ms": F.unix_millis("window_start"),
+                "_window_start_ms": F.unix_millis("window_start"),
                 "on_time": F.coalesce("on_time", F.lit(0)),
                 "is_as_final": _alike(values),
             }
@@ -93,10 +98,10 @@ def beside_results(
         often the warning is open and settled here: `open_rows`, `settled_rows`.
     """
     own = firings.where("NOT is_final").select(
-        "unit", *_WINDOW, "firing_id", F.lit(True).alias("is_firing")
+        "arrival_unit", *_WINDOW, "firing_id", F.lit(True).alias("is_firing")
     )
-    finals = final.select("unit", *_WINDOW, F.lit(True).alias("final_is_there"))
-    window = ["unit", *_WINDOW]
+    finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"))
+    window = ["arrival_unit", *_WINDOW]
     told = warnings.join(own, [*window, "firing_id"], "left").join(finals, window, "left")
     breaks = F.lit(False)
     if rules:

@@ -18,7 +18,7 @@ from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
-_TAKEN_ONLY = ("is_new", "unit", "source_partition", "offset", SLICE, IS_OWN)
+_TAKEN_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SLICE, IS_OWN)
 """The columns that are not given back, if there: sessions ask for arrival, others for slices."""
 _ADDED = pa.schema(
     [
@@ -64,7 +64,8 @@ def evidence_of_groups(
     """Gives all windows, new records that no window holds, and how many each group's hold.
 
     Args:
-        tables: Windows and records as the kernels take them, whole groups of `target` and `key`,
+        tables: Windows and records as the kernels take them, whole groups of `_computed_day` and
+            `key`,
             with where each starts and the last ends. Where these are cut into slices, `_is_own`
             tells of which slice a row is: the others are looked at and not told.
         make: Makes the evidence of whole groups.
@@ -76,23 +77,23 @@ def evidence_of_groups(
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
         chunk = make(records, group[~is_window], windows, group[is_window])
         yield from _own_with_columns(windows, chunk.beside_windows(), added)
-        is_new, held = records.column("is_new").to_numpy() & _is_own(records), chunk.held()
+        is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         told = records.filter(pa.array(unheld))
         yield from _with_columns(told, chunk.beside_records(unheld), added)
         new_group = group[~is_window][is_new]
         counted = np.bincount(new_group, held[is_new], len(starts) - 1).astype(np.int64)
         with_new = np.unique(new_group)
-        summed = _only_columns(table.take(starts[with_new]), ["target", "key"])
+        summed = _only_columns(table.take(starts[with_new]), ["_computed_day", "key"])
         yield from _with_columns(summed, {"counted": pa.array(counted[with_new])}, added)
 
 
 class EvidenceKernel:
     """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
-    The rows come as `radix_order.in_radix_order` gives them by `target`, `key` and `_slice`:
-    windows (`is_window`) with `window_end_ms`, and records, none wholly late or uncovered, with
-    `event_time_ms`, `close_time_ms` and `is_new`; what a row has no value for is null. It gives
+    The rows come as `radix_order.in_radix_order` gives them by `_computed_day`, `key` and `_slice`:
+    windows (`is_window`) with `_window_end_ms`, and records, none wholly late or uncovered, with
+    `_event_time_ms`, `_close_time_ms` and `_is_new`; what a row has no value for is null. It gives
     all windows, the new records that no window holds, and a row a group that has new records:
     how many are `counted`; of each slice those that are its own (`_is_own`). Without these three
     columns, with those that `window_evidence` adds.
@@ -104,7 +105,7 @@ class EvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        groups = groups_in_order(batches, ["target", "key", SLICE], self._chunk_rows)
+        groups = groups_in_order(batches, ["_computed_day", "key", SLICE], self._chunk_rows)
         return evidence_of_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
@@ -134,7 +135,7 @@ class _Chunk:
     ) -> None:
         self.difference_ms = difference_of(spec)
         self.windows, self.of_windows = windows, of_windows
-        time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
+        time_ms, close_ms = numbers(records, "_event_time_ms"), numbers(records, "_close_time_ms")
         left_end_ms = time_ms
         if spec.first_window_start_ms is not None:
             first_end_ms = spec.first_window_start_ms + self.difference_ms
@@ -146,7 +147,7 @@ class _Chunk:
                 np.maximum(left_end_ms, close_ms),
                 time_ms + self.difference_ms + 1,
                 left_end_ms[partly_late],
-                numbers(windows, "window_end_ms") - (spec.length_ms - self.difference_ms),
+                numbers(windows, "_window_end_ms") - (spec.length_ms - self.difference_ms),
             ],
         )
         self.enter, self.leave, self.near, self.end = codes
@@ -178,7 +179,7 @@ class _Chunk:
 
         Null where that tells nothing: where a partly late record is near, and where none is held.
         """
-        names = ("first_event_time_ms", "last_event_time_ms", "record_count")
+        names = ("_first_event_time_ms", "_last_event_time_ms", "record_count")
         said = [self.of_windows, *[numbers(self.windows, name) for name in names]]
         judged = told_apart & (said[-1] > 0)
         same = np.zeros(len(judged), np.int64)

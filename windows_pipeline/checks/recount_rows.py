@@ -24,7 +24,7 @@ from windows_pipeline.windows import (
 from windows_pipeline.windows.row_bounds import FrameUnit
 
 _ARRIVAL = ROW_NAME[1:]
-_TIME_MS = "event_time_ms"
+_TIME_MS = "_event_time_ms"
 _ALL_BEFORE = Window.unboundedPreceding
 _NEVER_SETTLED_MS = 2**62
 
@@ -53,7 +53,7 @@ def row_evidence(
 
     Args:
         records: The records that the rows of the judged units need, each once.
-        rows: Rows of keyed_windows of these units, with `target` and milliseconds.
+        rows: Rows of keyed_windows of these units, with `_computed_day` and milliseconds.
         spec: The windows.
         closings: By judged unit, the close times before and after it.
 
@@ -62,17 +62,17 @@ def row_evidence(
         many results its record has; `expected`, whether it should have one in that unit; and
         `recount`, `recount_first_ms`, `recount_last_ms`, `recount_start_ms`, `settled_ms`.
 
-        A row a new record that came in time (not `is_window`): `target`, `counted` (1 or 0) and,
-        of one that no result counts, `last_instant_ms`: when the first should that holds it.
+        A row a new record that came in time (not `is_window`): `_computed_day`, `counted` (1 or 0)
+        and, of one that no result counts, `last_instant_ms`: when the first should that holds it.
     """
     recounted = _recounted(records, spec)
     by_record = Window.partitionBy(*_ARRIVAL)
     results = rows.select(
         *_ARRIVAL,
-        "target",
+        "_computed_day",
         "key",
         F.unix_millis("event_time").alias("row_time_ms"),
-        *("window_start_ms", "window_end_ms", "first_event_time_ms", "last_event_time_ms"),
+        *("_window_start_ms", "_window_end_ms", "_first_event_time_ms", "_last_event_time_ms"),
         "record_count",
         F.count("*").over(by_record).alias("found"),
     )
@@ -82,13 +82,13 @@ def row_evidence(
 
 def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
     """Each record that came in time, with the window that it should have."""
-    in_time = records.where(F.col(_TIME_MS) >= F.col("close_time_ms")).select(
+    in_time = records.where(F.col(_TIME_MS) >= F.col("_close_time_ms")).select(
         "key",
         _TIME_MS,
-        F.col("unit").alias("arrived_unit"),
+        F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",
-        "is_new",
+        "_is_new",
     )
     expected = _expected(spec)
     in_frame = {
@@ -153,9 +153,9 @@ def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
     units = small_frame(
         results.sparkSession,
         [(target, *closing) for target, closing in closings.items()],
-        "expected_target int, before_ms bigint, after_ms bigint",
+        "expected_target int, _before_ms bigint, after_ms bigint",
     )
-    settles = (F.col("settled_ms") >= F.col("before_ms")) & (
+    settles = (F.col("settled_ms") >= F.col("_before_ms")) & (
         F.col("settled_ms") < F.col("after_ms")
     )
     told = ("recount", "recount_first_ms", "recount_last_ms", "recount_start_ms", "settled_ms")
@@ -163,7 +163,7 @@ def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
         *_ARRIVAL, "expected_target", F.col("key").alias("expected_key"), _TIME_MS, *told
     )
     is_expected = (
-        F.col("target").eqNullSafe(F.col("expected_target"))
+        F.col("_computed_day").eqNullSafe(F.col("expected_target"))
         & F.col("key").eqNullSafe(F.col("expected_key"))
         & F.col("row_time_ms").eqNullSafe(F.col(_TIME_MS))
     )
@@ -178,8 +178,8 @@ def _beside(results: DataFrame, recounted: DataFrame, closings: Mapping[int, Clo
 
 def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> DataFrame:
     """Each new record, and whether a result of its own unit counts it."""
-    of_records = results.select(*_ARRIVAL, F.col("target").alias("found_target")).distinct()
-    own_target = F.unix_date("arrived_unit")
+    of_records = results.select(*_ARRIVAL, F.col("_computed_day").alias("found_target")).distinct()
+    own_target = F.unix_date("record_arrival_unit")
     each = recounted.join(of_records, list(_ARRIVAL), "left")
     found, settled_ms = F.col("found_target"), F.col("settled_ms")
     if isinstance(spec.window, CountWindows):
@@ -188,13 +188,13 @@ def _accounted(results: DataFrame, recounted: DataFrame, spec: GracedRows) -> Da
         found, settled_ms = F.min(found).over(holding), F.min(settled_ms).over(holding)
     counted = F.coalesce((found == own_target).cast("bigint"), F.lit(0).cast("bigint"))
     judged = each.select(
-        "is_new",
-        own_target.alias("target"),
+        "_is_new",
+        own_target.alias("_computed_day"),
         counted.alias("counted"),
         F.coalesce(settled_ms, F.lit(_NEVER_SETTLED_MS)).alias("last_instant_ms"),
     )
-    return judged.where("is_new").select(
-        "target",
+    return judged.where("_is_new").select(
+        "_computed_day",
         "counted",
         F.when(F.col("counted") == 0, F.col("last_instant_ms")).alias("last_instant_ms"),
         F.lit(False).alias("is_window"),

@@ -41,7 +41,7 @@ _LATE = -1
 class SessionEvidenceKernel:
     """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
-    The rows come sorted by `target` and `key`, the records among them as they came.
+    The rows come sorted by `_computed_day` and `key`, the records among them as they came.
     """
 
     def __init__(self, gap_ms: int, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -50,7 +50,7 @@ class SessionEvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        groups = whole_groups(batches, ["target", "key"], self._chunk_rows)
+        groups = whole_groups(batches, ["_computed_day", "key"], self._chunk_rows)
         return evidence_of_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
@@ -70,7 +70,7 @@ class _Chunk:
         of_windows: np.ndarray,
         gap_ms: int,
     ) -> None:
-        time_ms, close_ms = numbers(records, "event_time_ms"), numbers(records, "close_time_ms")
+        time_ms, close_ms = numbers(records, "_event_time_ms"), numbers(records, "_close_time_ms")
         self.session = _played(of_records, time_ms, close_ms, gap_ms)
         in_one = self.session != _LATE
         named = self.session[in_one]
@@ -83,7 +83,7 @@ class _Chunk:
         np.maximum.at(self.last_ms, named, time_ms[in_one])
         # A session goes by one of its records.
         self.names = np.unique(named)
-        self.of_windows, self.end_ms = of_windows, numbers(windows, "window_end_ms")
+        self.of_windows, self.end_ms = of_windows, numbers(windows, "_window_end_ms")
         groups, ends = (of_records[self.names], of_windows), (self.last_ms[self.names], self.end_ms)
         _, (self.session_code, self.window_code) = codes_of(groups, ends)
 

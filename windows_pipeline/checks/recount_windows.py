@@ -30,14 +30,14 @@ from windows_pipeline.incremental.windows import (
 )
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
-_GROUPED = ("target", "key")
-_RECORD_COLUMNS = (*_GROUPED, "event_time_ms", "close_time_ms", "is_new")
+_GROUPED = ("_computed_day", "key")
+_RECORD_COLUMNS = (*_GROUPED, "_event_time_ms", "_close_time_ms", "_is_new")
 _WINDOW_COLUMNS = (
     *_GROUPED,
-    "window_start_ms",
-    "window_end_ms",
-    "first_event_time_ms",
-    "last_event_time_ms",
+    "_window_start_ms",
+    "_window_end_ms",
+    "_first_event_time_ms",
+    "_last_event_time_ms",
     "record_count",
     "closed",
 )
@@ -61,8 +61,9 @@ def window_evidence(
 
     Args:
         records: What `stream_time.records_to_read` gives.
-        windows: `target`, `key`, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
-            `last_event_time_ms`, `record_count`, `closed`; any others are left out.
+        windows: `_computed_day`, `key`, `_window_start_ms`, `_window_end_ms`,
+            `_first_event_time_ms`,
+            `_last_event_time_ms`, `record_count`, `closed`; any others are left out.
         spec: The windows' definition.
 
     Returns:
@@ -78,11 +79,11 @@ def window_evidence(
         than the grace; and `previous_end_ms`, the end before of its key's windows, null of the
         first.
 
-        A row a new record that no window holds (not `is_window`): `target`, `key`,
-        `event_time_ms`, `close_time_ms` and `last_instant_ms`, the last instant of the last
+        A row a new record that no window holds (not `is_window`): `_computed_day`, `key`,
+        `_event_time_ms`, `_close_time_ms` and `last_instant_ms`, the last instant of the last
         window that may count it. And rows of each target and key with new records, one a slice
-        of its time: `target`, `key`, `counted`, how many of them windows hold. Milliseconds and
-        counts are bigint; what a row has no value for is null. In no order.
+        of its time: `_computed_day`, `key`, `counted`, how many of them windows hold. Milliseconds
+        and counts are bigint; what a row has no value for is null. In no order.
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec)
@@ -92,7 +93,7 @@ def window_evidence(
 def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
     in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(*_RECORD_COLUMNS)
     rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
-    given = [field for field in rows.schema if field.name not in ("is_new", SLICE, IS_OWN)]
+    given = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
     # Within a group any order does.
     grouped = in_radix_order(rows, [*_GROUPED, SLICE])
     beside = grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
@@ -114,10 +115,10 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
         whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
         return _together(records, windows).withColumns(whole)
     # Half a slice later than the engine's are, so that what it loses at a cut is seen.
-    time_ms, reach = F.col("event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
-    last_ms = last_instant(spec, F.col("window_end_ms")) - F.lit(length_ms // 2)
+    time_ms, reach = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
+    last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)
-    further = F.when(F.col("close_time_ms") > F.col("event_time_ms"), reach).otherwise(0)
+    further = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), reach).otherwise(0)
     reached_ms = [time_ms - further, time_ms + reach + further]
     return _together(
         with_own_slice(records, held_until_ms, reached_ms, length_ms),
@@ -127,8 +128,8 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
 
 def _of_sessions(records: DataFrame, windows: DataFrame, spec: SessionWindows) -> DataFrame:
     rows = _together(records.select(*_RECORD_COLUMNS, *ARRIVAL), windows.select(*_WINDOW_COLUMNS))
-    given = [field for field in rows.schema if field.name not in ("is_new", *ARRIVAL)]
-    arrived = (*_GROUPED, "close_time_ms", *ARRIVAL)
+    given = [field for field in rows.schema if field.name not in ("_is_new", *ARRIVAL)]
+    arrived = (*_GROUPED, "_close_time_ms", *ARRIVAL)
     in_order = rows.repartition(*_GROUPED).sortWithinPartitions(*arrived)
     schema = T.StructType([*given, *(T.StructField(name, T.LongType()) for name in ADDED)])
     return in_order.mapInArrow(SessionEvidenceKernel(spec.gap_ms), schema)
@@ -149,34 +150,41 @@ def account_for_records(
     Args:
         evidence: What `window_evidence` or `row_evidence` gives, for all windows that the unit
             changed; the windows may be left out.
-        late: late_records that these units list: `unit`, `arrived_unit`.
-        rejected: rejected_records of these units: `unit`.
-        units: One row a unit: `unit`, `target`, `ingested` (bigint), `close_after_ms`
+        late: late_records that these units list: `arrival_unit`, `record_arrival_unit`.
+        rejected: rejected_records of these units: `arrival_unit`.
+        units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
+            `_close_after_ms`
             (bigint) and `held_back_by` (date: the missing unit; null where none is).
 
     Returns:
-        `unit`, `ingested`, `counted`, `late`, `too_late` (those of them that a window would have
+        `arrival_unit`, `ingested`, `counted`, `late`, `too_late` (those of them that a window
+        would have
         covered), `rejected`, `held_back_by`, and `pending`: no window that is there counts them,
         but one that is open may (rule B5).
     """
-    open_still = F.col("last_instant_ms") >= F.col("close_after_ms")
+    open_still = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
         evidence.where(~F.col("is_window"))
-        .join(F.broadcast(units), "target")
-        .groupBy("unit")
+        .join(F.broadcast(units), "_computed_day")
+        .groupBy("arrival_unit")
         .agg(F.sum("counted").alias("counted"), F.count_if(open_still).alias("pending"))
     )
-    own_late = late.where(F.col("unit") == F.col("arrived_unit"))
-    of_late = own_late.groupBy("unit").agg(
-        F.count("*").alias("late"), F.count_if(F.col("reason") != "uncovered").alias("too_late")
+    own_late = late.where(F.col("arrival_unit") == F.col("record_arrival_unit"))
+    of_late = own_late.groupBy("arrival_unit").agg(
+        F.count("*").alias("late"),
+        F.count_if(F.col("reason") != "outside_windows").alias("too_late"),
     )
     return (
-        units.join(counts, "unit", "left")
-        .join(of_late, "unit", "left")
-        .join(rejected.groupBy("unit").agg(F.count("*").alias("rejected")), "unit", "left")
+        units.join(counts, "arrival_unit", "left")
+        .join(of_late, "arrival_unit", "left")
+        .join(
+            rejected.groupBy("arrival_unit").agg(F.count("*").alias("rejected")),
+            "arrival_unit",
+            "left",
+        )
         .fillna(0, ["counted", "pending", "late", "too_late", "rejected"])
         .select(
-            *("unit", "ingested", "counted", "pending", "late", "too_late", "rejected"),
+            *("arrival_unit", "ingested", "counted", "pending", "late", "too_late", "rejected"),
             "held_back_by",
         )
     )

@@ -10,8 +10,8 @@ from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 def closed_by_unit(windows: Windows) -> str:
     """The condition that a unit closed a window (rule A4)."""
     if isinstance(windows.spec, TimeWindows):  # the end does not belong to the window
-        return "window_end_ms > close_before_ms AND window_end_ms <= close_after_ms"
-    return "window_end_ms >= close_before_ms AND window_end_ms < close_after_ms"
+        return "_window_end_ms > _close_before_ms AND _window_end_ms <= _close_after_ms"
+    return "_window_end_ms >= _close_before_ms AND _window_end_ms < _close_after_ms"
 
 
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:

@@ -34,7 +34,7 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
     clamped = (
         "FALSE"
         if spec.first_window_start_ms is None
-        else f"window_start_ms = {spec.first_window_start_ms}"
+        else f"_window_start_ms = {spec.first_window_start_ms}"
     )
     # Asked for, an empty window must follow a record's leaving and be closed (rule B8).
     empty = "record_count = 0 AND NOT coalesce(closed AND departed_on_bound, FALSE)"
@@ -43,10 +43,10 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
             "bounds_inclusive",
             "A window spans the time difference, holds its records between its bounds, both "
             "included, and a record stands on its end or just before its start (rules B2, B3)",
-            f"window_end_ms - window_start_ms <> {difference_ms} "
-            "OR first_event_time_ms < window_start_ms OR last_event_time_ms > window_end_ms "
-            "OR first_event_time_ms > last_event_time_ms OR NOT ("
-            "coalesce(last_event_time_ms = window_end_ms, FALSE) "
+            f"_window_end_ms - _window_start_ms <> {difference_ms} "
+            "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
+            "OR _first_event_time_ms > _last_event_time_ms OR NOT ("
+            "coalesce(_last_event_time_ms = _window_end_ms, FALSE) "
             f"OR departed_on_bound OR {clamped})",
         ),
         _holds_its_records(),
@@ -74,24 +74,24 @@ def _holds_its_records() -> Check:
         "count in it (rules B4, B5, C1)",
         # Where partly late ones are near, the evidence only bounds the first one.
         "record_count <> recount OR (recount > 0 "
-        "AND (NOT last_event_time_ms <=> recount_last_ms "
-        "OR NOT coalesce(first_event_time_ms >= recount_first_ms, FALSE) "
-        "OR near_partly_late = 0 AND first_event_time_ms <> recount_first_ms))",
+        "AND (NOT _last_event_time_ms <=> recount_last_ms "
+        "OR NOT coalesce(_first_event_time_ms >= recount_first_ms, FALSE) "
+        "OR near_partly_late = 0 AND _first_event_time_ms <> recount_first_ms))",
     )
 
 
 def _time_checks(spec: TimeWindows) -> list[Check]:
     first_ms = spec.first_window_start_ms
-    below = "FALSE" if first_ms is None else f"window_start_ms < {first_ms}"
+    below = "FALSE" if first_ms is None else f"_window_start_ms < {first_ms}"
     return [
         Check(
             "bounds_aligned",
             "A window starts at a multiple of the advance and ends a size later, and holds its "
             "records from its start to before its end (rule C1)",
-            f"NOT coalesce(pmod(window_start_ms, {spec.advance_ms}L) = 0 "
-            f"AND window_end_ms - window_start_ms = {spec.size_ms}, FALSE) OR {below} "
-            "OR first_event_time_ms < window_start_ms OR last_event_time_ms >= window_end_ms "
-            "OR first_event_time_ms > last_event_time_ms",
+            f"NOT coalesce(pmod(_window_start_ms, {spec.advance_ms}L) = 0 "
+            f"AND _window_end_ms - _window_start_ms = {spec.size_ms}, FALSE) OR {below} "
+            "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms >= _window_end_ms "
+            "OR _first_event_time_ms > _last_event_time_ms",
         ),
         _holds_its_records(),
         _ONE_AN_END,
@@ -104,21 +104,21 @@ def _session_checks(spec: SessionWindows) -> list[Check]:
         Check(
             "bounds_are_records",
             "A session starts with its first record and ends with its last (rule D1)",
-            "NOT (window_start_ms <=> first_event_time_ms AND window_end_ms <=> last_event_time_ms)"
-            " OR window_start_ms > window_end_ms",
+            "NOT (_window_start_ms <=> _first_event_time_ms "
+            "AND _window_end_ms <=> _last_event_time_ms) OR _window_start_ms > _window_end_ms",
         ),
         Check(
             "session_holds_its_records",
             "A session's count, first and last event time are those of the raw records that "
             "made it as they came (rules D1, D2)",
-            "NOT (record_count <=> recount AND first_event_time_ms <=> recount_first_ms "
-            "AND last_event_time_ms <=> recount_last_ms)",
+            "NOT (record_count <=> recount AND _first_event_time_ms <=> recount_first_ms "
+            "AND _last_event_time_ms <=> recount_last_ms)",
         ),
         Check(
             "sessions_apart",
             "Two sessions of a key are further apart than the gap, but where a record came that "
             "found the first one closed (rule D2)",
-            f"beyond_grace = 0 AND window_start_ms - previous_end_ms <= {spec.gap_ms}",
+            f"beyond_grace = 0 AND _window_start_ms - previous_end_ms <= {spec.gap_ms}",
         ),
         _ONE_AN_END,
         _NOT_EMPTY,
@@ -137,16 +137,16 @@ def _row_checks() -> list[Check]:
             "bounds_inclusive",
             "A row's window has the bounds that its definition gives, and holds the row and its "
             "records between them, both included (rules F2, F5)",
-            "NOT coalesce(window_start_ms = recount_start_ms AND window_end_ms = settled_ms "
-            "AND row_time_ms BETWEEN window_start_ms AND window_end_ms, FALSE) "
-            "OR first_event_time_ms < window_start_ms OR last_event_time_ms > window_end_ms "
-            "OR first_event_time_ms > last_event_time_ms",
+            "NOT coalesce(_window_start_ms = recount_start_ms AND _window_end_ms = settled_ms "
+            "AND row_time_ms BETWEEN _window_start_ms AND _window_end_ms, FALSE) "
+            "OR _first_event_time_ms < _window_start_ms OR _last_event_time_ms > _window_end_ms "
+            "OR _first_event_time_ms > _last_event_time_ms",
         ),
         Check(
             "row_holds_its_records",
             "A row's count, first and last event time are those of the raw records in its "
             "window (rules F1, F2)",
-            "NOT (record_count <=> recount AND first_event_time_ms <=> recount_first_ms "
-            "AND last_event_time_ms <=> recount_last_ms)",
+            "NOT (record_count <=> recount AND _first_event_time_ms <=> recount_first_ms "
+            "AND _last_event_time_ms <=> recount_last_ms)",
         ),
     ]

@@ -133,7 +133,7 @@ def check(pipeline: PipelineName) -> None:
         published = published_days(job, spark)
         if published:
             # Days without any row, too: their records may be in no window.
-            days = sorted({*published, *(row.unit for row in job.arrived(spark))})
+            days = sorted({*published, *(row.arrival_unit for row in job.arrived(spark))})
             found = check_published(job, spark, days, recount=True)
             results += [(job.tables[0].name, result) for result in found]
     print_checks(results)
@@ -340,7 +340,8 @@ def trace(
     records = records_of_alert(spark, settings, declared, name, key, instant)
     arrival = [declared.source.arrival_column] if declared.source.arrival_column else []
     print_rows(
-        records.select("unit", "offset", "event_time", *arrival, *declared.source.values), limit
+        records.select("arrival_unit", "offset", "event_time", *arrival, *declared.source.values),
+        limit,
     )
 
 
@@ -372,16 +373,16 @@ def _print_records(
 ) -> None:
     """Prints where the records of some days went, or of all."""
     log = RawEventsJob(declared, settings).arrived_so_far(spark)
-    of_days = [row for row in log if days is None or row.unit in days]
+    of_days = [row for row in log if days is None or row.arrival_unit in days]
     if not of_days:
         return
-    rejected = {(row.unit, row.batch): row.unit_rejected for row in of_days}
+    rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
     late = {}
     for name in declared.windows:
         table = window_tables(declared, name, settings.warehouse).late_records
         if table.exists(spark):
-            rows = table.of_units(spark, sorted({row.unit for row in of_days}))
-            late[name] = rows.where("reason <> 'uncovered'").count()
+            rows = table.of_units(spark, sorted({row.arrival_unit for row in of_days}))
+            late[name] = rows.where("reason <> 'outside_windows'").count()
     print_records(declared.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
 
 

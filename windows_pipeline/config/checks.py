@@ -23,10 +23,12 @@ _RAW_COLUMNS = frozenset(
         "source_partition",
         "offset",
         "running_max",
-        "unit",
+        "arrival_unit",
+        "record_arrival_unit",
         "batch",
         "stream_time",
         "close_time",
+        "late_by_ms",
         "file",
         "malformed",
         "original",
@@ -42,7 +44,8 @@ _RESULT_COLUMNS = frozenset(
         "last_event_time",
         "record_count",
         "closed",
-        "unit",
+        "arrival_unit",
+        "record_arrival_unit",
         "rule",
         "severity",
         "episode_start",
@@ -54,32 +57,6 @@ _RESULT_COLUMNS = frozenset(
         "_commit_timestamp",
     }
 )
-_ENGINE_COLUMNS = frozenset(
-    {
-        "target",
-        "is_new",
-        "event_time_ms",
-        "stream_time_ms",
-        "close_time_ms",
-        "close_before_ms",
-        "close_after_ms",
-        "late_by_ms",
-        "in_force_ms",
-        "before_ms",
-        "from_ms",
-        "window_start_ms",
-        "window_end_ms",
-        "last_window_end_ms",
-        "first_event_time_ms",
-        "last_event_time_ms",
-        "uncounted_time_ms",
-        "uncounted_close_ms",
-        "advance_ms",
-        "end_ms",
-        "arrived_unit",
-    }
-)
-"""What columns are called while windows are computed: others of the name would be overwritten."""
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",
@@ -184,8 +161,6 @@ def _column_problems(source: Source) -> Iterator[Problem]:
             names = ", ".join(sorted(_RAW_COLUMNS))
             text = f"is a column that the tables have themselves ({names}); rename it"
             yield Problem(("columns", column), column, text)
-        elif folded in _ENGINE_COLUMNS and column in source.values:
-            yield Problem(("columns", column), column, _taken_meanwhile())
 
 
 def partition_problems(partitions: Partitions) -> list[Problem]:
@@ -243,11 +218,6 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
             yield Problem(("aggregates", name), name, text)
 
 
-def _taken_meanwhile() -> str:
-    names = ", ".join(sorted(_ENGINE_COLUMNS))
-    return f"is what a column is called while windows are computed ({names}); rename it"
-
-
 def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
     path = ("aggregates", aggregate.name)
     column = aggregate.column
@@ -255,8 +225,6 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
-    if aggregate.name in _ENGINE_COLUMNS:
-        return Problem(path, aggregate.name, _taken_meanwhile())
     if column not in source.values:
         role = next((role for role, name in source.roles.items() if name == column), None)
         if role:

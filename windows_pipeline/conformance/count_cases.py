@@ -78,10 +78,10 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
         for target in targets
         for record in cases[target // len(_ANSWERS)].records
     ]
-    records = spark.createDataFrame(rows, "target int, key string, offset bigint")
+    records = spark.createDataFrame(rows, "_computed_day int, key string, offset bigint")
     offsets = Aggregate("offsets", Function.COLLECT_LIST, "offset")
     for row in evaluate_counts(records, targets, ["key"], [offsets]).collect():
-        number, place = divmod(row.target, len(_ANSWERS))
+        number, place = divmod(row["_computed_day"], len(_ANSWERS))
         update = Update(row.last_offset, row.key, tuple(sorted(row.offsets)))
         getattr(answers[number], _ANSWERS[place]).append(update)
     for found in answers.values():

@@ -131,7 +131,7 @@ def firing_differences(
         records.unpersist()
     got: dict[int, list[Row]] = {target: [] for target in targets}
     for row in rows:
-        got[row.target].append(row)
+        got[row["_computed_day"]].append(row)
     return {
         number: _differences(cases[number], got[target], got[target + 1])
         for target, number in of_target.items()
@@ -149,8 +149,9 @@ def _records(
         ):
             offset, key, time_ms = record
             rows.append((target, offset, key, time_ms, stream_time_ms, offset))
-    columns = "target int, offset bigint, key string, event_time_ms bigint, stream_time_ms bigint"
-    return spark.createDataFrame(rows, f"{columns}, value bigint")
+    columns = "_computed_day int, offset bigint, key string, _event_time_ms bigint, "
+    columns += "_stream_time_ms bigint, value bigint"
+    return spark.createDataFrame(rows, columns)
 
 
 def _stream_times(case: FiringCase) -> list[int]:
@@ -185,13 +186,13 @@ def _fired(case: FiringCase, row: Row) -> Fired:
         # A record is judged by the watermark that those before it left.
         met_ms = stream_times[places[row.after_offset] + (0 if by_record else 1)]
         watermark = None if met_ms is None else met_ms - case.trigger.out_of_orderness_ms - 1
-    end_ms = row.window_end_ms
+    end_ms = row["_window_end_ms"]
     if isinstance(case.windows, SessionWindows):
         end_ms += case.windows.gap_ms
     return Fired(
         row.after_offset,
         row.key,
-        row.window_start_ms,
+        row["_window_start_ms"],
         end_ms,
         row.firing_id,
         row.reason,

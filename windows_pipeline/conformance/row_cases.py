@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 
-_TIME = "event_time_ms"
+_TIME = "_event_time_ms"
 
 
 class RowAnswer(NamedTuple):

@@ -30,12 +30,12 @@ def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, lis
         for number in targets
         for place, record in enumerate(cases[number].records)
     ]
-    schema = "target int, arrival bigint, offset bigint, key string, event_time_ms bigint"
+    schema = "_computed_day int, arrival bigint, offset bigint, key string, _event_time_ms bigint"
     records = spark.createDataFrame(rows, schema)
-    keep = ["target", "offset", "key"]
+    keep = ["_computed_day", "offset", "key"]
     answers: dict[int, list[RowAnswer]] = {number: [] for number in targets}
     for row in evaluate_rows(records, targets, ["key"], [_OFFSETS], ["arrival"], keep).collect():
-        bounds = row.window_start_ms, row.window_end_ms
+        bounds = row["_window_start_ms"], row["_window_end_ms"]
         answer = RowAnswer(row.key, row.offset, *bounds, tuple(sorted(row.result_0)))
-        answers[row.target].append(answer)
+        answers[row["_computed_day"]].append(answer)
     return {number: sorted(found, key=repr) for number, found in answers.items()}

@@ -77,18 +77,24 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
         for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
-            case, spec = cases[row.target], specs[row.target]
-            end_ms = row.window_end_ms
+            case, spec = cases[row["_computed_day"]], specs[row["_computed_day"]]
+            end_ms = row["_window_end_ms"]
             if case.is_batch and isinstance(spec, SessionWindows):
                 end_ms += spec.gap_ms
-            window = Answer(row.key, row.window_start_ms, end_ms, tuple(sorted(row.offsets)))
-            side = answers[row.target].final if row.closed else answers[row.target].open
+            window = Answer(row.key, row["_window_start_ms"], end_ms, tuple(sorted(row.offsets)))
+            side = (
+                answers[row["_computed_day"]].final
+                if row.closed
+                else answers[row["_computed_day"]].open
+            )
             side.append(window)
         for row in late(records, targets, ["key"], _ARRIVAL).where("reason = 'late'").collect():
-            answers[row.target].dropped.append(row.offset)
-        for row in records.where("close_time_ms IS NOT NULL").collect():
-            if _is_partly_late(specs[row.target], row.event_time_ms, row.close_time_ms):
-                answers[row.target].partially_late.append(row.offset)
+            answers[row["_computed_day"]].dropped.append(row.offset)
+        for row in records.where("_close_time_ms IS NOT NULL").collect():
+            if _is_partly_late(
+                specs[row["_computed_day"]], row["_event_time_ms"], row["_close_time_ms"]
+            ):
+                answers[row["_computed_day"]].partially_late.append(row.offset)
     finally:
         records.unpersist()
     for found in answers.values():
@@ -115,34 +121,36 @@ def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
 def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
     """The cases' records with the close times that they met and left (rules A2 to A4)."""
     rows = [(number, *record) for number, case in cases.items() for record in case.records]
-    schema = "target int, offset bigint, partition int, key string, event_time_ms bigint"
+    schema = "_computed_day int, offset bigint, partition int, key string, _event_time_ms bigint"
     definitions = [
         (number, spec.close_delay_ms, cases[number].is_batch)
         for number, spec in _time_specs(cases).items()
     ]
-    delays = spark.createDataFrame(definitions, "target int, delay_ms bigint, is_batch boolean")
-    partition = Window.partitionBy("target", "partition")
+    delays = spark.createDataFrame(
+        definitions, "_computed_day int, delay_ms bigint, is_batch boolean"
+    )
+    partition = Window.partitionBy("_computed_day", "partition")
     so_far = partition.orderBy("offset").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     records = (
         spark.createDataFrame(rows, schema)
-        .withColumn("stream_time_ms", F.max("event_time_ms").over(so_far))
-        .withColumn("partition_max_ms", F.max("event_time_ms").over(partition))
-        .join(F.broadcast(delays), "target")
+        .withColumn("_stream_time_ms", F.max("_event_time_ms").over(so_far))
+        .withColumn("partition_max_ms", F.max("_event_time_ms").over(partition))
+        .join(F.broadcast(delays), "_computed_day")
     )
-    slowest_ms = F.min("partition_max_ms").over(Window.partitionBy("target"))
+    slowest_ms = F.min("partition_max_ms").over(Window.partitionBy("_computed_day"))
     on_time = F.lit(None).cast("bigint")
     return records.select(
-        "target",
+        "_computed_day",
         "offset",
         "partition",
         "key",
-        "event_time_ms",
+        "_event_time_ms",
         F.when(F.col("is_batch"), on_time)
-        .otherwise(F.col("stream_time_ms") - F.col("delay_ms"))
-        .alias("close_time_ms"),
+        .otherwise(F.col("_stream_time_ms") - F.col("delay_ms"))
+        .alias("_close_time_ms"),
         F.when(F.col("is_batch"), F.lit(_END_OF_TIME_MS))
         .otherwise(slowest_ms - F.col("delay_ms"))
-        .alias("close_after_ms"),
+        .alias("_close_after_ms"),
     )
 
 

@@ -143,4 +143,4 @@ def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
     """The days that were touched; the newest one where none was."""
     touched = {day for batch in batches for day in batch.units}
-    return sorted(touched) or sorted({row.unit for row in log})[-1:]
+    return sorted(touched) or sorted({row.arrival_unit for row in log})[-1:]

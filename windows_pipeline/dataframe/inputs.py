@@ -151,7 +151,7 @@ class Input:
     @property
     def keys(self) -> list[str]:
         """The key's columns as `records` names them."""
-        return [f"key_{place}" for place in range(len(self.by))]
+        return [f"_key_{place}" for place in range(len(self.by))]
 
     @property
     def key_names(self) -> list[str]:
@@ -162,7 +162,7 @@ class Input:
     def _values(self) -> list[str]:
         """The column of each aggregate; several of one column share it."""
         asked = [(_identity(one.column), _identity(one.condition)) for one in self.of]
-        return [f"value_{self.source}_{asked.index(one)}" for one in asked]
+        return [f"_value_{self.source}_{asked.index(one)}" for one in asked]
 
     @property
     def _value_columns(self) -> list[Column]:
@@ -190,7 +190,8 @@ class Input:
             extra: Columns to keep.
 
         Returns:
-            `target` (0), `key_0` and so on, `event_time_ms` (an error where there is none) and
+            `_computed_day` (0), `key_0` and so on, `_event_time_ms` (an error where there is none)
+            and
             `nullable_time_ms`, the values, `source` (int), `source_partition` and `offset` (null
             without `arrival`), and the extra columns.
         """
@@ -201,9 +202,9 @@ class Input:
         if self.arrival is not None and self.arrival.source_partition is not None:
             partition = F.col(self.arrival.source_partition)
         return self.events.select(
-            F.lit(0).alias("target"),
+            F.lit(0).alias("_computed_day"),
             *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
-            self._known_time_ms().alias("event_time_ms"),
+            self._known_time_ms().alias("_event_time_ms"),
             self._time_ms().alias(_NULLABLE_TIME_MS),
             *self._value_columns,
             F.lit(self.source).alias("source"),
@@ -256,15 +257,15 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
         arrival: How the records came; None where all are on time.
 
     Returns:
-        With `close_after_ms`, and where arrival is known `close_time_ms` (bigint).
+        With `_close_after_ms`, and where arrival is known `_close_time_ms` (bigint).
     """
     if arrival is not None:
-        records = records.withColumn("close_time_ms", _stream_time_ms() - F.lit(delay_ms))
+        records = records.withColumn("_close_time_ms", _stream_time_ms() - F.lit(delay_ms))
     return records.crossJoin(F.broadcast(close_after(records, delay_ms, arrival)))
 
 
 def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
-    """The close time that all records leave, as a row: `close_after_ms` (bigint).
+    """The close time that all records leave, as a row: `_close_after_ms` (bigint).
 
     Args:
         records: See `with_close_times`.
@@ -275,7 +276,7 @@ def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> D
     stream_times = records.groupBy(*partition).agg(F.max(_NULLABLE_TIME_MS).alias("max_ms"))
     idle_after_ms = None if arrival is None else arrival.idle_after_ms
     slowest_ms = stream_times.agg(_slowest_active(idle_after_ms).alias("slowest_ms"))
-    return slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("close_after_ms"))
+    return slowest_ms.select((F.col("slowest_ms") - F.lit(delay_ms)).alias("_close_after_ms"))
 
 
 def with_stream_times(
@@ -292,9 +293,9 @@ def with_stream_times(
         input_ends: Whether no source partition brings more, so that all of the merge is there.
 
     Returns:
-        With `stream_time_ms` (bigint).
+        With `_stream_time_ms` (bigint).
     """
-    timed = records.withColumn("stream_time_ms", _stream_time_ms())
+    timed = records.withColumn("_stream_time_ms", _stream_time_ms())
     if arrival.source_partition is None or input_ends:
         return timed
     ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("ms"))
@@ -304,7 +305,7 @@ def with_stream_times(
         active_from_ms = F.array_max(all_ends)["ms"] - idle_after_ms
         every = F.filter(all_ends, lambda end: end["ms"] >= active_from_ms)
     reached = ends.agg(F.array_min(every).alias("reached"))
-    place = F.struct(F.col("stream_time_ms").alias("ms"), "source", "source_partition")
+    place = F.struct(F.col("_stream_time_ms").alias("ms"), "source", "source_partition")
     return timed.crossJoin(F.broadcast(reached)).where(place <= F.col("reached")).drop("reached")
 
 
@@ -323,7 +324,7 @@ def _stream_time_ms() -> Column:
     refused = F.when(offset.isNull(), F.raise_error(missing).cast("bigint")).when(
         offset == F.lag("offset").over(in_order), F.raise_error(twice).cast("bigint")
     )
-    return refused.otherwise(F.max("event_time_ms").over(so_far))
+    return refused.otherwise(F.max("_event_time_ms").over(so_far))
 
 
 def _slowest_active(idle_after_ms: int | None) -> Column:

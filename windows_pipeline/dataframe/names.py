@@ -7,12 +7,8 @@ from collections.abc import Sequence
 
 from windows_pipeline.aggregates import Aggregate
 
-_OF_THE_ENGINE = re.compile(
-    "target|_slice|_is_own|advance_ms|end_ms|(last_)?window_end_ms|window_start_ms|(first|last)_event_time_ms"
-    "|key_[0-9]+|value_[0-9]+_[0-9]+",
-    re.IGNORECASE,
-)
-"""What the engine calls columns while it computes."""
+RESERVED = "_"
+"""How each column begins that the engine adds while it computes."""
 _NAME = re.compile(r"\w+")
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
 
@@ -74,10 +70,10 @@ def require_results(by: Sequence[str], own: Sequence[str], of: Sequence[Aggregat
                 f"of: {one.name!r} would be the name of two columns of the result; give {one} "
                 "another with .alias('...')"
             )
-        if _OF_THE_ENGINE.fullmatch(one.name):
+        if one.name.startswith(RESERVED):
             raise ValueError(
-                f"of: {one.name!r} is what the engine calls a column of its own; give {one} "
-                "another name with .alias('...')"
+                f"of: a result's name must not begin with {RESERVED!r}, and {one.name!r} does; "
+                f"give {one} another name with .alias('...')"
             )
         taken.add(one.name.lower())
 

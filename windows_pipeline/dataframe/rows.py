@@ -125,7 +125,7 @@ def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[
 
 def _bounds(window: RowWindow, own: Input) -> list[Column]:
     """The window's start and end, under its alias."""
-    start, end = own.instant("window_start_ms"), own.instant("window_end_ms")
+    start, end = own.instant("_window_start_ms"), own.instant("_window_end_ms")
     match window:
         case TumbleRows(unit=FrameUnit.RANGE, name=str(name)):
             return [F.struct(start.alias("start"), end.alias("end")).alias(name)]

@@ -144,12 +144,12 @@ def cogroup(
     computed = [one for one in aggregates if one.name not in counts]
     found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     if by_end:
-        last_ms = last_instant(windows, F.col("window_end_ms"))
+        last_ms = last_instant(windows, F.col("_window_end_ms"))
         close_after_ms = close_after(records, delay_ms, None).scalar()
         found = found.withColumn("closed", last_ms < close_after_ms)
     return found.select(
         *(F.col(key).alias(name) for key, name in zip(first.keys, first.key_names, strict=True)),
-        *(first.instant(f"{name}_ms").alias(name) for name in _BOUNDS),
+        *(first.instant(f"_{name}_ms").alias(name) for name in _BOUNDS),
         *session_timeout(windows, first),
         "record_count",
         *(
@@ -199,14 +199,14 @@ def late_records(
             slice_ms=slice_length_ms(windows),
         )
         delayed = found.withColumn(
-            "stream_time_ms", F.col("close_time_ms") + F.lit(windows.close_delay_ms)
+            "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
         )
         return delayed.select(
             "record.*",
             "reason",
-            own.instant("stream_time_ms").alias("stream_time"),
-            own.instant("close_time_ms").alias("close_time"),
-            (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
+            own.instant("_stream_time_ms").alias("stream_time"),
+            own.instant("_close_time_ms").alias("close_time"),
+            (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
         )
 
     return transform
@@ -282,7 +282,7 @@ def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
     """The column of a session's last record and the gap; none of other windows."""
     if not isinstance(windows, SessionWindows):
         return []
-    return [first.instant("window_end_ms", windows.gap_ms).alias("session_timeout")]
+    return [first.instant("_window_end_ms", windows.gap_ms).alias("session_timeout")]
 
 
 def _require_streams(streams: Sequence[Stream]) -> None:

@@ -29,7 +29,7 @@ class CountKernel:
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self._targets = dict(targets)
-        self._by = ["target", *keys]
+        self._by = ["_computed_day", *keys]
         self._aggregates = list(aggregates)
         self._chunk_rows = chunk_rows
 
@@ -58,7 +58,7 @@ class CountKernel:
         """The groups of a table whose first one began earlier, maybe."""
         starts = group_starts(table, self._by)
         self._require_order(table)
-        numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+        numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
         known, spec_of = np.unique(numbers, return_inverse=True)
         specs = [self._targets[int(number)] for number in known]
         of_first = np.zeros((2, len(numbers)), np.int64)

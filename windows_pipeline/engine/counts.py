@@ -23,7 +23,7 @@ def evaluate_counts(
     A key is one task, which holds the records of a chunk and of two windows at most.
 
     Args:
-        records: One row a record and target: `target` (int, a key of `targets`), the key
+        records: One row a record and target: `_computed_day` (int, a key of `targets`), the key
             columns, `offset` (of any type that sorts: what orders arrival, each value once a
             key), and the columns that the aggregates take.
         targets: The windows that are wanted.
@@ -31,14 +31,14 @@ def evaluate_counts(
         aggregates: What to compute; first, last, lists and users' own go by arrival.
 
     Returns:
-        `target`, the keys, `first_offset` and `last_offset` (the window's first and last
+        `_computed_day`, the keys, `first_offset` and `last_offset` (the window's first and last
         record's), `record_count` and the aggregates, in no order.
 
     Raises:
         ArithmeticError: When it runs: a sum does not fit its type (rule G2).
         ValueError: When it runs: an offset is null, or the same twice.
     """
-    group = ["target", *keys]
+    group = ["_computed_day", *keys]
     wanted = dict.fromkeys([*group, "offset", *(one.column for one in aggregates)])
     in_order = records.select(*wanted).repartition(*group).sortWithinPartitions(*group, "offset")
     offset_type = records.schema["offset"].dataType

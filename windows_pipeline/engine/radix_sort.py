@@ -29,13 +29,13 @@ def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
     """Sends each group to a partition, and orders it for `groups_in_order`.
 
     Args:
-        records: The group's columns, `event_time_ms` (bigint) and any others.
+        records: The group's columns, `_event_time_ms` (bigint) and any others.
         group: The group's columns.
 
     Returns:
         The records with `_sort_key` (bigint), in its order.
     """
-    sort_key = _radix_key(group, "event_time_ms")
+    sort_key = _radix_key(group, "_event_time_ms")
     # After the shuffle, which need not move it.
     keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
     return keyed.sortWithinPartitions(SORT_KEY)
@@ -93,7 +93,7 @@ def _in_order(
     """The places of the rows, those of some runs by group and event time within these."""
     run = np.repeat(np.arange(len(mixed)), np.diff(runs))
     rows = np.flatnonzero(mixed[run])
-    own = table.select([*group, "event_time_ms"]).take(pa.array(rows))
+    own = table.select([*group, "_event_time_ms"]).take(pa.array(rows))
     codes = [code for name in group for code in _codes(own.column(name).combine_chunks())]
     places = np.arange(table.num_rows)
     places[rows] = rows[np.lexsort((_times(own), *codes, run[rows]))]
@@ -113,4 +113,4 @@ def _codes(column: pa.Array) -> Iterator[np.ndarray]:
 
 
 def _times(table: pa.Table) -> np.ndarray:
-    return np.array(table.column("event_time_ms").fill_null(0), np.int64)
+    return np.array(table.column("_event_time_ms").fill_null(0), np.int64)

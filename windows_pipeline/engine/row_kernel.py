@@ -40,7 +40,7 @@ class RowKernel:
         tells_number: bool = False,
     ) -> None:
         self._targets = dict(targets)
-        self._by = ["target", *keys]
+        self._by = ["_computed_day", *keys]
         self._aggregates = list(aggregates)
         self._keep = list(keep)
         self._tells_number = tells_number
@@ -55,7 +55,7 @@ class RowKernel:
         self, table: pa.Table, starts: np.ndarray
     ) -> Iterator[tuple[RowWindow, pa.Table, np.ndarray]]:
         """Splits rows where other windows are wanted of them."""
-        wanted = np.array(table.column("target"), np.int64)[starts[:-1]]
+        wanted = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
         cuts = [0, *(np.flatnonzero(np.diff(wanted)) + 1).tolist(), len(wanted)]
         for first, last in pairwise(cuts):
             low, high = int(starts[first]), int(starts[last])
@@ -95,8 +95,8 @@ class RowKernel:
     ) -> list[pa.RecordBatch]:
         kept = _taken(table.select(self._keep), rows)
         for name, bound_ms in (
-            ("window_start_ms", frames.start_ms),
-            ("window_end_ms", frames.end_ms),
+            ("_window_start_ms", frames.start_ms),
+            ("_window_end_ms", frames.end_ms),
         ):
             none = pa.nulls(len(rows), pa.int64())
             kept = kept.append_column(name, none if bound_ms is None else pa.array(bound_ms[rows]))

@@ -28,14 +28,14 @@ def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> Dat
     """Gives each row its own slice, and the next or last one if rows there look at it.
 
     Args:
-        records: `event_time_ms` and any other columns.
+        records: `_event_time_ms` and any other columns.
         window: The windows.
         length_ms: What `row_slice_length_ms` gives, or of it `within_a_day`.
 
     Returns:
         The rows with `_slice` (bigint) and `_is_own` (boolean).
     """
-    time_ms = F.col("event_time_ms")
+    time_ms = F.col("_event_time_ms")
     before_ms, after_ms = _reach_ms(window)
     others_ms = [
         F.try_subtract(time_ms, F.lit(before_ms)),

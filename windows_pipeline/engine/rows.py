@@ -32,8 +32,8 @@ def evaluate_rows(
     """Computes each row's window.
 
     Args:
-        records: One row an input row and target: `target` (int, a key of `targets`), the key
-            columns, `event_time_ms` (bigint; anything where a window goes by arrival alone),
+        records: One row an input row and target: `_computed_day` (int, a key of `targets`), the key
+            columns, `_event_time_ms` (bigint; anything where a window goes by arrival alone),
             those of arrival, those that the aggregates take, and those to keep. And where keys
             are cut into slices `_is_own` (boolean): whether it is a row of its slice.
         targets: The windows that are wanted.
@@ -45,8 +45,8 @@ def evaluate_rows(
             of no use where keys are cut into slices.
 
     Returns:
-        A row for each own row, in no order: the kept columns; `window_start_ms` of tumbling
-        windows and sessions by time, `window_end_ms` of the former (else null); the aggregates
+        A row for each own row, in no order: the kept columns; `_window_start_ms` of tumbling
+        windows and sessions by time, `_window_end_ms` of the former (else null); the aggregates
         as `result_0` and so on. On request `number`, from 1, and `rows_there` (bigint).
 
     Raises:
@@ -54,11 +54,15 @@ def evaluate_rows(
         ValueError: When it runs: a time is null or out of range.
     """
     by_arrival = [target for target, window in targets.items() if window.by_arrival]
-    time_ms = F.when(F.col("target").isin(by_arrival), F.lit(0)).otherwise(F.col("event_time_ms"))
+    time_ms = F.when(F.col("_computed_day").isin(by_arrival), F.lit(0)).otherwise(
+        F.col("_event_time_ms")
+    )
     own = [IS_OWN] if IS_OWN in records.columns else []
     columns = [aggregate.column for aggregate in aggregates]
-    wanted = dict.fromkeys(["target", *keys, "event_time_ms", *own, *arrival, *columns, *keep])
-    group = ["target", *keys]
+    wanted = dict.fromkeys(
+        ["_computed_day", *keys, "_event_time_ms", *own, *arrival, *columns, *keep]
+    )
+    group = ["_computed_day", *keys]
     in_order = (
         records.select(*wanted).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
     )
@@ -73,7 +77,7 @@ def _result_schema(
     records: T.StructType, keep: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> T.StructType:
     schema = T.StructType([records[name] for name in keep])
-    for name in ("window_start_ms", "window_end_ms"):
+    for name in ("_window_start_ms", "_window_end_ms"):
         schema.add(name, T.LongType())
     for place, aggregate in enumerate(aggregates):
         result = aggregate.result_type(records[aggregate.column].dataType.simpleString())

@@ -59,7 +59,7 @@ def evaluate_in_spark(
         for name, one in named.items()
         for part in (_halves(name, one, frame) if name in halved else [_whole(name, one, frame)])
     ]
-    rows = records.select(*keep, *keys, "event_time_ms", *found)
+    rows = records.select(*keep, *keys, "_event_time_ms", *found)
     place = _place(window, keys)
     results = (
         _of_halves(name, one, place) if name in halved else F.col(name)
@@ -105,7 +105,7 @@ def _place(window: SlideRows, keys: Sequence[str]) -> Column:
     key = F.concat(F.lit("("), F.concat_ws(", ", *texts), F.lit(")"))
     at = F.lit("in the order of arrival")
     if window.time_column is not None:
-        at = F.concat(F.lit("at "), F.col("event_time_ms").cast("string"), F.lit(" (ms)"))
+        at = F.concat(F.lit("at "), F.col("_event_time_ms").cast("string"), F.lit(" (ms)"))
     return F.concat(F.lit("the window of a row of key "), key, F.lit(" "), at)
 
 
@@ -126,7 +126,7 @@ def _time_ms(window: SlideRows) -> Column:
     """The time, an error where the engine has one; nothing where arrival alone counts."""
     if window.by_arrival:
         return F.lit(0)
-    time_ms = F.col("event_time_ms")
+    time_ms = F.col("_event_time_ms")
     told = F.concat(F.lit("event time "), time_ms.cast("string"), F.lit(" ms is out of range"))
     refusal = F.raise_error(told)
     return F.when(time_ms.between(-MAX_INSTANT_MS, MAX_INSTANT_MS), time_ms).otherwise(refusal)

@@ -75,7 +75,7 @@ def in_slices(
     """Gives each record the slices that windows which hold it, or that it leaves, end in.
 
     Args:
-        records: `event_time_ms` and any other columns.
+        records: `_event_time_ms` and any other columns.
         windows: The windows.
         length_ms: What `slice_length_ms` gives, or of it `within_a_day`.
         settling: Whether also those in which records settle that lie in its windows (rule A5):
@@ -87,7 +87,7 @@ def in_slices(
     reach_ms = _reach_ms(windows)
     if settling and isinstance(windows, SlidingWindows):
         reach_ms = settling_reach_ms(windows)
-    time_ms = F.col("event_time_ms")
+    time_ms = F.col("_event_time_ms")
     last_ms = F.try_add(time_ms, F.lit(reach_ms))
     return records.withColumn(SLICE, F.explode(_slices(time_ms, [last_ms], length_ms)))
 
@@ -147,12 +147,12 @@ def settle_in(records: pa.Table, length_ms: int | None, slice_ms: int) -> np.nda
     """Whether each record settles in the slice that it lies in: once (rule A5).
 
     Args:
-        records: `event_time_ms` and `_slice`.
+        records: `_event_time_ms` and `_slice`.
         length_ms: How long after a record the last window ends that can hold it.
         slice_ms: How long a slice is.
     """
     assert length_ms is not None  # noqa: S101  sessions are not cut
-    last_end_ms = np.array(records.column("event_time_ms"), np.int64) + length_ms
+    last_end_ms = np.array(records.column("_event_time_ms"), np.int64) + length_ms
     settles: np.ndarray = last_end_ms // slice_ms == np.array(records.column(SLICE), np.int64)
     return settles
 

@@ -30,7 +30,7 @@ from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.find import FoundWindows, find_windows
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 
-RUN = ("last_window_end_ms", "advance_ms")
+RUN = ("_last_window_end_ms", "_advance_ms")
 """The columns of a run's last window and of the way from each of its windows to the next."""
 
 
@@ -42,7 +42,7 @@ class WindowKernel:
         told: Those that windows have: all but the slice.
         length_ms: From each window's start to its end; None where one starts with its first
             record, or where they differ in it.
-        tells_starts: Whether they differ in it; then there is a column `window_start_ms`.
+        tells_starts: Whether they differ in it; then there is a column `_window_start_ms`.
         tells_uncounted: Whether there are rows of records that no window counts.
         tells_runs: Whether a row is a run of windows that hold the same records: the first of
             them, and the columns `RUN`. So it is where any windows are hopping or tumbling.
@@ -65,7 +65,7 @@ class WindowKernel:
         self._keys = list(keys)
         cut = [] if slice_ms is None else [SLICE]
         alone = len(targets) == 1 and bool(self._keys or cut)
-        self.told = self._keys if alone else ["target", *keys]
+        self.told = self._keys if alone else ["_computed_day", *keys]
         self.group = [*self.told, *cut]
         self._slice_ms = slice_ms
         self._arrival = list(arrival)
@@ -119,11 +119,11 @@ class WindowKernel:
         if self.tells_starts:
             length_ms, end_ms = found.length_ms, windows.end_ms
             start_ms = first_ms if length_ms is None else pa.array(end_ms - length_ms)
-            columns["window_start_ms"] = start_ms
+            columns["_window_start_ms"] = start_ms
         columns |= {
-            "window_end_ms": pa.array(windows.end_ms),
-            "first_event_time_ms": first_ms,
-            "last_event_time_ms": last_ms,
+            "_window_end_ms": pa.array(windows.end_ms),
+            "_first_event_time_ms": first_ms,
+            "_last_event_time_ms": last_ms,
             "record_count": record_count,
         }
         for one in self._aggregates:
@@ -135,7 +135,7 @@ class WindowKernel:
         columns["closed"] = pa.array(windows.closed)
         if self.tells_uncounted:
             no_record = pa.nulls(len(windows.group), pa.int64())
-            columns["uncounted_time_ms"] = columns["uncounted_close_ms"] = no_record
+            columns["_partly_late_time_ms"] = columns["_partly_late_close_ms"] = no_record
         if self.tells_runs:
             last_end_ms = windows.end_ms if windows.last_end_ms is None else windows.last_end_ms
             advances_ms = np.full(len(last_end_ms), found.advance_ms)
@@ -154,8 +154,8 @@ class WindowKernel:
         _, kept = np.unique(np.stack([group, times, closes]), axis=1, return_index=True)
         rows = {field.name: pa.nulls(len(kept), field.type) for field in schema}
         rows |= self._groups(found, marked[kept])
-        rows["uncounted_time_ms"] = pa.array(times[kept])
-        rows["uncounted_close_ms"] = pa.array(closes[kept])
+        rows["_partly_late_time_ms"] = pa.array(times[kept])
+        rows["_partly_late_close_ms"] = pa.array(closes[kept])
         return pa.RecordBatch.from_pydict(rows)
 
     def _describe(self, found: FoundWindows, window: int) -> str:
@@ -186,7 +186,7 @@ class LateKernel:
         slice_ms: int | None = None,
     ) -> None:
         self._targets = dict(targets)
-        self.group = ["target", *keys, *([] if slice_ms is None else [SLICE])]
+        self.group = ["_computed_day", *keys, *([] if slice_ms is None else [SLICE])]
         self._arrival = list(arrival)
         self._slice_ms = slice_ms
 

@@ -16,9 +16,9 @@ from windows_pipeline.engine.window_kernel import RUN, LateKernel, WindowKernel
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import WindowSpec
 
-UNCOUNTED = ("uncounted_time_ms", "uncounted_close_ms")
+UNCOUNTED = ("_partly_late_time_ms", "_partly_late_close_ms")
 """The columns that tell of records that no window counts."""
-_OPTIONAL = ("close_time_ms", "is_new", "close_after_ms")
+_OPTIONAL = ("_close_time_ms", "_is_new", "_close_after_ms")
 
 
 def evaluate(
@@ -36,10 +36,10 @@ def evaluate(
     """Computes the windows that each target unit changed or closed, as it left them.
 
     Args:
-        records: One row a record and target: `target` (int, a key of `targets`), the key
-            columns, `event_time_ms` (bigint), and the columns that the aggregates take. And
-            where there are any: `close_time_ms` (bigint: the close time met on arrival, null
-            for none), `is_new` (boolean: came with the target unit), `close_after_ms`
+        records: One row a record and target: `_computed_day` (int, a key of `targets`), the key
+            columns, `_event_time_ms` (bigint), and the columns that the aggregates take. And
+            where there are any: `_close_time_ms` (bigint: the close time met on arrival, null
+            for none), `_is_new` (boolean: came with the target unit), `_close_after_ms`
             (bigint, one for a target: the close time after it, in place of the target's own).
         targets: The windows that are wanted and the close times around them.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
@@ -54,10 +54,10 @@ def evaluate(
         only_closed: Whether windows that are open are left out, before they are filled.
 
     Returns:
-        `target`, the keys, `window_start_ms`, `window_end_ms`, `first_event_time_ms`,
-        `last_event_time_ms` (null in an empty window), `record_count`, the aggregates, and
+        `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms`, `_first_event_time_ms`,
+        `_last_event_time_ms` (null in an empty window), `record_count`, the aggregates, and
         `closed`, in no order. If it tells of uncounted records also, with all those but target
-        and keys null, a row for each distinct `uncounted_time_ms` and `uncounted_close_ms` of
+        and keys null, a row for each distinct `_partly_late_time_ms` and `_partly_late_close_ms` of
         partly late records of sliding windows that settled with the target and that no window
         counts (rule A5); these two columns are null in windows.
 
@@ -78,7 +78,7 @@ def evaluate(
         slice_ms=slice_ms,
         only_closed=only_closed,
     )
-    wanted = [*kernel.group, "event_time_ms", *_optional(records), *arrival, *columns]
+    wanted = [*kernel.group, "_event_time_ms", *_optional(records), *arrival, *columns]
     if of_panes is not None:
         wanted += [RECORDS, LAST_MS]
     in_order = in_radix_order(records.select(*dict.fromkeys(wanted)), kernel.group)
@@ -125,13 +125,13 @@ def _windows_of(targets: Mapping[int, Target]) -> WindowSpec:
 
 def _each_window(runs: DataFrame) -> DataFrame:
     """Every window of the runs that hold the same records."""
-    ends = F.sequence("window_end_ms", "last_window_end_ms", "advance_ms")
+    ends = F.sequence("_window_end_ms", "_last_window_end_ms", "_advance_ms")
     # Outer, as uncounted records have no ends, and as the plan else makes each sequence twice.
-    each = runs.select("*", F.explode_outer(ends).alias("end_ms"))
-    later_ms = F.col("end_ms") - F.col("window_end_ms")
-    start_ms = F.col("window_start_ms") + later_ms
-    moved = each.withColumns({"window_start_ms": start_ms, "window_end_ms": F.col("end_ms")})
-    return moved.drop("end_ms", *RUN)
+    each = runs.select("*", F.explode_outer(ends).alias("_end_ms"))
+    later_ms = F.col("_end_ms") - F.col("_window_end_ms")
+    start_ms = F.col("_window_start_ms") + later_ms
+    moved = each.withColumns({"_window_start_ms": start_ms, "_window_end_ms": F.col("_end_ms")})
+    return moved.drop("_end_ms", *RUN)
 
 
 def _optional(records: DataFrame) -> Iterable[str]:
@@ -146,8 +146,8 @@ def _found_schema(
 ) -> T.StructType:
     """What the kernel gives."""
     schema = T.StructType(list(groups))
-    starts = ("window_start_ms",) if kernel.tells_starts else ()
-    times = ("window_end_ms", "first_event_time_ms", "last_event_time_ms")
+    starts = ("_window_start_ms",) if kernel.tells_starts else ()
+    times = ("_window_end_ms", "_first_event_time_ms", "_last_event_time_ms")
     for name in (*starts, *times, "record_count"):
         schema.add(name, T.LongType())
     for aggregate in aggregates:
@@ -163,12 +163,12 @@ def _found_schema(
 def _whole(found: DataFrame, targets: Mapping[int, Target], kernel: WindowKernel) -> DataFrame:
     """What the kernel gives, and what need not be moved: the only target, and windows' starts."""
     columns = [F.col(f"`{name}`") for name in found.columns]
-    if "target" not in kernel.told:
-        columns.append(F.lit(next(iter(targets))).cast("int").alias("target"))
+    if "_computed_day" not in kernel.told:
+        columns.append(F.lit(next(iter(targets))).cast("int").alias("_computed_day"))
     if not kernel.tells_starts:
         length_ms = kernel.length_ms
-        start_ms = F.col("first_event_time_ms")
+        start_ms = F.col("_first_event_time_ms")
         if length_ms is not None:
-            start_ms = F.col("window_end_ms") - F.lit(length_ms)
-        columns.append(start_ms.alias("window_start_ms"))
+            start_ms = F.col("_window_end_ms") - F.lit(length_ms)
+        columns.append(start_ms.alias("_window_start_ms"))
     return found.select(*columns)

@@ -15,9 +15,9 @@ from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.incremental.windows import last_instant
 
-FIRING_ARRIVAL = ("merged_as", "unit", "batch", "source_partition", "offset")
+FIRING_ARRIVAL = ("merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """What orders records that met one stream time: their place in the merge, then how they came."""
-_PLACE = "struct<stream_time_ms: bigint, merged_as: string>"
+_PLACE = "struct<_stream_time_ms: bigint, merged_as: string>"
 
 
 class Reached(NamedTuple):
@@ -46,36 +46,36 @@ def unit_firings(
         reached: How far the merge of the source partitions had come, by target.
         wakings: The parts of the log that the records are of and whose source partitions woke.
         came_with: Whether the record after which a window fired came with the target, over
-            `target`, `after_unit` and `after_batch`.
+            `_computed_day`, `after_unit` and `after_batch`.
         with_earlier: Whether to tell also the earlier firings of windows that each target found
             open, where it brought them new ones or closed them. Not of sessions.
 
     Returns:
-        What `fire` gives with `FIRING_ARRIVAL`, and `is_new`: whether it came with the target.
+        What `fire` gives with `FIRING_ARRIVAL`, and `_is_new`: whether it came with the target.
     """
     delay_ms = windows.windows.close_delay_ms
     placed = _merged(records, delay_ms, wakings)
-    place = F.struct("stream_time_ms", "merged_as")
+    place = F.struct("_stream_time_ms", "merged_as")
     known = _beside(placed, reached).where(place <= F.col("reached_after"))
-    known = known.withColumn("is_new", F.col("is_new") | (place > F.col("reached_before")))
+    known = known.withColumn("_is_new", F.col("_is_new") | (place > F.col("reached_before")))
     targets = dict.fromkeys(reached, windows)
     fired = fire(known, targets, ["key"], aggregates, FIRING_ARRIVAL, with_earlier=with_earlier)
     if not with_earlier:
-        return fired.withColumn("is_new", F.lit(True))
+        return fired.withColumn("_is_new", F.lit(True))
     # Of windows that were closed before, not all records were read.
-    close_before_ms = F.col("reached_before")["stream_time_ms"] - F.lit(delay_ms)
-    was_open = last_instant(windows.windows, F.col("window_end_ms")) >= close_before_ms
+    close_before_ms = F.col("reached_before")["_stream_time_ms"] - F.lit(delay_ms)
+    was_open = last_instant(windows.windows, F.col("_window_end_ms")) >= close_before_ms
     told = _beside(fired, reached).where(was_open)
-    after = F.struct("stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
+    after = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
     is_new = came_with | (after > F.col("reached_before"))
-    return told.withColumn("is_new", is_new).drop("reached_before", "reached_after")
+    return told.withColumn("_is_new", is_new).drop("reached_before", "reached_after")
 
 
 def _merged(records: DataFrame, delay_ms: int, wakings: Sequence[Waking]) -> DataFrame:
-    """Records with their place in the merge: `stream_time_ms` and `merged_as`."""
+    """Records with their place in the merge: `_stream_time_ms` and `merged_as`."""
     # Of a source partition that wakes no record comes before the time in force (rule A4).
-    stream_time_ms = F.col("close_time_ms") + F.lit(delay_ms)
-    timed = records.withColumn("stream_time_ms", stream_time_ms)
+    stream_time_ms = F.col("_close_time_ms") + F.lit(delay_ms)
+    timed = records.withColumn("_stream_time_ms", stream_time_ms)
     if not wakings:
         return timed.withColumn("merged_as", F.col("source_partition"))
     woke = small_frame(
@@ -84,10 +84,10 @@ def _merged(records: DataFrame, delay_ms: int, wakings: Sequence[Waking]) -> Dat
         "woke_unit date, woke_batch bigint, woke_partition string, woke_ms bigint, woke_as string",
     )
     at_that_place = (
-        (F.col("unit") == F.col("woke_unit"))
+        (F.col("arrival_unit") == F.col("woke_unit"))
         & F.col("batch").eqNullSafe(F.col("woke_batch"))
         & (F.col("source_partition") == F.col("woke_partition"))
-        & (F.col("stream_time_ms") == F.col("woke_ms"))
+        & (F.col("_stream_time_ms") == F.col("woke_ms"))
     )
     merged_as = F.coalesce("woke_as", "source_partition")
     both = timed.join(F.broadcast(woke), at_that_place, "left").withColumn("merged_as", merged_as)
@@ -103,14 +103,14 @@ def _beside(rows: DataFrame, reached: Mapping[int, Reached]) -> DataFrame:
     table = small_frame(
         rows.sparkSession,
         [(target, *places) for target, places in reached.items()],
-        f"target int, reached_before {_PLACE}, reached_after {_PLACE}",
+        f"_computed_day int, reached_before {_PLACE}, reached_after {_PLACE}",
     )
-    return rows.join(F.broadcast(table), "target")
+    return rows.join(F.broadcast(table), "_computed_day")
 
 
 def place_column(place: Place) -> Column:
-    """A place, comparable to a struct of `stream_time_ms` and `merged_as`."""
+    """A place, comparable to a struct of `_stream_time_ms` and `merged_as`."""
     return F.struct(
-        F.lit(place.stream_time_ms).cast("bigint").alias("stream_time_ms"),
+        F.lit(place.stream_time_ms).cast("bigint").alias("_stream_time_ms"),
         F.lit(place.source_partition).alias("merged_as"),
     )

@@ -44,52 +44,54 @@ def late_records(
     """
     if isinstance(spec, SessionWindows):
         judged = late(records, {target: Target(spec) for target in targets}, ["key"], ARRIVAL)
-        found = judged.where("is_new")
+        found = judged.where("_is_new")
     elif isinstance(spec, GracedRows):
-        found = records.where(F.col("is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
+        found = records.where(F.col("_is_new") & is_late(spec)).withColumn("reason", F.lit("late"))
     elif computed is None:
         raise ValueError("computed: which records stay uncounted follows from the windows")
     else:
         found = _of_fixed(records, computed, spec)
     # That in force where it is later, as for all that follows from it (rule A4).
-    met_ms = F.col("close_time_ms") + F.lit(spec.close_delay_ms)
+    met_ms = F.col("_close_time_ms") + F.lit(spec.close_delay_ms)
     # Records of row windows are there once, whatever the targets are.
-    settled = F.unix_date("unit") if isinstance(spec, GracedRows) else F.col("target")
+    settled = (
+        F.unix_date("arrival_unit") if isinstance(spec, GracedRows) else F.col("_computed_day")
+    )
     return found.select(
-        F.date_from_unix_date(settled).alias("unit"),
-        F.col("unit").alias("arrived_unit"),
+        F.date_from_unix_date(settled).alias("arrival_unit"),
+        F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",
         "key",
         "event_time",
         "reason",
         F.timestamp_millis(met_ms).alias("stream_time"),
-        F.timestamp_millis("close_time_ms").alias("close_time"),
-        (F.col("close_time_ms") - F.col("event_time_ms")).alias("late_by_ms"),
+        F.timestamp_millis("_close_time_ms").alias("close_time"),
+        (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
         *values,
     )
 
 
 def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> DataFrame:
     """What is late or uncovered on arrival, and what settles uncounted."""
-    uncounted = computed.where(F.col("uncounted_time_ms").isNotNull()).select(
-        "target",
+    uncounted = computed.where(F.col("_partly_late_time_ms").isNotNull()).select(
+        "_computed_day",
         "key",
-        F.col("uncounted_time_ms").alias("event_time_ms"),
-        F.col("uncounted_close_ms").alias("close_time_ms"),
+        F.col("_partly_late_time_ms").alias("_event_time_ms"),
+        F.col("_partly_late_close_ms").alias("_close_time_ms"),
     )
-    reason = F.when(is_uncovered(spec), "uncovered").when(is_late(spec), "late")
+    reason = F.when(is_uncovered(spec), "outside_windows").when(is_late(spec), "late")
     judged = records.withColumn("reason", reason)
-    on_arrival = judged.where(F.col("is_new") & F.col("reason").isNotNull())
+    on_arrival = judged.where(F.col("_is_new") & F.col("reason").isNotNull())
     same = [
         # A null key is a key (rule A6).
         F.col(f"record.{name}").eqNullSafe(F.col(f"settled.{name}"))
-        for name in ("target", "key", "event_time_ms", "close_time_ms")
+        for name in ("_computed_day", "key", "_event_time_ms", "_close_time_ms")
     ]
     on_settling = (
         judged.where(F.col("reason").isNull())
         .alias("record")
         .join(F.broadcast(uncounted).alias("settled"), same, "semi")
-        .withColumn("reason", F.lit("uncounted"))
+        .withColumn("reason", F.lit("partly_late"))
     )
     return on_arrival.unionByName(on_settling)

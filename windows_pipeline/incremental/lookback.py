@@ -90,7 +90,7 @@ def _going_on(
     sessions = (
         began.withColumn("start_ms", session)
         .groupBy("key", "start_ms")
-        .agg(F.max("time_ms").alias("end_ms"))
+        .agg(F.max("time_ms").alias("_end_ms"))
     )
     spark = raw_events.sparkSession
     closes = small_frame(spark, [(close,) for close in closes_ms], "close_ms bigint")

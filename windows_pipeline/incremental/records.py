@@ -33,7 +33,7 @@ def records_to_read(
     """The records that the target units' windows need, with the close time each met.
 
     Args:
-        raw_events: `unit`, `source_partition`, `event_time`, `running_max`; other columns
+        raw_events: `arrival_unit`, `source_partition`, `event_time`, `running_max`; other columns
             are kept.
         timeline: The units' stream times.
         reads: Which units' records each target needs; a record is given once a target.
@@ -41,28 +41,30 @@ def records_to_read(
         is_new: Which records windows are computed for; those of the target unit if left out.
 
     Returns:
-        The columns of raw_events, and `target` (int), `is_new` (boolean),
-        `event_time_ms`, `stream_time_ms`, `close_time_ms` (bigint). In no order.
+        The columns of raw_events, and `_computed_day` (int), `_is_new` (boolean),
+        `_event_time_ms`, `_stream_time_ms`, `_close_time_ms` (bigint). In no order.
     """
     if is_new is None:
-        is_new = F.col("target") == F.unix_date("unit")
-    days = {read.unit for read in reads}
+        is_new = F.col("_computed_day") == F.unix_date("arrival_unit")
+    days = {read.arrival_unit for read in reads}
     units = [unit for unit in timeline.units if unit.day in days]
-    wanted = raw_events.where(F.col("unit").isin(sorted(days)))
-    timed = wanted.withColumn("event_time_ms", F.unix_millis("event_time"))
+    wanted = raw_events.where(F.col("arrival_unit").isin(sorted(days)))
+    timed = wanted.withColumn("_event_time_ms", F.unix_millis("event_time"))
     known = _with_literals if _are_few(reads, units) else _with_tables
     stream_time_ms = F.greatest(
-        F.unix_millis("running_max"), F.coalesce("before_ms", F.lit(NEVER_MS))
+        F.unix_millis("running_max"), F.coalesce("_before_ms", F.lit(NEVER_MS))
     )
     return (
         known(timed, units, reads)
-        .withColumn("is_new", is_new)
+        .withColumn("_is_new", is_new)
         # However late a record of the unit itself is, the unit has to say so.
-        .where(F.col("is_new") | (F.col("event_time_ms") >= F.col("from_ms")))
-        .withColumn("stream_time_ms", stream_time_ms)
+        .where(F.col("_is_new") | (F.col("_event_time_ms") >= F.col("_from_ms")))
+        .withColumn("_stream_time_ms", stream_time_ms)
         # A partition that wakes meets the close time that was in force (rule A4).
-        .withColumn("close_time_ms", F.greatest("stream_time_ms", "in_force_ms") - F.lit(delay_ms))
-        .drop("from_ms", "in_force_ms", "before_ms")
+        .withColumn(
+            "_close_time_ms", F.greatest("_stream_time_ms", "_watermark_ms") - F.lit(delay_ms)
+        )
+        .drop("_from_ms", "_watermark_ms", "_before_ms")
     )
 
 
@@ -74,21 +76,21 @@ def _are_few(reads: Sequence[Read], units: Sequence[Unit]) -> bool:
 
 
 def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read]) -> DataFrame:
-    """Adds `target`, `from_ms`, `in_force_ms` and `before_ms`, as part of the plan: no join."""
-    in_force_ms = {target_of(unit.day): _bigint(unit.in_force_before_ms) for unit in units}
+    """Adds the same columns as `_with_tables`, as literals of the plan: no join."""
+    watermark_ms = {target_of(unit.day): _bigint(unit.watermark_before_ms) for unit in units}
     before_ms = {
         target_of(unit.day): _map_of({of: _bigint(ms) for of, ms in known.items()})
         for unit in units
         if (known := unit.stream_time_before_ms)
     }
-    day, unknown = F.unix_date("unit"), F.lit(None).cast("bigint")
+    day, unknown = F.unix_date("arrival_unit"), F.lit(None).cast("bigint")
     of_day = F.try_element_at(_map_of(before_ms), day)
     return records.withColumns(
         {
-            "target": F.lit(target_of(reads[0].target)),
-            "from_ms": given(reads[0].from_ms, F.col("event_time_ms")),
-            "in_force_ms": F.try_element_at(_map_of(in_force_ms), day) if units else unknown,
-            "before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
+            "_computed_day": F.lit(target_of(reads[0].target)),
+            "_from_ms": given(reads[0].from_ms, F.col("_event_time_ms")),
+            "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day) if units else unknown,
+            "_before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
         }
     )
 
@@ -106,13 +108,13 @@ def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read
     spark = records.sparkSession
     plan = small_frame(
         spark,
-        [(read.unit, target_of(read.target), read.from_ms) for read in reads],
-        "unit date, target int, from_ms bigint",
+        [(read.arrival_unit, target_of(read.target), read.from_ms) for read in reads],
+        "arrival_unit date, _computed_day int, _from_ms bigint",
     )
-    in_force = small_frame(
+    watermark = small_frame(
         spark,
-        [(unit.day, unit.in_force_before_ms) for unit in units],
-        "unit date, in_force_ms bigint",
+        [(unit.day, unit.watermark_before_ms) for unit in units],
+        "arrival_unit date, _watermark_ms bigint",
     )
     before = small_frame(
         spark,
@@ -121,10 +123,10 @@ def _with_tables(records: DataFrame, units: Sequence[Unit], reads: Sequence[Read
             for unit in units
             for partition, stream_time_ms in unit.stream_time_before_ms.items()
         ],
-        "unit date, source_partition string, before_ms bigint",
+        "arrival_unit date, source_partition string, _before_ms bigint",
     )
     return (
-        records.join(F.broadcast(plan), "unit")
-        .join(F.broadcast(in_force), "unit")
-        .join(F.broadcast(before), ["unit", "source_partition"], "left")
+        records.join(F.broadcast(plan), "arrival_unit")
+        .join(F.broadcast(watermark), "arrival_unit")
+        .join(F.broadcast(before), ["arrival_unit", "source_partition"], "left")
     )

@@ -30,11 +30,11 @@ from windows_pipeline.windows import (
 )
 from windows_pipeline.windows.row_bounds import FrameUnit
 
-_TIME_MS = "event_time_ms"
+_TIME_MS = "_event_time_ms"
 _OF_RECORDS = {
     "record_count": Function.COUNT,
-    "first_event_time_ms": Function.MIN,
-    "last_event_time_ms": Function.MAX,
+    "_first_event_time_ms": Function.MIN,
+    "_last_event_time_ms": Function.MAX,
 }
 """What each result says of its records beside the aggregates."""
 
@@ -59,8 +59,8 @@ def unit_rows(
     """Computes the rows that became final with each target unit.
 
     Args:
-        in_time: Records, each once, none of them late: `key`, `event_time`, `event_time_ms`,
-            `unit`, `source_partition`, `offset` and what the aggregates take.
+        in_time: Records, each once, none of them late: `key`, `event_time`, `_event_time_ms`,
+            `arrival_unit`, `source_partition`, `offset` and what the aggregates take.
         spec: The windows.
         aggregates: What to compute.
         closings: By target, the close times before and after it.
@@ -73,7 +73,7 @@ def unit_rows(
     start_ms, end_ms = _bounds_ms(spec)
     final = _of_targets(
         found.where(_has_result(spec)).withColumns(
-            {"window_start_ms": start_ms, "window_end_ms": end_ms}
+            {"_window_start_ms": start_ms, "_window_end_ms": end_ms}
         ),
         closings,
     )
@@ -81,9 +81,15 @@ def unit_rows(
         F.col(result_column(place)).alias(one.name)
         for place, one in enumerate(aggregates, len(_OF_RECORDS))
     )
-    bounds = ("window_start_ms", "window_end_ms")
+    bounds = ("_window_start_ms", "_window_end_ms")
     return final.select(
-        "target", "key", *bounds, *_OF_RECORDS, *results, F.lit(True).alias("closed"), *ROW_NAME
+        "_computed_day",
+        "key",
+        *bounds,
+        *_OF_RECORDS,
+        *results,
+        F.lit(True).alias("closed"),
+        *ROW_NAME,
     )
 
 
@@ -98,15 +104,15 @@ def _that_count(in_time: DataFrame, spec: GracedRows, closings: Mapping[int, Clo
 def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate]) -> DataFrame:
     """Each record with what its window says of its records, and the aggregates after these."""
     # By names of the engine's own: a value's may be any.
-    values = {one.column: f"value_{one.column}" for one in aggregates}
+    values = {one.column: f"_value_{one.column}" for one in aggregates}
     of_records = [Aggregate(name, how, _TIME_MS) for name, how in _OF_RECORDS.items()]
     wanted = [*of_records, *(replace(one, column=values[one.column]) for one in aggregates)]
     rows = records.select(
-        F.lit(0).alias("target"),
+        F.lit(0).alias("_computed_day"),
         "key",
         _TIME_MS,
         "event_time",
-        F.col("unit").alias("arrived_unit"),
+        F.col("arrival_unit").alias("record_arrival_unit"),
         "source_partition",
         "offset",
         *(F.col(name).alias(own) for name, own in values.items()),
@@ -137,15 +143,15 @@ def _has_result(spec: GracedRows) -> Column:
 
 def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
     """Where a row's window starts, and the last instant that its result hangs on."""
-    time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "first_event_time_ms")
+    time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "_first_event_time_ms")
     match spec.window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
             start_ms = first_ms if back is None else time_ms - F.lit(max(back, 0))
             return start_ms, time_ms + F.lit(max(ahead, 0))
         case TumbleRows(unit=FrameUnit.RANGE) | SessionRows():
-            return F.col("window_start_ms"), time_ms
+            return F.col("_window_start_ms"), time_ms
         case _:
-            return first_ms, F.greatest(_TIME_MS, "last_event_time_ms")
+            return first_ms, F.greatest(_TIME_MS, "_last_event_time_ms")
 
 
 def _of_targets(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
@@ -153,9 +159,9 @@ def _of_targets(rows: DataFrame, closings: Mapping[int, Closing]) -> DataFrame:
     units = small_frame(
         rows.sparkSession,
         [(target, *closing) for target, closing in closings.items()],
-        "target int, before_ms bigint, after_ms bigint",
+        "_computed_day int, _before_ms bigint, after_ms bigint",
     )
-    closed = (F.col("window_end_ms") >= F.col("before_ms")) & (
-        F.col("window_end_ms") < F.col("after_ms")
+    closed = (F.col("_window_end_ms") >= F.col("_before_ms")) & (
+        F.col("_window_end_ms") < F.col("after_ms")
     )
     return rows.join(F.broadcast(units), closed)

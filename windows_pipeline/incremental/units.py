@@ -49,15 +49,19 @@ class Arrivals:
 
     def _closing(self, unit: Unit) -> Closing:
         return Closing(
-            close_ms(unit.in_force_before_ms, self.spec.close_delay_ms),
-            close_ms(unit.in_force_after_ms, self.spec.close_delay_ms),
+            close_ms(unit.watermark_before_ms, self.spec.close_delay_ms),
+            close_ms(unit.watermark_after_ms, self.spec.close_delay_ms),
         )
 
     def rejected(self, days: Sequence[date]) -> dict[date, int]:
         """How many records of each ingested day were rejected."""
         wanted = set(days)
         # Each row of a batch's part of a unit says the same.
-        parts = {(row.unit, row.batch): row.unit_rejected for row in self.log if row.unit in wanted}
+        parts = {
+            (row.arrival_unit, row.batch): row.unit_rejected
+            for row in self.log
+            if row.arrival_unit in wanted
+        }
         rejected: dict[date, int] = {}
         for (unit, _), of_part in parts.items():
             rejected[unit] = rejected.get(unit, 0) + of_part
@@ -65,7 +69,7 @@ class Arrivals:
 
     def merge(self, idle_after_ms: int | None) -> Merge:
         """How far the merge of the source partitions has come with what is not held back."""
-        ready = (row for row in self.log if row.unit < self.next_day)
+        ready = (row for row in self.log if row.arrival_unit < self.next_day)
         return Merge(idle_after_ms).after(arrivals_in(ready))
 
     @property
@@ -77,7 +81,7 @@ class Arrivals:
         """The units whose records the windows of these days need."""
         closes_ms = {unit.day: self._closing(unit).before_ms for unit in self.units(days)}
         # What came later may only lead further back than needed.
-        arrived = raw_events.where(F.col("unit") <= F.lit(max(days)))
+        arrived = raw_events.where(F.col("arrival_unit") <= F.lit(max(days)))
         from_ms = reached_from_ms(arrived, self.spec, closes_ms.values())
         return reads_from(self.timeline, {day: from_ms[at] for day, at in closes_ms.items()})
 
@@ -98,10 +102,10 @@ class Arrivals:
     def _records_once(self, raw_events: DataFrame, days: Sequence[date], from_ms: int) -> DataFrame:
         """Each record once, with the last of the days as its target."""
         reads = reads_from(self.timeline, {max(days): from_ms} if days else {})
-        read = {one.unit for one in reads}
+        read = {one.arrival_unit for one in reads}
         # However late the records of a day are, the day has to say so.
         reads += [Read(max(days), day, from_ms) for day in days if day not in read]
-        delay_ms, is_new = self.spec.close_delay_ms, F.col("unit").isin(list(days))
+        delay_ms, is_new = self.spec.close_delay_ms, F.col("arrival_unit").isin(list(days))
         return records_to_read(raw_events, self.timeline, reads, delay_ms, is_new=is_new)
 
 
@@ -116,15 +120,16 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
     """A row a day: what was landed, and the close times around it.
 
     Returns:
-        `unit`, `target`, `ingested` (bigint: accepted and rejected), `close_before_ms` and
-        `close_after_ms` (bigint, null where held back) and `held_back_by` (date: the missing
+        `arrival_unit`, `_computed_day`, `ingested` (bigint: accepted and rejected),
+        `_close_before_ms` and
+        `_close_after_ms` (bigint, null where held back) and `held_back_by` (date: the missing
         unit, null where none is).
     """
     closings = arrivals.closings(days)
     ingested = dict.fromkeys(days, 0) | arrivals.rejected(days)
     for row in arrivals.log:
-        if row.unit in ingested:
-            ingested[row.unit] += row.rows
+        if row.arrival_unit in ingested:
+            ingested[row.arrival_unit] += row.rows
     rows = []
     for day in days:
         closing = closings.get(target_of(day))
@@ -134,8 +139,8 @@ def units_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date]) -
     return small_frame(
         spark,
         rows,
-        "unit date, target int, ingested bigint, close_before_ms bigint, "
-        "close_after_ms bigint, held_back_by date",
+        "arrival_unit date, _computed_day int, ingested bigint, _close_before_ms bigint, "
+        "_close_after_ms bigint, held_back_by date",
     )
 
 
@@ -146,15 +151,15 @@ def stretches_frame(spark: SparkSession, arrivals: Arrivals, days: Sequence[date
     without a gap only.
 
     Returns:
-        `unit`, `since` (date) and `stream_before_ms` (bigint: stream time before `since`).
+        `arrival_unit`, `since` (date) and `_stream_before_ms` (bigint: stream time before `since`).
     """
     rows: list[tuple[date, date, int]] = []
     for unit in arrivals.units(sorted(set(days))):
-        since, before_ms = unit.day, unit.in_force_before_ms
+        since, before_ms = unit.day, unit.watermark_before_ms
         if rows and rows[-1][0] == unit.day - timedelta(days=1):
             _, since, before_ms = rows[-1]
         rows.append((unit.day, since, before_ms))
-    return small_frame(spark, rows, "unit date, since date, stream_before_ms bigint")
+    return small_frame(spark, rows, "arrival_unit date, since date, _stream_before_ms bigint")
 
 
 def day_facts(arrivals: Arrivals, days: Sequence[date]) -> dict[date, Facts]:

@@ -21,7 +21,7 @@ from windows_pipeline.windows import (
     TimeWindows,
 )
 
-ARRIVAL = ("unit", "source_partition", "offset")
+ARRIVAL = ("arrival_unit", "source_partition", "offset")
 """What orders the arrival of records that met one close time (rule A1)."""
 
 
@@ -45,19 +45,19 @@ def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) 
 
 def last_end_ms(spec: FixedWindows) -> Column:
     """The end of the last window that holds a record, or, in a gap, of the one before."""
-    time_ms = F.col("event_time_ms")
+    time_ms = F.col("_event_time_ms")
     if isinstance(spec, TimeWindows):
         # The remainder is not negative, also before 1970 (rule C1).
-        time_ms -= F.expr(f"pmod(event_time_ms, {spec.advance_ms}L)")
+        time_ms -= F.expr(f"pmod(_event_time_ms, {spec.advance_ms}L)")
     return time_ms + F.lit(spec.length_ms)
 
 
 def is_late(spec: FixedWindows | GracedRows) -> Column:
     """Whether every window of a record was closed when it arrived (rules A5, F5)."""
-    last_ms = F.col("event_time_ms")
+    last_ms = F.col("_event_time_ms")
     if not isinstance(spec, GracedRows):
         last_ms = last_instant(spec, last_end_ms(spec))
-    return F.coalesce(last_ms < F.col("close_time_ms"), F.lit(False))
+    return F.coalesce(last_ms < F.col("_close_time_ms"), F.lit(False))
 
 
 def is_uncovered(spec: FixedWindows | GracedRows) -> Column:
@@ -66,9 +66,9 @@ def is_uncovered(spec: FixedWindows | GracedRows) -> Column:
     if isinstance(spec, GracedRows):
         return in_gap
     # Of sliding windows the last one that holds a record starts with it.
-    last_start_ms = F.col("event_time_ms")
+    last_start_ms = F.col("_event_time_ms")
     if isinstance(spec, TimeWindows):
-        in_gap = last_end_ms(spec) <= F.col("event_time_ms")
+        in_gap = last_end_ms(spec) <= F.col("_event_time_ms")
         last_start_ms = last_end_ms(spec) - F.lit(spec.size_ms)
     if spec.first_window_start_ms is None:
         return in_gap

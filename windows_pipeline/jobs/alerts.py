@@ -60,7 +60,7 @@ class AlertsJob(WindowsJob):
     @property
     def place(self) -> tuple[str, ...]:
         """The columns that name a standing alert."""
-        return ("unit", "rule", *self.windows.named_by)
+        return ("arrival_unit", "rule", *self.windows.named_by)
 
     @property
     def checks(self) -> list[Check]:
@@ -105,7 +105,7 @@ class AlertsJob(WindowsJob):
         units = arrivals.units(days)
         if not units:
             return joined
-        boundary_ms = close_ms(units[0].in_force_before_ms, self.windows.spec.close_delay_ms)
+        boundary_ms = close_ms(units[0].watermark_before_ms, self.windows.spec.close_delay_ms)
         # One that ends just then, where its end does not belong to it, is closed as well.
         hanging = joined.where(F.unix_millis("episode_start") <= boundary_ms)
         of_their_keys = raw.join(F.broadcast(hanging.select("key").distinct()), "key", "semi")
@@ -133,9 +133,12 @@ class AlertsJob(WindowsJob):
         windows = unit_windows(
             records, spec, self.windows.aggregate_list, {target_of(day): closing}
         ).where("closed")
-        columns = [field.name for field in self.own.final_windows.schema if field.name != "unit"]
+        columns = [
+            field.name for field in self.own.final_windows.schema if field.name != "arrival_unit"
+        ]
         final = with_instants(windows).select(
-            (F.col("unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("unit"), *columns
+            (F.col("arrival_unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("arrival_unit"),
+            *columns,
         )
         return self.raise_alerts(final)
 
@@ -155,7 +158,7 @@ class AlertsJob(WindowsJob):
         judged = alerts.join(is_final, same, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
-        before = Window.partitionBy("rule", "key").orderBy("window_end_ms", "window_start_ms")
+        before = Window.partitionBy("rule", "key").orderBy("_window_end_ms", "_window_start_ms")
         beside = with_milliseconds(judged).withColumns(
             {
                 "previous_end": F.lag("window_end").over(before),
@@ -174,11 +177,11 @@ class AlertsJob(WindowsJob):
         sides = self._sides(spark, days, alerts)
         compared = ("alerts", "published")
         in_doubt = units_that_differ({name: sides[name] for name in compared}, compared)
-        doubtful = F.col("unit").isin(*in_doubt) if in_doubt else F.lit(False)
+        doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("in_published") + F.col("in_retracted")
         told = {name: rows.where(doubtful) for name, rows in sides.items()}
         counted = counted_alike(told, self.place)
-        return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("unit")))
+        return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
 
     def _sides(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame

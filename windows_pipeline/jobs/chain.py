@@ -88,7 +88,7 @@ def rebuild(
     arrival_log.require(spark)
     # Other days are idle, where that changed.
     store_decisions(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
-    days = sorted({row.unit for row in read_log(spark, arrival_log)})
+    days = sorted({row.arrival_unit for row in read_log(spark, arrival_log)})
     for job in of_windows:
         yield from _anew(spark, job, days, said)
 

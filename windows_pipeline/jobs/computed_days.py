@@ -31,7 +31,11 @@ def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Tabl
 
 def noted_days(spark: SparkSession, notes: Table) -> set[date]:
     """The days that are computed."""
-    return set(notes.rows(spark, ["unit"])["unit"].to_pylist()) if notes.exists(spark) else set()
+    return (
+        set(notes.rows(spark, ["arrival_unit"])["arrival_unit"].to_pylist())
+        if notes.exists(spark)
+        else set()
+    )
 
 
 def withdraw_notes(
@@ -84,4 +88,4 @@ def _readers(
     if not arrivals.units(days):
         return set()
     reads = arrivals.reads(raw_events, days)
-    return {read.target for read in reads if read.unit in changed}
+    return {read.target for read in reads if read.arrival_unit in changed}

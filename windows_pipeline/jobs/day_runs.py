@@ -118,9 +118,9 @@ def files_without_records(
     table = landed_files_table(pipeline, settings.warehouse)
     if not table.exists(spark) or pipeline.source.format == "parquet":
         return []
-    columns = ["unit", "file", "size_bytes", "accepted", "rejected"]
+    columns = ["arrival_unit", "file", "size_bytes", "accepted", "rejected"]
     found = [
-        FileState(row["unit"], row["file"], row["size_bytes"], None)
+        FileState(row["arrival_unit"], row["file"], row["size_bytes"], None)
         for row in table.rows(spark, columns).to_pylist()
         if row["size_bytes"] and not row["accepted"] and not row["rejected"]
     ]
@@ -137,9 +137,10 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     table = landed_files_table(pipeline, settings.warehouse)
     if not table.exists(spark):
         return []
-    states = table.rows(spark, ["unit", "file", "size_bytes", "written"]).to_pylist()
+    states = table.rows(spark, ["arrival_unit", "file", "size_bytes", "written"]).to_pylist()
     known: dict[tuple[date, str], tuple[int, int | None]] = {
-        (row["unit"], row["file"]): (row["size_bytes"], _ms(row["written"])) for row in states
+        (row["arrival_unit"], row["file"]): (row["size_bytes"], _ms(row["written"]))
+        for row in states
     }
     raw = RawEventsJob(pipeline, settings)
     ingested = set(_ingested(_log(spark, pipeline, settings)))
@@ -248,7 +249,7 @@ def _since(before: DaysByWindows, after: DaysByWindows, but: set[date]) -> DaysB
 
 
 def _ingested(log: ArrivalLog) -> list[date]:
-    return sorted({row.unit for row in log})
+    return sorted({row.arrival_unit for row in log})
 
 
 def _log(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> ArrivalLog:

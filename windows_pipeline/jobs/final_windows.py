@@ -45,7 +45,7 @@ class FinalWindowsJob(WindowsJob):
     @property
     def place(self) -> tuple[str, ...]:
         """The columns that name a final window."""
-        return ("unit", *self.windows.named_by)
+        return ("arrival_unit", *self.windows.named_by)
 
     @property
     def _once(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class FinalWindowsJob(WindowsJob):
         final = rows[0]
         corrections = self._corrections(spark, days, rows)
         units = units_frame(spark, self.arrivals(log), days)
-        closings = F.broadcast(units.select("unit", "close_before_ms", "close_after_ms"))
+        closings = F.broadcast(units.select("arrival_unit", "_close_before_ms", "_close_after_ms"))
         sides = {
             "final": final,
             "published": with_differences(
@@ -105,12 +105,12 @@ class FinalWindowsJob(WindowsJob):
         had = F.col("in_published") + F.col("in_before")
         alike = _with_end_ms(counted_alike(doubtful, self.place)).withColumns(
             {
-                "window_start_ms": F.unix_millis("window_start"),
+                "_window_start_ms": F.unix_millis("window_start"),
                 "times_final": F.sum("in_final").over(same),
-                "unit_had": F.sum(had).over(Window.partitionBy("unit")),
+                "unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
         )
-        judged = alike.join(closings, "unit")
+        judged = alike.join(closings, "arrival_unit")
         return [Batch("final_windows", judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -140,12 +140,12 @@ def newest_corrections(corrections: DataFrame, place: Sequence[str]) -> DataFram
 
 
 def _with_end_ms(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("window_end_ms", F.unix_millis("window_end"))
+    return rows.withColumn("_window_end_ms", F.unix_millis("window_end"))
 
 
 def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
     """The units with a window that their close times do not close."""
-    placed = _with_end_ms(final).join(closings, "unit")
+    placed = _with_end_ms(final).join(closings, "arrival_unit")
     return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
@@ -156,15 +156,17 @@ def _repeated(final: DataFrame, once: Sequence[str]) -> set[date]:
     table of fixed width.
     """
     each = final.groupBy(*once).agg(
-        F.count("*").alias("times"), F.min("unit").alias("first"), F.max("unit").alias("last")
+        F.count("*").alias("times"),
+        F.min("arrival_unit").alias("first"),
+        F.max("arrival_unit").alias("last"),
     )
     # Units between them that have no such window cost only a look.
-    between = F.explode(F.sequence("first", "last")).alias("unit")
+    between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
     return _units(each.where("times > 1").select(between))
 
 
 def _units(rows: DataFrame) -> set[date]:
-    return {row.unit for row in rows.select("unit").distinct().collect()}
+    return {row.arrival_unit for row in rows.select("arrival_unit").distinct().collect()}
 
 
 def _of_units(rows: DataFrame, units: AbstractSet[date]) -> DataFrame:

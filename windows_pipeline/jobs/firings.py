@@ -92,10 +92,10 @@ class FiringsJob(WindowsJob):
         arrivals = self.arrivals(log)
         records = self.raw_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
-        came_with = F.unix_date(f"{AFTER}unit") == F.col("target")
+        came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
         reached = {target_of(unit.day): _reached(merge, unit.day) for unit in arrivals.units(days)}
         fired = kept(self.fired(records, reached, merge.wakings, came_with))
-        staged = [StagedTable(self.fires.firings, fired.where("is_new"))]
+        staged = [StagedTable(self.fires.firings, fired.where("_is_new"))]
         cached = [fired]
         if self.warns_in is not None:
             final = self.own.final_windows.of_units(spark, days)
@@ -132,10 +132,10 @@ class FiringsJob(WindowsJob):
         )
         return with_instants(fired).withColumns(
             {
-                "stream_time": F.timestamp_millis("stream_time_ms"),
+                "stream_time": F.timestamp_millis("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
                 # Both are columns where there may be several source partitions.
-                "fired_after_unit": F.col(f"{AFTER}unit"),
+                "fired_after_unit": F.col(f"{AFTER}arrival_unit"),
                 "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }
         )

@@ -33,7 +33,7 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
     raw = RawEventsJob(pipeline, settings)
     log = raw.arrived_so_far(spark)
     raw.refuse_stream(log)
-    ingested = {row.unit for row in log}
+    ingested = {row.arrival_unit for row in log}
     prefix_end = pipeline.partitions.start
     while prefix_end in ingested:
         prefix_end += timedelta(days=1)

@@ -271,17 +271,19 @@ def check_published(
 
 def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
     """How many rows each unit has, by name, in one job; units without any are left out."""
-    units = [frame.select(F.lit(name).alias("name"), "unit") for name, frame in rows.items()]
+    units = [
+        frame.select(F.lit(name).alias("name"), "arrival_unit") for name, frame in rows.items()
+    ]
     counts: RowCounts = {name: {} for name in rows}
-    for row in reduce(DataFrame.union, units).groupBy("name", "unit").count().collect():
-        counts[row["name"]][row["unit"]] = row["count"]
+    for row in reduce(DataFrame.union, units).groupBy("name", "arrival_unit").count().collect():
+        counts[row["name"]][row["arrival_unit"]] = row["count"]
     return counts
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
     """The units that a job's tables hold rows of."""
-    units = (table.read(spark).select("unit").distinct().collect() for table in job.tables)
-    return sorted({row.unit for of_table in units for row in of_table})
+    units = (table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables)
+    return sorted({row.arrival_unit for of_table in units for row in of_table})
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:

@@ -78,7 +78,7 @@ class KeyedWindowsJob(WindowsJob):
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
         """Computed windows as rows of keyed_windows."""
-        windows = computed.where(F.col("window_end_ms").isNotNull())
+        windows = computed.where(F.col("_window_end_ms").isNotNull())
         if not self.windows.partial_results:
             windows = windows.where("closed")
         return with_instants(windows).withColumn("batch", F.lit(None))
@@ -138,7 +138,7 @@ class KeyedWindowsJob(WindowsJob):
         in_doubt = units_that_differ(sides, ["stored", "again"])
         doubtful = in_units(sorted(in_doubt)) if in_doubt else F.lit(False)
         before, after = (side.where(doubtful) for side in sides.values())
-        found = differences(before, after, ("unit", *self.windows.named_by))
+        found = differences(before, after, ("arrival_unit", *self.windows.named_by))
         check = Check(
             "values_are_those_of_records",
             "Each window has the values that its records give when they are computed again from "
@@ -157,7 +157,7 @@ class KeyedWindowsJob(WindowsJob):
 
 def _latest(keyed: DataFrame) -> DataFrame:
     """Each unit's windows as its last micro-batch left them."""
-    newest_first = Window.partitionBy("unit", "key", "window_end").orderBy(F.desc("batch"))
+    newest_first = Window.partitionBy("arrival_unit", "key", "window_end").orderBy(F.desc("batch"))
     numbered = keyed.withColumn("place", F.rank().over(newest_first))
     return numbered.where("place = 1").drop("place")
 
@@ -169,7 +169,7 @@ def _not_outgrown(keyed: DataFrame) -> DataFrame:
     """
     one, other = keyed.alias("one"), keyed.alias("other")
     outgrown = (
-        (F.col("one.unit") == F.col("other.unit"))
+        (F.col("one.arrival_unit") == F.col("other.arrival_unit"))
         & F.col("one.key").eqNullSafe(F.col("other.key"))
         & ~F.col("one.closed")
         & (F.col("one.batch") < F.col("other.batch"))

@@ -122,7 +122,7 @@ class RawEventsJob:
         raw = accepted.withColumns({**instants, "batch": F.lit(None)})
         rejected = ordered.where(F.col("reason").isNotNull())
         counted = arrival_log(accepted, rejected, days)
-        of_no_stream = dict.fromkeys(("in_force", "batch", "stream"), F.lit(None))
+        of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         largest = {"max_event_time": F.timestamp_millis("max_event_time")}
         units = kept(counted.withColumns({**largest, **of_no_stream}))
         self.files.create_if_missing(spark)
@@ -183,20 +183,20 @@ class RawEventsJob:
         seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
         seen = _with_decisions(seen, log)
         expected = F.greatest("so_far", "decided")
-        of_partition = seen.groupBy("unit", "source_partition").agg(
+        of_partition = seen.groupBy("arrival_unit", "source_partition").agg(
             F.count_if(~F.col("is_again")).alias("distinct_offsets"),
             F.count_if(~expected.eqNullSafe(F.col("running_max"))).alias("wrong_running_max"),
         )
-        of_reject = rejected.groupBy("unit").agg(
+        of_reject = rejected.groupBy("arrival_unit").agg(
             F.count("*").alias("rejected"), F.mode("reason").alias("most_frequent_reason")
         )
-        total = F.sum("rows").over(Window.partitionBy("unit"))
+        total = F.sum("rows").over(Window.partitionBy("arrival_unit"))
         counted = ["rejected", "distinct_offsets", "wrong_running_max"]
         judged = (
-            units.join(of_partition, ["unit", "source_partition"], "left")
-            .join(self._landed(spark, days, log), "unit", "left")
-            .join(of_reject, "unit", "left")
-            .join(_without_values(raw, list(self.pipeline.source.values)), "unit", "left")
+            units.join(of_partition, ["arrival_unit", "source_partition"], "left")
+            .join(self._landed(spark, days, log), "arrival_unit", "left")
+            .join(of_reject, "arrival_unit", "left")
+            .join(_without_values(raw, list(self.pipeline.source.values)), "arrival_unit", "left")
             .withColumn("unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
@@ -217,15 +217,15 @@ class RawEventsJob:
         """Whether a unit's source partition has more than one task should look at."""
         if not self._is_streamed(log):
             return self._ranges(days) is not None
-        of_days = (row for row in summed_up(log) if row.unit in days)
+        of_days = (row for row in summed_up(log) if row.arrival_unit in days)
         return any(row.rows > RECORDS_A_TASK for row in of_days)
 
     def _landed(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
         """How many records each unit landed; of a stream, whose units are its own, none."""
         if self._is_streamed(log):
-            return small_frame(spark, [], "unit date, landed bigint")
+            return small_frame(spark, [], "arrival_unit date, landed bigint")
         landed = read_landed(spark, self.pipeline.source, self.landing, days)
-        return landed.groupBy("unit").agg(F.count("*").alias("landed"))
+        return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the records first and the log last; a unit is there when its log row is.
@@ -258,7 +258,7 @@ class RawEventsJob:
         self, spark: SparkSession, days: Sequence[date], stage: Stage, before: ArrivalLog
     ) -> set[date]:
         """The later days whose windows may come out otherwise, as days changed that were there."""
-        there = sorted({row.unit for row in before} & set(days))
+        there = sorted({row.arrival_unit for row in before} & set(days))
         if not there:
             return set()
         raw, _, log, _ = stage.tables
@@ -268,7 +268,7 @@ class RawEventsJob:
         changed = units_that_differ({"old": old, "new": new}, ["old", "new"])
         if not changed:
             return set()
-        after = *(row for row in before if row.unit not in days), *rows_of(log.rows)
+        after = *(row for row in before if row.arrival_unit not in days), *rows_of(log.rows)
         both = raw.table.read(spark).select(columns).unionByName(raw.rows.select(columns))
         of_pipeline = (spark, self.pipeline, self.settings)
         return days_that_hang_on(*of_pipeline, changed, both, (before, after))
@@ -293,14 +293,14 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
     """The landed files, with how many records each brought."""
     spark = ordered.sparkSession
     states = small_frame(
-        spark, files, "unit date, file string, size_bytes bigint, written_ms bigint"
+        spark, files, "arrival_unit date, file string, size_bytes bigint, written_ms bigint"
     )
     is_accepted = F.col("reason").isNull()
-    counts = ordered.groupBy("unit", "file").agg(
+    counts = ordered.groupBy("arrival_unit", "file").agg(
         F.count_if(is_accepted).alias("accepted"), F.count_if(~is_accepted).alias("rejected")
     )
     return (
-        states.join(counts, ["unit", "file"], "left")
+        states.join(counts, ["arrival_unit", "file"], "left")
         .fillna(0, ["accepted", "rejected"])
         .withColumn("written", F.timestamp_millis("written_ms"))
     )
@@ -310,7 +310,7 @@ def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
     """By unit that has records, the value columns of which none has a value."""
     empty = [F.when(F.count(f"`{name}`") == 0, F.lit(name)) for name in names]
     listed = F.array_compact(F.array(*empty)) if names else F.array().cast("array<string>")
-    return raw.groupBy("unit").agg(listed.alias("without_value"))
+    return raw.groupBy("arrival_unit").agg(listed.alias("without_value"))
 
 
 def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
@@ -326,7 +326,7 @@ def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
 
 def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
     """The stream time in force before a micro-batch, for source partitions that lay behind it."""
-    in_force_ms = NEVER_MS
+    watermark_ms = NEVER_MS
     own_ms: dict[str, int] = {}
     of_batches = [(row.batch, row) for row in log if row.batch is not None]
     of_batches.sort(key=lambda one: one[0])
@@ -334,24 +334,24 @@ def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
         rows = [row for _, row in of_batch]
         partitions = {row.source_partition for row in rows if row.source_partition is not None}
         for partition in partitions:
-            if own_ms.get(partition, NEVER_MS) < in_force_ms:
-                yield batch, partition, in_force_ms
+            if own_ms.get(partition, NEVER_MS) < watermark_ms:
+                yield batch, partition, watermark_ms
         for row in rows:
             if row.source_partition is not None and row.max_event_time_ms is not None:
                 known_ms = own_ms.get(row.source_partition, NEVER_MS)
                 own_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
-            if row.in_force_ms is not None:
-                in_force_ms = max(in_force_ms, row.in_force_ms)
+            if row.watermark_ms is not None:
+                watermark_ms = max(watermark_ms, row.watermark_ms)
 
 
 def _of_whole_units(logged: DataFrame) -> DataFrame:
     """The arrival log, a row a unit and source partition, whatever micro-batches brought it."""
-    of_batch = Window.partitionBy("unit", "batch")
+    of_batch = Window.partitionBy("arrival_unit", "batch")
     first_of_batch = F.row_number().over(of_batch.orderBy("source_partition")) == 1
     parts = logged.withColumn("batch_rejected", F.when(first_of_batch, F.col("unit_rejected")))
-    whole_unit = Window.partitionBy("unit")
+    whole_unit = Window.partitionBy("arrival_unit")
     parts = parts.withColumn("unit_rejected", F.sum("batch_rejected").over(whole_unit))
-    return parts.groupBy("unit", "source_partition").agg(
+    return parts.groupBy("arrival_unit", "source_partition").agg(
         F.min("first_offset").alias("first_offset"),
         F.max("last_offset").alias("last_offset"),
         F.sum("rows").alias("rows"),

@@ -37,8 +37,8 @@ def require_raw_rows(
     """
     wanted = dict.fromkeys(sorted(units), 0)
     for row in log:
-        if row.unit in wanted:
-            wanted[row.unit] += row.rows
+        if row.arrival_unit in wanted:
+            wanted[row.arrival_unit] += row.rows
     found = raw_events.rows_by_unit(spark, wanted)
     for unit, rows in wanted.items():
         if found[unit] < rows:

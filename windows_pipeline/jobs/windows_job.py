@@ -128,9 +128,9 @@ class WindowsJob:
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
         """How many records the days brought, as the log has it."""
         wanted = set(days)
-        of_days = [row for row in log if row.unit in wanted]
+        of_days = [row for row in log if row.arrival_unit in wanted]
         # Each row has the count of the whole unit, or of its micro-batch's part.
-        rejected = {(row.unit, row.batch): row.unit_rejected for row in of_days}
+        rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
         return sum(row.rows for row in of_days) + sum(rejected.values())
 
     def raw_records(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
@@ -142,7 +142,7 @@ class WindowsJob:
         arrivals, raw = self.arrivals(log), self.source.raw_events
         rows = raw.read(spark)
         reads = arrivals.reads(rows, days)
-        require_raw_rows(spark, self.pipeline, raw, log, {read.unit for read in reads})
+        require_raw_rows(spark, self.pipeline, raw, log, {read.arrival_unit for read in reads})
         return arrivals.records_of(rows, days, reads)
 
     def arrivals(self, log: ArrivalLog) -> Arrivals:

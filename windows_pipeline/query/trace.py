@@ -53,7 +53,7 @@ def records_of_alert(
         table.require(spark)
     end_ms = round(window_end.timestamp() * 1000)
     is_it = (F.col("key") == F.lit(key)) & (F.unix_millis("window_end") == end_ms)
-    found = tables.final_windows.read(spark).where(is_it).select("unit").collect()
+    found = tables.final_windows.read(spark).where(is_it).select("arrival_unit").collect()
     if not found:
         raise ValueError(
             f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
@@ -61,7 +61,7 @@ def records_of_alert(
         )
     spec = pipeline.windows[windows_name].spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
-    unit = found[0].unit
+    unit = found[0].arrival_unit
     records = arrivals.records(source.raw_events.read(spark), [unit])
     own = records.where(F.col("key") == F.lit(key))
     if isinstance(spec, (SessionWindows, GracedRows)):
@@ -70,19 +70,19 @@ def records_of_alert(
         counted = _of_fixed(own, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
     return (
-        counted.withColumn("stream_time", F.timestamp_millis("stream_time_ms"))
-        .withColumn("close_time", F.timestamp_millis("close_time_ms"))
+        counted.withColumn("stream_time", F.timestamp_millis("_stream_time_ms"))
+        .withColumn("close_time", F.timestamp_millis("_close_time_ms"))
         .select(*columns, "stream_time", "close_time")
-        .orderBy("event_time", "unit", "source_partition", "offset")
+        .orderBy("event_time", "arrival_unit", "source_partition", "offset")
     )
 
 
 def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
     """The records between a window's bounds that found it open (rules A5, B5)."""
     last_ms = last_instant(spec, F.lit(end_ms))
-    time_ms = F.col("event_time_ms")
+    time_ms = F.col("_event_time_ms")
     held = (time_ms >= F.lit(end_ms - spec.length_ms)) & (time_ms <= last_ms)
-    return records.where(held & (F.col("close_time_ms") <= last_ms))
+    return records.where(held & (F.col("_close_time_ms") <= last_ms))
 
 
 def _of_listed(
@@ -92,6 +92,6 @@ def _of_listed(
     place = list(ARRIVAL)
     told = records.withColumn("record", F.struct(*place))
     listed = Aggregate("records", Function.COLLECT_LIST, "record")
-    found = unit_windows(told, spec, [listed], closings).where(F.col("window_end_ms") == end_ms)
+    found = unit_windows(told, spec, [listed], closings).where(F.col("_window_end_ms") == end_ms)
     members = found.select(F.explode("records").alias("member")).select("member.*")
     return records.join(members, place, "semi")

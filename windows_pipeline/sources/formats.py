@@ -80,7 +80,7 @@ Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], list[str]]
 def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
     """The frame of days without any file."""
     fields = [
-        StructField("unit", DateType()),
+        StructField("arrival_unit", DateType()),
         StructField("file", StringType()),
         StructField("original", StringType()),
         StructField("malformed", BooleanType()),
@@ -98,7 +98,7 @@ def read_jsonl(
     columns: list[str],
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
-    return parsed_json(_lines(spark, files), columns, ["unit", "file", BLOCK, LINE])
+    return parsed_json(_lines(spark, files), columns, ["arrival_unit", "file", BLOCK, LINE])
 
 
 def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -> DataFrame:
@@ -230,7 +230,7 @@ def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
 
 
 def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
-    """Each record's `unit`, `file`, `_block` and `_line`; to be selected right of what is read.
+    """Each record's `arrival_unit`, `file`, `_block` and `_line`, to select with what is read.
 
     The first two are taken from its file's path only where the files alone do not say them.
 
@@ -246,7 +246,7 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
         decoded = F.try_url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
         name = F.coalesce(decoded, encoded)
     return (
-        unit.alias("unit"),
+        unit.alias("arrival_unit"),
         name.alias("file"),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(LINE),
@@ -349,7 +349,7 @@ def _csv_of_header(
     malformed = F.col("parsed")["_wrong_fields"].isNotNull() | (quotes % 2 == 1)
     malformed |= ~F.is_valid_utf8("value")
     return parsed.select(
-        "unit",
+        "arrival_unit",
         "file",
         BLOCK,
         LINE,
@@ -384,7 +384,7 @@ def texts_of(
     Args:
         rows: The rows.
         columns: The declared columns.
-        origin: `unit` and `file`.
+        origin: `arrival_unit` and `file`.
         beside: Columns that are not the records'.
     """
     types = {field.name: field.dataType for field in rows.schema if field.name not in beside}

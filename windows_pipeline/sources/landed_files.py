@@ -161,7 +161,8 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
         days: The days to read, each once whatever is given twice.
 
     Returns:
-        One row a line (Parquet: a row), those of a task in the order of the file: `unit` (date,
+        One row a line (Parquet: a row), those of a task in the order of the file: `arrival_unit`
+        (date,
         from the folder's name), `file` (its name), `original` (the line's text, where that is
         UTF-8 its own; Parquet: the row as JSON), `malformed` (boolean: the line is no JSON object,
         has too few or too many CSV fields, or is no UTF-8), `_block` and `_line` (bigint: where in

@@ -56,7 +56,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         carried: Columns of `landed` to keep as they are.
 
     Returns:
-        A row a record, unordered: `unit` (date), `file`, and `reason`, null where it is
+        A row a record, unordered: `arrival_unit` (date), `file`, and `reason`, null where it is
         accepted. Of an accepted one `source_partition` (text, ``'0'`` where none is declared),
         `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds since
         1970), the arrival column by its own name and type if declared, and the value columns,
@@ -72,7 +72,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
             f"spark.sql.session.timeZone: {zone!r} must be 'UTC', for texts without zone"
         )
     typed = landed.select(
-        "unit",
+        "arrival_unit",
         "file",
         "original",
         "malformed",
@@ -86,7 +86,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     is_accepted = F.col("reason").isNull()
     kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
     return judged.select(
-        "unit",
+        "arrival_unit",
         "file",
         "reason",
         *carried,
@@ -255,7 +255,7 @@ def _said(reason: str, name: str, source: Source) -> Column:
 
 
 def _arrival_ms(source: Source) -> Column:
-    unit_end_ms = (F.unix_date("unit").cast("bigint") + 1) * _DAY_MS
+    unit_end_ms = (F.unix_date("arrival_unit").cast("bigint") + 1) * _DAY_MS
     if source.arrival_column is not None and source.types[source.arrival_column] == "timestamp":
         return F.least(F.unix_millis(F.col("typed")[source.arrival_column]), unit_end_ms)
     return unit_end_ms

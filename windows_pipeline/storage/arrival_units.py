@@ -18,9 +18,9 @@ def units_sql(days: Sequence[date]) -> str:
     """The same condition as SQL."""
     first, last = min(days), max(days)
     if len(set(days)) == (last - first) // timedelta(days=1) + 1:
-        return f"unit >= DATE'{first}' AND unit <= DATE'{last}'"
+        return f"arrival_unit >= DATE'{first}' AND arrival_unit <= DATE'{last}'"
     listed = ", ".join(f"DATE'{day}'" for day in sorted(set(days)))
-    return f"unit IN ({listed})"
+    return f"arrival_unit IN ({listed})"
 
 
 def days_from(first: date, last: date) -> list[date]:

@@ -161,9 +161,9 @@ def _files(
 ) -> pa.Table:
     """What the log says of a table's files, less those that `data_files` leaves out."""
     adds = pa.table(table.get_add_actions(flatten=True))
-    if units is not None and "partition.unit" in adds.column_names:
+    if units is not None and "partition.arrival_unit" in adds.column_names:
         wanted = pa.array(sorted(units), pa.date32())
-        adds = adds.filter(pc.is_in(adds["partition.unit"], wanted))
+        adds = adds.filter(pc.is_in(adds["partition.arrival_unit"], wanted))
     if since_ms is not None and f"max.{column}" in adds.column_names:
         newest_us = adds[f"max.{column}"].cast(pa.int64())
         # Delta cuts times of statistics to milliseconds.
@@ -192,10 +192,10 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     """The units that a table holds rows of."""
     table = DeltaTable(location)
     if not partitioned:
-        return set(rows(location, ["unit"])["unit"].unique().to_pylist())
+        return set(rows(location, ["arrival_unit"])["arrival_unit"].unique().to_pylist())
     adds = _files(table)
     filled = adds.filter(pc.fill_null(pc.not_equal(adds["num_records"], 0), fill_value=True))
-    return set(filled["partition.unit"].unique().to_pylist())
+    return set(filled["partition.arrival_unit"].unique().to_pylist())
 
 
 def rows_by_unit(location: str) -> dict[date, int] | None:
@@ -207,7 +207,7 @@ def rows_by_unit(location: str) -> dict[date, int] | None:
     found: dict[date, int] = {}
     if not files.num_rows:
         return found
-    units, counts = files["partition.unit"].to_pylist(), files["num_records"].to_pylist()
+    units, counts = files["partition.arrival_unit"].to_pylist(), files["num_records"].to_pylist()
     for unit, count_of_file in zip(units, counts, strict=True):
         found[unit] = found.get(unit, 0) + count_of_file
     return found
@@ -314,7 +314,7 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
         table,
         new,
         mode="overwrite",
-        predicate=f"unit IN ({listed})",
+        predicate=f"arrival_unit IN ({listed})",
         post_commithook_properties=_NO_CHECKPOINT,
         writer_properties=_in_files(table, new.schema),
     )
@@ -327,7 +327,7 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
 
     Args:
         location: The table's folder.
-        values: A row a unit: `unit`, and the columns.
+        values: A row a unit: `arrival_unit`, and the columns.
         columns: The columns.
 
     Raises:
@@ -336,7 +336,7 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
     table = DeltaTable(location)
     table.merge(
         values,
-        "old.unit = new.unit",
+        "old.arrival_unit = new.arrival_unit",
         source_alias="new",
         target_alias="old",
         post_commithook_properties=_NO_CHECKPOINT,

@@ -23,7 +23,7 @@ def differences(before: DataFrame, after: DataFrame, place: Sequence[str]) -> Da
         place: The columns that name a row.
 
     Returns:
-        The place, `what` (string: `changed`, `retracted`, `added`), and `old` and `new`
+        The place, `change` (string: `changed`, `retracted`, `added`), and `old` and `new`
         (structs of the other columns, in their order; null where there is none).
     """
     values = [name for name in after.columns if name not in place]
@@ -41,7 +41,7 @@ def differences(before: DataFrame, after: DataFrame, place: Sequence[str]) -> Da
         .otherwise("changed")
     )
     differing = met.where(~F.col("old").eqNullSafe(F.col("new")))
-    return differing.select(*place, what.alias("what"), "old", "new")
+    return differing.select(*place, what.alias("change"), "old", "new")
 
 
 def with_differences(rows: DataFrame, found: DataFrame, place: Sequence[str]) -> DataFrame:
@@ -69,26 +69,26 @@ def apply_differences(
         spark: The session.
         table: The table.
         found: What `differences` gives of the table's rows as they stand; persisted.
-        place: The columns that name a row; `unit` is one.
+        place: The columns that name a row; `arrival_unit` is one.
 
     Returns:
         The table's version, a new one if anything differs.
     """
-    units = [row.unit for row in found.select("unit").distinct().collect()]
+    units = [row.arrival_unit for row in found.select("arrival_unit").distinct().collect()]
     if not units:
         return table.version(spark)
     values = [name for name in table.schema.names if name not in place]
     of_new: dict[str, str | Column] = {name: f"found.new.{name}" for name in values}
     of_place: dict[str, str | Column] = {name: f"found.{name}" for name in place}
     same = " AND ".join(f"stored.{name} <=> found.{name}" for name in place)
-    in_units = units_sql(units).replace("unit ", "stored.unit ")
+    in_units = units_sql(units).replace("arrival_unit ", "stored.arrival_unit ")
     (
         DeltaTable.forPath(spark, table.location)
         .alias("stored")
         .merge(found.alias("found"), f"{in_units} AND {same}")
-        .whenMatchedUpdate("found.what = 'changed'", of_new)
-        .whenMatchedDelete("found.what = 'retracted'")
-        .whenNotMatchedInsert("found.what = 'added'", {**of_place, **of_new})
+        .whenMatchedUpdate("found.change = 'changed'", of_new)
+        .whenMatchedDelete("found.change = 'retracted'")
+        .whenNotMatchedInsert("found.change = 'added'", {**of_place, **of_new})
         .execute()
     )
     return table.version(spark)

@@ -74,10 +74,10 @@ def _crowded_units(spark: SparkSession, table: Table, delta: DeltaTable) -> list
     place = F.struct(*table.partition_columns)
     files = (
         table.read(spark)
-        .select("unit", "_metadata.file_path", "_metadata.file_modification_time")
+        .select("arrival_unit", "_metadata.file_path", "_metadata.file_modification_time")
         .groupBy(place.alias("place"))
         .agg(
-            F.collect_set("unit").alias("units"),
+            F.collect_set("arrival_unit").alias("units"),
             F.count_distinct("file_path").alias("files"),
             F.max("file_modification_time").alias("newest"),
         )

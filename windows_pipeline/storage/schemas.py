@@ -27,7 +27,7 @@ class _Column(NamedTuple):
     comment: str
 
 
-_UNIT = _Column("unit", "date", "arrival day whose run wrote the row")
+_UNIT = _Column("arrival_unit", "date", "arrival day whose run wrote the row")
 _BATCH = _Column("batch", "bigint", "micro-batch that made the row; null of a run by days")
 _RECORD = (
     _Column("source_partition", "string", "partition of the source; offsets order its records"),
@@ -35,7 +35,7 @@ _RECORD = (
 )
 _ROW = (
     _Column("event_time", "timestamp", "when the row happened whose window it is"),
-    _Column("arrived_unit", "date", "arrival day of that row"),
+    _Column("record_arrival_unit", "date", "arrival day of that row"),
     *_RECORD,
 )
 _FIRING = (
@@ -80,7 +80,7 @@ def arrival_log() -> T.StructType:
             _Column("rows", "bigint", "records accepted"),
             _Column("max_event_time", "timestamp", "latest event time in it"),
             _Column("unit_rejected", "bigint", "records of the whole unit that were rejected"),
-            _Column("in_force", "timestamp", "stream time in force after it, as decided then"),
+            _Column("watermark", "timestamp", "stream time in force after it, as decided then"),
             _BATCH,
             _Column("stream", "string", "id of the stream that it came by; null otherwise"),
         ]
@@ -89,14 +89,14 @@ def arrival_log() -> T.StructType:
 
 def computed_days() -> T.StructType:
     """Days of which a definition's results follow from what was ingested."""
-    return _schema([_Column("unit", "date", "arrival day")])
+    return _schema([_Column("arrival_unit", "date", "arrival day")])
 
 
 def landed_files() -> T.StructType:
     """A landed file as it was when it was ingested."""
     return _schema(
         [
-            _Column("unit", "date", "arrival day of its folder"),
+            _Column("arrival_unit", "date", "arrival day of its folder"),
             _Column("file", "string", "its name"),
             _Column("size_bytes", "bigint", "its size"),
             _Column("written", "timestamp", "when it was last written"),
@@ -122,8 +122,8 @@ def late_records(source: Source) -> T.StructType:
     """A record that no window counts, with the reason."""
     return _schema(
         [
-            _Column("unit", "date", "arrival day that settled it"),
-            _Column("arrived_unit", "date", "arrival day of the record"),
+            _Column("arrival_unit", "date", "arrival day that settled it"),
+            _Column("record_arrival_unit", "date", "arrival day of the record"),
             *_RECORD,
             _key(source),
             _Column("event_time", "timestamp", "when it happened"),
@@ -158,7 +158,7 @@ def corrections(source: Source, windows: Windows) -> T.StructType:
             _UNIT,
             _key(source),
             *_place(windows),
-            _Column("what", "string", "changed, retracted or added"),
+            _Column("change", "string", "changed, retracted or added"),
             _Column("cause", "string", "why, in the words of whoever corrected"),
         ]
     )
@@ -190,7 +190,7 @@ def firings(source: Source, windows: Windows) -> T.StructType:
     """A firing of a window; its numbers begin at 0 in each window."""
     return _schema(
         [
-            _Column("unit", "date", "arrival day whose record or stream time made it fire"),
+            _Column("arrival_unit", "date", "arrival day whose record or stream time made it fire"),
             _key(source),
             *_place(windows),
             *_FIRING,
@@ -209,7 +209,9 @@ def early_warnings(source: Source, windows: Windows) -> T.StructType:
     """A rule that a firing broke before its window closed, and what came of it."""
     return _schema(
         [
-            _Column("unit", "date", "arrival day that raised the warning, or closed its window"),
+            _Column(
+                "arrival_unit", "date", "arrival day that raised the warning, or closed its window"
+            ),
             _Column("rule", "string", "name of the rule"),
             _key(source),
             *_place(windows),

@@ -22,13 +22,13 @@ _MOST_FILES = 1_000
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A Delta table of a pipeline as it is stored, with a column `unit`, the arrival day.
+    """A Delta table of a pipeline as it is stored, with a column `arrival_unit`, the arrival day.
 
     Attributes:
         name: Its name for people: `flights/hourly/final_windows`.
         description: What a row is.
         location: Its folder or URI.
-        schema: Its columns; `unit` is one.
+        schema: Its columns; `arrival_unit` is one.
         sorted_by: How rows are sorted in a file, unless a micro-batch appended it, for pruning by
             file statistics; there are statistics of these columns only, as those of others would
             tell little.
@@ -52,7 +52,7 @@ class StoredTable:
     @property
     def partition_columns(self) -> tuple[str, ...]:
         """What its files are divided by."""
-        return ("unit",) if self.partitioned else ()
+        return ("arrival_unit",) if self.partitioned else ()
 
     def exists(self, spark: SparkSession) -> bool:
         """Whether the table is there."""
@@ -116,8 +116,8 @@ class StoredTable:
             return dict.fromkeys(days, 0)
         found = from_driver.rows_by_unit(self.location) if self._is_found(spark) else None
         if found is None:
-            counted = self.of_units(spark, sorted(days)).groupBy("unit").count().collect()
-            found = {row["unit"]: row["count"] for row in counted}
+            counted = self.of_units(spark, sorted(days)).groupBy("arrival_unit").count().collect()
+            found = {row["arrival_unit"]: row["count"] for row in counted}
         return {day: found.get(day, 0) for day in days}
 
     def rows_since(self, spark: SparkSession, since_ms: int) -> int:
@@ -144,8 +144,8 @@ class StoredTable:
         if self.is_reached(spark):
             there = from_driver.units_with_rows(self.location, partitioned=self.partitioned)
             return there & set(days)
-        found = self.of_units(spark, days).select("unit").distinct().collect()
-        return {row.unit for row in found}
+        found = self.of_units(spark, days).select("arrival_unit").distinct().collect()
+        return {row.arrival_unit for row in found}
 
     def properties(self, spark: SparkSession) -> dict[str, str]:
         """Its properties; quick, but Spark blanks out values that look like secrets.

@@ -55,8 +55,8 @@ class Table(StoredTable):
 
     @property
     def _sort_columns(self) -> tuple[str, ...]:
-        """What rows of a file are sorted by; within a partition `unit` is always the same."""
-        return self.sorted_by if self.partitioned else ("unit", *self.sorted_by)
+        """The columns that rows of a file are sorted by; a partition has one `arrival_unit`."""
+        return self.sorted_by if self.partitioned else ("arrival_unit", *self.sorted_by)
 
     def require(self, spark: SparkSession) -> None:
         """Refuses a table that is not there, or follows another definition.
@@ -192,7 +192,7 @@ class Table(StoredTable):
         spark = rows.sparkSession
         if many is not None and self.takes(spark, many):
             in_one = not self.partitioned or many <= _ROWS_OF_A_TASK
-            gathered = rows.coalesce(1) if in_one else rows.repartition("unit")
+            gathered = rows.coalesce(1) if in_one else rows.repartition("arrival_unit")
             new = from_driver.fetched(self._placed(gathered))
             if new is not None:
                 return self._replace_units(spark, days, new)
@@ -204,7 +204,7 @@ class Table(StoredTable):
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, in each partition as a file has them."""
-        return self._typed(rows).sortWithinPartitions("unit", *self.sorted_by)
+        return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
 
     def _typed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types."""
@@ -237,9 +237,9 @@ class Table(StoredTable):
         if not self.partitioned:
             placed = rows.coalesce(1)
         elif spark.conf.get("spark.sql.adaptive.enabled") == "true":
-            placed = rows.hint("rebalance", "unit")
+            placed = rows.hint("rebalance", "arrival_unit")
         else:  # Spark takes the hint only where plans may change while they run.
-            placed = rows.repartition("unit")
+            placed = rows.repartition("arrival_unit")
         write = (
             self._placed(placed)
             .write.format("delta")
@@ -301,16 +301,16 @@ class Table(StoredTable):
         """Sets columns of all rows of some units, in one transaction; others stay as they are.
 
         Args:
-            values: A row a unit: `unit`, and the columns to set.
+            values: A row a unit: `arrival_unit`, and the columns to set.
         """
         spark = values.sparkSession
-        columns = [name for name in values.columns if name != "unit"]
+        columns = [name for name in values.columns if name != "arrival_unit"]
         if self._may_write(spark):
             new = values.toArrow()
             self._beside_others(lambda: from_driver.update_units(self.location, new, columns))
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
-        merged = table.merge(values.alias("new"), "old.unit = new.unit")
+        merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._beside_others(lambda: merged.whenMatchedUpdate(set=set_to).execute())
 

@@ -45,7 +45,7 @@ class BatchFirings:
         Args:
             records: What the definition's windows need around the micro-batch.
             from_ms: From which event time on earlier ones are there.
-            closed: The windows that it closed, as rows of final_windows with `target`.
+            closed: The windows that it closed, as rows of final_windows with `_computed_day`.
 
         Returns:
             Tables, and the rows that each gets, with how many these are.
@@ -56,8 +56,8 @@ class BatchFirings:
         targets = {target_of(self.scope.units[-1]): reached}
         found = job.fired(records, targets, self._wakings(from_ms), came_with)
         # Without the plan that made them: each further query would look through it again.
-        fired = found.withColumn("unit", self._unit()).localCheckpoint()
-        own = fired.where("is_new")
+        fired = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
+        own = fired.where("_is_new")
         appends = [(job.fires.firings, own, own.count())]
         if job.warns_in is not None:
             warnings = early_warnings(fired, closed.frame, job.rules).localCheckpoint()
@@ -66,17 +66,17 @@ class BatchFirings:
 
     def _wakings(self, from_ms: int) -> list[Waking]:
         """Those of the units that are read."""
-        first = min(read.unit for read in self.scope.reads(from_ms))
-        return [waking for waking in self.after.wakings if waking.unit >= first]
+        first = min(read.arrival_unit for read in self.scope.reads(from_ms))
+        return [waking for waking in self.after.wakings if waking.arrival_unit >= first]
 
     def _unit(self) -> Column:
         """The micro-batch's unit that merged the record after which a window fired."""
-        place = F.struct("stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
+        place = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
         with_records = self.scope.with_records
         merged = [
             (
                 day,
-                (F.col(f"{AFTER}unit") <= F.lit(day))
+                (F.col(f"{AFTER}arrival_unit") <= F.lit(day))
                 & (place <= place_column(self.after.reached_after[day])),
             )
             for day in self.scope.units[:-1]

@@ -119,14 +119,14 @@ def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:
 
 def _in_units(records: DataFrame, last_unit: date, later: Mapping[str, date]) -> DataFrame:
     """Records in the units that they come in: those of their folders, or later ones."""
-    unit = F.greatest("unit", F.lit(last_unit))
+    unit = F.greatest("arrival_unit", F.lit(last_unit))
     if not later:
-        return records.withColumn("unit", unit)
+        return records.withColumn("arrival_unit", unit)
     of_files = small_frame(
         records.sparkSession, list(later.items()), f"{FILE} string, {_LATER} date"
     )
     beside = records.join(F.broadcast(of_files), FILE, "left")
-    return beside.withColumn("unit", F.coalesce(_LATER, unit)).drop(_LATER)
+    return beside.withColumn("arrival_unit", F.coalesce(_LATER, unit)).drop(_LATER)
 
 
 def _told_apart(
@@ -135,5 +135,5 @@ def _told_apart(
     """Records with a name of their file that no other file has, and what makes such a name."""
     if max(Counter(file.name for file in files).values()) == 1:
         return records.withColumn(FILE, F.col("file")), lambda file: file.name
-    named = F.concat_ws("/", F.col("unit").cast("string"), "file")
+    named = F.concat_ws("/", F.col("arrival_unit").cast("string"), "file")
     return records.withColumn(FILE, named), lambda file: f"{file.day}/{file.name}"

@@ -156,14 +156,14 @@ class MicroBatch:
             for of_task in together([ingest, compute]):
                 for appends in of_task:
                     together(appends)
-        units = sorted({part.unit for part in parts} | set(rejected))
+        units = sorted({part.arrival_unit for part in parts} | set(rejected))
         result = BatchResult(
             self.number,
             units,
             accepted,
             sum(rejected.values()),
             landed.passed_over,
-            after.in_force_ms,
+            after.watermark_ms,
             late,
             self._without_value(fresh) if accepted else [],
             [one for one in landed.files if source.is_by_line and one[0] not in files],
@@ -207,9 +207,9 @@ class MicroBatch:
         frame = small_frame(
             spark,
             rows,
-            "unit date, source_partition string, max_event_time bigint, rows bigint, "
-            "unit_rejected bigint, last_offset bigint, in_force bigint, batch bigint, "
+            "arrival_unit date, source_partition string, max_event_time bigint, rows bigint, "
+            "unit_rejected bigint, last_offset bigint, watermark bigint, batch bigint, "
             "stream string, first_offset bigint",
         )
-        instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "in_force")}
+        instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "watermark")}
         arrival_log.append(frame.withColumns(instants), self.number, len(rows))

@@ -58,7 +58,7 @@ class InOrder(NamedTuple):
 class _Sum(NamedTuple):
     """What a stretch holds; offsets are a topic's own, or begin anywhere."""
 
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     stretch: str | int
     first_offset: int | None
@@ -74,7 +74,7 @@ class _Sum(NamedTuple):
 class _Base(NamedTuple):
     """What lies before a stretch: what makes its offsets those of its day, and the largest time."""
 
-    unit: date
+    arrival_unit: date
     source_partition: str
     stretch: str | int
     offset_by: int
@@ -119,7 +119,7 @@ def in_stream_order(
     bases = list(_bases(sums, standing, counts_on=not has_offsets))
     kind = computed.schema[_STRETCH].dataType.simpleString()
     schema = (
-        f"unit date, source_partition string, {_STRETCH} {kind}, "
+        f"arrival_unit date, source_partition string, {_STRETCH} {kind}, "
         f"{_OFFSET_BY} bigint, {_KNOWN_MS} bigint"
     )
     before = small_frame(judged.sparkSession, bases, schema)
@@ -133,7 +133,7 @@ def in_stream_order(
     rejected: dict[date, int] = {}
     for one in sums:
         if one.rejected:
-            rejected[one.unit] = rejected.get(one.unit, 0) + one.rejected
+            rejected[one.arrival_unit] = rejected.get(one.arrival_unit, 0) + one.rejected
     return InOrder(records, _parts(sums, bases), rejected, {one.file for one in sums})
 
 
@@ -212,14 +212,14 @@ def _bases(sums: Iterable[_Sum], standing: Standing, *, counts_on: bool) -> Iter
     for one in sums:
         if one.source_partition is None:
             continue
-        place = (one.unit, one.source_partition)
+        place = (one.arrival_unit, one.source_partition)
         if place not in rows:
-            of_unit = before.get(one.source_partition) if one.unit == last_unit else None
+            of_unit = before.get(one.source_partition) if one.arrival_unit == last_unit else None
             last_offset = None if of_unit is None or not counts_on else of_unit.last_offset
             rows[place] = 0 if last_offset is None else last_offset + 1
             largest_ms = None if of_unit is None else of_unit.max_event_time_ms
             own_ms = standing.stream_time_ms.get(one.source_partition, NEVER_MS)
-            decided_ms = standing.in_force_ms if standing.in_force_ms > own_ms else NEVER_MS
+            decided_ms = standing.watermark_ms if standing.watermark_ms > own_ms else NEVER_MS
             known_ms[place] = max(NEVER_MS if largest_ms is None else largest_ms, decided_ms)
         known = known_ms[place]
         first = one.first_offset if counts_on and one.first_offset is not None else 0
@@ -238,7 +238,7 @@ def _parts(sums: Iterable[_Sum], bases: Iterable[_Base]) -> list[Part]:
     for one in sums:
         if one.source_partition is None or one.first_offset is None or one.last_offset is None:
             continue
-        place = (one.unit, one.source_partition)
+        place = (one.arrival_unit, one.source_partition)
         by = offset_by[*place, one.stretch]
         of_stretch = Part(
             *place,

@@ -136,7 +136,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
     if not tables.arrival_log.exists(spark):
         return
     log = read_log(spark, tables.arrival_log)
-    require_raw_rows(spark, pipeline, tables.raw_events, log, {row.unit for row in log})
+    require_raw_rows(spark, pipeline, tables.raw_events, log, {row.arrival_unit for row in log})
     last = last_logged(log).batch
     if last is None:
         return

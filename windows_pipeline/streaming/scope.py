@@ -61,12 +61,14 @@ def scope_of(
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """
     timeline = build_timeline(arrivals_in(after.log), first_day, idle_after_ms)
-    units = tuple(sorted({row.unit for row in after.log if row.batch == batch}))
-    closing = Closing(close_ms(before.in_force_ms, delay_ms), close_ms(after.in_force_ms, delay_ms))
+    units = tuple(sorted({row.arrival_unit for row in after.log if row.batch == batch}))
+    closing = Closing(
+        close_ms(before.watermark_ms, delay_ms), close_ms(after.watermark_ms, delay_ms)
+    )
     earlier = set(units[:-1])
     closed_by = tuple(
-        (unit.day, close_ms(unit.in_force_after_ms, delay_ms))
+        (unit.day, close_ms(unit.watermark_after_ms, delay_ms))
         for unit in timeline.units
-        if unit.day in earlier and unit.in_force_after_ms > unit.in_force_before_ms
+        if unit.day in earlier and unit.watermark_after_ms > unit.watermark_before_ms
     )
     return BatchScope(timeline, units, closing, closed_by)

@@ -61,7 +61,7 @@ def _added_rows(pipeline: Pipeline) -> Landing:
 
     def landed(spark: SparkSession, rows: DataFrame, last_unit: date) -> Landed:
         origin = [
-            _begun_on(last_unit).alias("unit"),
+            _begun_on(last_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
@@ -110,13 +110,13 @@ def _topic_records(pipeline: Pipeline) -> Landing:
     def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> Landed:
         place = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
-            _begun_on(last_unit).alias("unit"),
+            _begun_on(last_unit).alias("arrival_unit"),
             place.alias("file"),
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
         )
-        parsed = parsed_json(lines, list(columns), ["unit", "file", PARTITION, OFFSET])
+        parsed = parsed_json(lines, list(columns), ["arrival_unit", "file", PARTITION, OFFSET])
         return Landed(with_exact_numbers(parsed, columns))
 
     return landed

@@ -16,7 +16,7 @@ class Part(NamedTuple):
     """What a micro-batch brought of one unit and source partition.
 
     Attributes:
-        unit: The arrival day.
+        arrival_unit: The arrival day.
         source_partition: None where it brought no accepted record of the unit.
         first_offset: The first record's.
         last_offset: The last one's.
@@ -25,7 +25,7 @@ class Part(NamedTuple):
         rejected: How many records of it were rejected, where that is known.
     """
 
-    unit: date
+    arrival_unit: date
     source_partition: str | None
     first_offset: int | None
     last_offset: int | None
@@ -50,28 +50,28 @@ class Standing:
     Attributes:
         log: What has arrived, summed up over micro-batches.
         batch: The last micro-batch in it; -1 before the first.
-        in_force_ms: The stream time in force (rule A4).
+        watermark_ms: The stream time in force (rule A4).
         stream_time_ms: By source partition (rule A2).
         merge: How far the merge of the source partitions has come, where that is asked for.
     """
 
     log: tuple[LogRow, ...]
     batch: int
-    in_force_ms: int
+    watermark_ms: int
     stream_time_ms: Mapping[str, int]
     merge: Merge | None = None
 
     @property
     def last_unit(self) -> date | None:
         """The newest unit."""
-        return max((row.unit for row in self.log), default=None)
+        return max((row.arrival_unit for row in self.log), default=None)
 
     def of_unit(self, unit: date) -> dict[str, LogRow]:
         """What has come of a unit, by source partition."""
         return {
             row.source_partition: row
             for row in self.log
-            if row.unit == unit and row.source_partition is not None
+            if row.arrival_unit == unit and row.source_partition is not None
         }
 
     def after(self, rows: Sequence[LogRow]) -> Standing:
@@ -79,10 +79,10 @@ class Standing:
         log = summed_up([*self.log, *rows])
         stream_time_ms = _stream_times(rows, self.stream_time_ms)
         last = rows[-1]
-        in_force_ms = self.in_force_ms if last.in_force_ms is None else last.in_force_ms
+        watermark_ms = self.watermark_ms if last.watermark_ms is None else last.watermark_ms
         batch = self.batch if last.batch is None else last.batch
         merge = self.merge and self.merge.after(arrivals_in(rows))
-        return Standing(log, batch, in_force_ms, stream_time_ms, merge)
+        return Standing(log, batch, watermark_ms, stream_time_ms, merge)
 
 
 class LastLogged(NamedTuple):
@@ -119,7 +119,7 @@ def standing_of(
     return Standing(
         log,
         max(batches, default=-1),
-        units[-1].in_force_after_ms if units else NEVER_MS,
+        units[-1].watermark_after_ms if units else NEVER_MS,
         _stream_times(log, {}),
         Merge(idle_after_ms).after(arrivals_in(rows)) if merges else None,
     )
@@ -159,7 +159,7 @@ def log_rows(
     """
     by_unit: dict[date, list[Part]] = {}
     for part in parts:
-        by_unit.setdefault(part.unit, []).append(part)
+        by_unit.setdefault(part.arrival_unit, []).append(part)
     last = standing.last_unit
     if not by_unit and not rejected:  # nothing is logged, too: batches are without a gap
         by_unit[last or first_day] = []
@@ -169,10 +169,10 @@ def log_rows(
         by_unit.setdefault(day, [])
         day += timedelta(days=1)
     rows = []
-    stream_time_ms, in_force_ms = standing.stream_time_ms, standing.in_force_ms
+    stream_time_ms, watermark_ms = standing.stream_time_ms, standing.watermark_ms
     for unit in sorted({*by_unit, *rejected}):
         stream_time_ms = _stream_times(by_unit.get(unit, []), stream_time_ms)
-        in_force_ms = max(in_force_ms, slowest_active(stream_time_ms, idle_after_ms))
+        watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))
         of_unit = by_unit.get(unit) or [Part(unit, None, None, None, 0, None)]
         rows += [
             LogRow(
@@ -182,7 +182,7 @@ def log_rows(
                 part.rows,
                 rejected.get(unit, 0),
                 part.last_offset,
-                None if in_force_ms == NEVER_MS else in_force_ms,
+                None if watermark_ms == NEVER_MS else watermark_ms,
                 batch,
                 stream,
                 part.first_offset,

@@ -95,7 +95,7 @@ class BatchWindows:
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
             # A session that reaches further is open, which all its records tell; rows may be
             # counted by arrival.
-            time_ms = F.col("event_time_ms")
+            time_ms = F.col("_event_time_ms")
             wanted = records.where(time_ms < given(self._scope.closing.after_ms, time_ms))
         found_windows = unit_windows(
             wanted,
@@ -208,16 +208,16 @@ class BatchWindows:
         """
         job = self.job
         found = with_instants(computed)
-        last_ms = last_instant(job.windows.spec, F.col("window_end_ms"))
+        last_ms = last_instant(job.windows.spec, F.col("_window_end_ms"))
         unit = self._closing_unit(last_ms)
         placed = found.withColumns(
-            {"unit": unit, "batch": given(self.batch, F.col("record_count"))}
+            {"arrival_unit": unit, "batch": given(self.batch, F.col("record_count"))}
         )
         schema = job.own.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         beside = [name for name in UNCOUNTED if name in placed.columns]
         if job.windows.trigger is not None:
-            beside.append("target")
+            beside.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *beside)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
         many = sum(broken, F.lit(0))
@@ -271,14 +271,14 @@ class BatchWindows:
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._own_records
             late = late_records(arrived, None, spec, values, [self._target])
-            return late.withColumn("unit", F.col("arrived_unit"))
+            return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records
-        settled = kept.known(UNCOUNTED[0]).frame.withColumn("target", F.lit(self._target))
+        settled = kept.known(UNCOUNTED[0]).frame.withColumn("_computed_day", F.lit(self._target))
         late = late_records(own, settled, spec, values, [self._target])
         last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
-        unit = F.when(F.col("reason") == "uncounted", self._closing_unit(last_ms))
-        return late.withColumn("unit", F.coalesce(unit, F.col("arrived_unit")))
+        unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
+        return late.withColumn("arrival_unit", F.coalesce(unit, F.col("record_arrival_unit")))
 
     def _alerts(self, breaking: DataFrame) -> DataFrame:
         """The alerts of closed windows that break rules, with the episodes that began before."""

@@ -9,7 +9,7 @@ from windows_pipeline.windows.graced import Graced
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows
 
-ROW_NAME = ("event_time", "arrived_unit", "source_partition", "offset")
+ROW_NAME = ("event_time", "record_arrival_unit", "source_partition", "offset")
 """The columns that name a row: its event time, and where it stands in the order of arrival."""
 _TIME = "event_time"
 

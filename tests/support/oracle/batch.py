@@ -58,7 +58,9 @@ def answer_batch(batch: Sequence[BatchRecord], definition: Definition) -> BatchA
         final=sorted(by_closed[True], key=_null_key_first),
         open=sorted(by_closed[False], key=_null_key_first),
         dropped=sorted(name.offset for name, reason in reasons.items() if reason == "late"),
-        uncovered=sorted(name.offset for name, reason in reasons.items() if reason == "uncovered"),
+        uncovered=sorted(
+            name.offset for name, reason in reasons.items() if reason == "outside_windows"
+        ),
         partially_late=sorted(
             record.offset
             for record in _left_window_closed(records, definition)

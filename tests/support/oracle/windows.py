@@ -84,7 +84,7 @@ class WindowRow(NamedTuple):
 
 
 class LateRow(NamedTuple):
-    """A record in no window; the reason is 'late', 'uncovered' or 'uncounted' (rule A5)."""
+    """A record in no window; the reason is 'late', 'outside_windows' or 'partly_late' (rule A5)."""
 
     unit: int
     record: RecordId
@@ -114,7 +114,7 @@ def reason_late(record: Record, close_met: float, definition: FixedDefinition) -
     """
     last = definition.last_window(record.event_time)
     if last is None:
-        return "uncovered"
+        return "outside_windows"
     return "late" if is_closed(last.end, close_met, definition) else None
 
 
@@ -252,5 +252,5 @@ def _settled_after(
     for record in seen:
         last = definition.last_window(record.event_time)
         if last and is_closed(last.end, close_time, definition) and record.id not in counted:
-            reasons.setdefault(record.id, "uncounted")
+            reasons.setdefault(record.id, "partly_late")
     return reasons

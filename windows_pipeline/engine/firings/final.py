@@ -35,14 +35,14 @@ def at_closing(
     """
     told = windows.drop("closed").withColumns(
         {
-            "closes_ms": F.col("window_end_ms") + F.lit(beyond_ms),
+            "closes_ms": F.col("_window_end_ms") + F.lit(beyond_ms),
             "firing_id": F.lit(0).cast("bigint"),
             "reason": F.lit("ON_TIME"),
             "cause": F.lit("STREAM_TIME"),
             "is_final": F.lit(True),
         }
     )
-    schema = T.StructType([*told.schema, T.StructField("stream_time_ms", T.LongType())])
+    schema = T.StructType([*told.schema, T.StructField("_stream_time_ms", T.LongType())])
     for name in arrival:
         schema.add(AFTER + name, records[name].dataType)
     return told.mapInArrow(_ClosingKernel(rises, arrival), schema).drop("closes_ms")
@@ -58,7 +58,7 @@ class _ClosingKernel:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            targets = np.array(table.column("target"), np.int64)
+            targets = np.array(table.column("_computed_day"), np.int64)
             for target in np.unique(targets).tolist():
                 own = table.filter(pa.array(targets == target))
                 yield from self._closed(own, self._rises[target]).to_batches()
@@ -67,7 +67,7 @@ class _ClosingKernel:
         place = np.searchsorted(rises.stream_time_ms, np.array(windows.column("closes_ms")))
         met_ms = rises.stream_time_ms[place]
         met = pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS)
-        windows = windows.append_column("stream_time_ms", met)
+        windows = windows.append_column("_stream_time_ms", met)
         after = rises.at.take(pa.array(place))
         for name in self._arrival:
             windows = windows.append_column(AFTER + name, after.column(name))

@@ -54,7 +54,7 @@ class FiringKernel:
     ) -> None:
         self._targets = dict(targets)
         self._rises = dict(rises)
-        self._by = ["target", *keys]
+        self._by = ["_computed_day", *keys]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
         self._with_earlier = with_earlier
@@ -62,7 +62,7 @@ class FiringKernel:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes records sorted by target, keys and arrival."""
         for table, starts in whole_groups(batches, self._by):
-            numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+            numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
             cuts = np.flatnonzero(np.diff(numbers)) + 1
             for first, last in pairwise([0, *cuts.tolist(), len(numbers)]):
                 low, high = int(starts[first]), int(starts[last])
@@ -73,7 +73,7 @@ class FiringKernel:
         target, rises = self._targets[number], self._rises[number]
         at = table.select(self._arrival)
         time_ms = event_times(table)
-        stream_time_ms = writable(np.asarray(table.column("stream_time_ms"), np.int64))
+        stream_time_ms = writable(np.asarray(table.column("_stream_time_ms"), np.int64))
         arrived = Arrived(
             starts,
             time_ms,
@@ -82,8 +82,8 @@ class FiringKernel:
             rises.stream_time_ms,
         )
         new = None
-        if "is_new" in table.column_names:
-            is_new = np.array(table.column("is_new"), np.bool_)
+        if "_is_new" in table.column_names:
+            is_new = np.array(table.column("_is_new"), np.bool_)
             new = New(is_new, rises.is_new, self._with_earlier)
         # Records and rises in one row, by which a firing says what it came after.
         moments = _below(at, rises.at)
@@ -104,12 +104,12 @@ class FiringKernel:
         if isinstance(target.windows, SessionWindows):
             end_ms = end_ms - target.windows.gap_ms
         return {
-            "window_start_ms": pa.array(found.start_ms),
-            "window_end_ms": pa.array(end_ms),
+            "_window_start_ms": pa.array(found.start_ms),
+            "_window_end_ms": pa.array(end_ms),
             "firing_id": pa.array(found.id),
             "reason": _REASONS.take(pa.array(found.reason)),
             "cause": _CAUSES.take(pa.array(found.by_rise.astype(np.int64))),
-            "stream_time_ms": pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS),
+            "_stream_time_ms": pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS),
             **{AFTER + name: as_array(moments.column(name)) for name in self._arrival},
             "is_final": pa.array(found.is_final),
         }
@@ -119,7 +119,7 @@ class FiringKernel:
     ) -> Iterator[pa.RecordBatch]:
         def describe(firing: int) -> str:
             key = [table.column(name)[int(first[firing])].as_py() for name in self._by[1:]]
-            start, end = told["window_start_ms"][firing], told["window_end_ms"][firing]
+            start, end = told["_window_start_ms"][firing], told["_window_end_ms"][firing]
             return (
                 f"firing {found.id[firing]} of the window of key "
                 f"{key[0] if len(key) == 1 else tuple(key)!r} from {start} to {end} (ms)"
@@ -145,8 +145,8 @@ class FiringKernel:
     ) -> dict[str, pa.Array]:
         first_ms, last_ms = event_time_bounds(panes)
         columns = {
-            "first_event_time_ms": first_ms,
-            "last_event_time_ms": last_ms,
+            "_first_event_time_ms": first_ms,
+            "_last_event_time_ms": last_ms,
             "record_count": pa.array(panes.windows.entered - panes.windows.left),
         }
         for one in self._aggregates:

@@ -29,11 +29,11 @@ def fire(
     A Spark job finds where stream time rose at once; the rest runs when the result does.
 
     Args:
-        records: One row a record and target: `target` (int, a key of `targets`), the key
-            columns, `event_time_ms` and `stream_time_ms` (bigint: the record's own and the one
+        records: One row a record and target: `_computed_day` (int, a key of `targets`), the key
+            columns, `_event_time_ms` and `_stream_time_ms` (bigint: the record's own and the one
             it met on arrival, rule A2), the columns of `arrival`, and those that the aggregates
             take. Of a unit it needs the records, of all keys and of this and earlier units, of
-            windows that were not closed before it. With `is_new` (boolean) only the firings
+            windows that were not closed before it. With `_is_new` (boolean) only the firings
             after records that have it are given; without, all are. Of several source
             partitions, only records at or before the slowest one's place, and new are those
             behind its place before the unit: what the merge holds for good.
@@ -42,14 +42,15 @@ def fire(
         aggregates: What to compute of each pane.
         arrival: The columns that order arrival among records that met one stream time.
         input_ends: Whether stream time passes everything after the last record.
-        with_earlier: With `is_new`, whether to give earlier firings, too, of windows that have
+        with_earlier: With `_is_new`, whether to give earlier firings, too, of windows that have
             new ones, or close, and maybe of others.
 
     Returns:
-        `target`, the keys, `window_start_ms`, `window_end_ms` (of sessions the last record),
-        `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `stream_time_ms` (null at the
+        `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (of sessions the last
+        record),
+        `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `_stream_time_ms` (null at the
         end of the input), the columns of `arrival` with `after_` before their names,
-        `is_final`, `first_event_time_ms`, `last_event_time_ms`, `record_count` and the
+        `is_final`, `_first_event_time_ms`, `_last_event_time_ms`, `record_count` and the
         aggregates, the last four of the pane. In no order.
 
     Raises:
@@ -58,14 +59,14 @@ def fire(
     """
     rises = collect_rises(records, arrival, _grid_ms(targets), input_ends=input_ends)
     kernel = FiringKernel(targets, rises, keys, arrival, aggregates, with_earlier=with_earlier)
-    group = ["target", *keys]
-    others = ["is_new"] if "is_new" in records.columns else []
+    group = ["_computed_day", *keys]
+    others = ["_is_new"] if "_is_new" in records.columns else []
     columns = [one.column for one in aggregates]
-    wanted = [*group, "event_time_ms", "stream_time_ms", *arrival, *others, *columns]
+    wanted = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *others, *columns]
     in_order = (
         records.select(*dict.fromkeys(wanted))
         .repartition(*group)
-        .sortWithinPartitions(*group, "stream_time_ms", *arrival)
+        .sortWithinPartitions(*group, "_stream_time_ms", *arrival)
     )
     schema = _result_schema(records.schema, keys, aggregates, arrival)
     return in_order.mapInArrow(kernel, schema)
@@ -96,17 +97,17 @@ def _result_schema(
     aggregates: Sequence[Aggregate],
     arrival: Sequence[str],
 ) -> T.StructType:
-    schema = T.StructType([T.StructField("target", T.IntegerType())])
+    schema = T.StructType([T.StructField("_computed_day", T.IntegerType())])
     for name in keys:
         schema.add(name, records[name].dataType)
-    for name in ("window_start_ms", "window_end_ms", "firing_id"):
+    for name in ("_window_start_ms", "_window_end_ms", "firing_id"):
         schema.add(name, T.LongType())
     schema.add("reason", T.StringType()).add("cause", T.StringType())
-    schema.add("stream_time_ms", T.LongType())
+    schema.add("_stream_time_ms", T.LongType())
     for name in arrival:
         schema.add(AFTER + name, records[name].dataType)
     schema.add("is_final", T.BooleanType())
-    for name in ("first_event_time_ms", "last_event_time_ms", "record_count"):
+    for name in ("_first_event_time_ms", "_last_event_time_ms", "record_count"):
         schema.add(name, T.LongType())
     for one in aggregates:
         result = one.result_type(records[one.column].dataType.simpleString())

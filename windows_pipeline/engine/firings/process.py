@@ -14,7 +14,7 @@ from windows_pipeline.windows.window_function import FiringContext, Row, WindowF
 
 RECORDS = "records"
 """The column with a pane's records."""
-_CONTEXT = ("firing_id", "reason", "cause", "stream_time_ms", "is_final")
+_CONTEXT = ("firing_id", "reason", "cause", "_stream_time_ms", "is_final")
 
 
 class FunctionKernel:
@@ -73,7 +73,7 @@ class FunctionKernel:
             keys = (key for (key,) in keys)
         elif not self._keys:
             keys = iter([()] * batch.num_rows)
-        windows = map(TimeWindow, values("window_start_ms"), values("window_end_ms"))
+        windows = map(TimeWindow, values("_window_start_ms"), values("_window_end_ms"))
         contexts = map(FiringContext, windows, *map(values, _CONTEXT))
         if self._function.records is not None:
             return zip(keys, values(RECORDS), contexts, strict=True)

@@ -61,8 +61,8 @@ def collect_rises(
     """Runs a Spark job that finds the rises of each target.
 
     Args:
-        records: `target`, `stream_time_ms`, the columns that order arrival, and `is_new` if
-            there are others.
+        records: `_computed_day`, `_stream_time_ms`, the columns that order arrival, and `_is_new`
+            if there are others.
         arrival: The columns that order arrival among records that met one stream time.
         grid_ms: Only the first rise in each multiple of this matters; 1 for all.
         input_ends: Whether stream time rises past everything after the last record.
@@ -70,16 +70,18 @@ def collect_rises(
     Returns:
         By target. A rise is some 16 bytes and its columns of arrival.
     """
-    is_new = F.col("is_new") if "is_new" in records.columns else F.lit(True)
-    in_order = F.struct("stream_time_ms", *arrival, is_new.alias("is_new"))
+    is_new = F.col("_is_new") if "_is_new" in records.columns else F.lit(True)
+    in_order = F.struct("_stream_time_ms", *arrival, is_new.alias("_is_new"))
     # A record without an event time is refused where it is looked at.
-    timed = records.where("stream_time_ms IS NOT NULL")
-    first = timed.groupBy("target", _cell(grid_ms).alias("cell")).agg(F.min(in_order).alias("r"))
-    found = first.select("target", "r.*").toArrow()
+    timed = records.where("_stream_time_ms IS NOT NULL")
+    first = timed.groupBy("_computed_day", _cell(grid_ms).alias("cell")).agg(
+        F.min(in_order).alias("r")
+    )
+    found = first.select("_computed_day", "r.*").toArrow()
     if not found.num_rows:
         return {}
-    found = found.sort_by([("target", "ascending"), ("stream_time_ms", "ascending")])
-    targets = np.array(found.column("target"), np.int64)
+    found = found.sort_by([("_computed_day", "ascending"), ("_stream_time_ms", "ascending")])
+    targets = np.array(found.column("_computed_day"), np.int64)
     numbers, begins = np.unique(targets, return_index=True)
     ends = [*begins[1:], len(targets)]
     return {
@@ -92,13 +94,13 @@ def collect_rises(
 
 
 def _cell(grid_ms: int) -> Column:
-    time_ms, grid = F.col("stream_time_ms"), F.lit(grid_ms)
+    time_ms, grid = F.col("_stream_time_ms"), F.lit(grid_ms)
     return F.call_function("div", time_ms - F.pmod(time_ms, grid), grid)
 
 
 def _rises(found: pa.Table, arrival: Sequence[str], *, input_ends: bool) -> Rises:
-    times_ms = np.array(found.column("stream_time_ms"), np.int64)
-    is_new = np.array(found.column("is_new"), np.bool_)
+    times_ms = np.array(found.column("_stream_time_ms"), np.int64)
+    is_new = np.array(found.column("_is_new"), np.bool_)
     at = found.select(list(arrival))
     if input_ends:
         times_ms, is_new = np.append(times_ms, END_OF_INPUT_MS), np.append(is_new, True)

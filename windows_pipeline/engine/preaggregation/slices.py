@@ -34,7 +34,7 @@ from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 RECORDS = "pane_records"
-FIRST_MS = "event_time_ms"
+FIRST_MS = "_event_time_ms"
 LAST_MS = "pane_last_ms"
 HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
 POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
@@ -94,11 +94,11 @@ def in_panes(
     in_range = F.when(F.abs(time_ms) <= F.lit(MAX_INSTANT_MS), time_ms)  # the rest is refused later
     entry_ms = _next_end(windows, in_range)
     carried = []
-    if "close_after_ms" in records.columns:
-        carried.append(F.first("close_after_ms").alias("close_after_ms"))
-    if "close_time_ms" in records.columns:
-        entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("close_time_ms")))
-        carried.append(F.max("close_time_ms").alias("close_time_ms"))
+    if "_close_after_ms" in records.columns:
+        carried.append(F.first("_close_after_ms").alias("_close_after_ms"))
+    if "_close_time_ms" in records.columns:
+        entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("_close_time_ms")))
+        carried.append(F.max("_close_time_ms").alias("_close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
     values = [one.column for one in aggregates if one.function in _OF_VALUES]
     states = {
@@ -110,7 +110,7 @@ def in_panes(
     squared = [one.column for one in aggregates if one.function in VARIANCES]
     prepared = _with_wholes(_as_multiples(records, doubles), squared)
     panes = prepared.groupBy(
-        "target",
+        "_computed_day",
         *keys,
         entry_ms.alias("entry_ms"),
         exit_ms.alias("exit_ms"),

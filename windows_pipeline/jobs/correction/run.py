@@ -202,8 +202,8 @@ def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict
     raised = alerts.where(F.col("correction") == number)
     counts: dict[date, dict[str, int]] = {}
     for what, rows in (("", listed), ("back", retracted), ("raised", raised)):
-        kind = F.col("what") if not what else F.lit(what)
-        for row in _counted(rows.select("unit", kind.alias("what"))):
+        kind = F.col("change") if not what else F.lit(what)
+        for row in _counted(rows.select("arrival_unit", kind.alias("what"))):
             counts.setdefault(row[0], {})[row[1]] = row[2]
     return {
         unit: Corrected(
@@ -216,7 +216,7 @@ def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict
 
 
 def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
-    return [tuple(row) for row in rows.groupBy("unit", "what").count().collect()]
+    return [tuple(row) for row in rows.groupBy("arrival_unit", "what").count().collect()]
 
 
 def _asked_days(
@@ -227,10 +227,10 @@ def _asked_days(
     unfinished: Correction | None,
 ) -> tuple[date, date]:
     """The first and the last day to compute anew; all published ones where none is said."""
-    published = own.keyed_windows.read(spark).select("unit")
+    published = own.keyed_windows.read(spark).select("arrival_unit")
     for table in (own.final_windows, own.late_records):
-        published = published.unionByName(table.read(spark).select("unit"))
-    earliest, latest = published.agg(F.min("unit"), F.max("unit")).collect()[0]
+        published = published.unionByName(table.read(spark).select("arrival_unit"))
+    earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
     if earliest is None:
         raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
     if unfinished is not None:  # its first steps may have left its last days without rows

@@ -21,8 +21,8 @@ class Reason(IntEnum):
 
     NONE = 0
     LATE = 1
-    UNCOVERED = 2
-    UNCOUNTED = 3
+    OUTSIDE_WINDOWS = 2
+    PARTLY_LATE = 3
 
 
 class Placement(NamedTuple):
@@ -46,7 +46,7 @@ def place(spec: PlacedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Pla
     enter_ms = np.maximum(first_end_ms, open_end_ms)
     reason = np.zeros(len(time_ms), np.int8)
     reason[enter_ms > last_end_ms] = Reason.LATE
-    reason[first_end_ms > last_end_ms] = Reason.UNCOVERED
+    reason[first_end_ms > last_end_ms] = Reason.OUTSIDE_WINDOWS
     partly_late = (enter_ms > first_end_ms) & (reason == Reason.NONE)
     return Placement(enter_ms, last_end_ms, reason, partly_late)
 

@@ -84,7 +84,7 @@ def chunks_of(
 
     Args:
         table: The columns of `evaluation.evaluate`'s records, a group's together and by time;
-            `target` may be left out where there is one.
+            `_computed_day` may be left out where there is one.
         starts: Where each group's records begin; one more entry for the end of the last.
         targets: What is wanted, by target.
 
@@ -92,24 +92,24 @@ def chunks_of(
         ValueError: An event time is null or out of range.
     """
     numbers = np.full(len(starts) - 1, next(iter(targets)))
-    if "target" in table.column_names:
-        numbers = np.array(table.column("target"), np.int64)[starts[:-1]]
+    if "_computed_day" in table.column_names:
+        numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
     known, of_group = np.unique(numbers, return_inverse=True)
     wanted = [targets[int(number)] for number in known]
     before_ms = np.array([target.close_before_ms for target in wanted], np.int64)[of_group]
     after_ms = np.array([target.close_after_ms for target in wanted], np.int64)[of_group]
-    if "close_after_ms" in table.column_names:
-        after_ms = np.array(table.column("close_after_ms"), np.int64)[starts[:-1]]
+    if "_close_after_ms" in table.column_names:
+        after_ms = np.array(table.column("_close_after_ms"), np.int64)[starts[:-1]]
     time_ms = event_times(table)
     rows = table.num_rows
     close_ms = (
-        writable(np.asarray(table.column("close_time_ms").fill_null(NEVER_MS), np.int64))
-        if "close_time_ms" in table.column_names
+        writable(np.asarray(table.column("_close_time_ms").fill_null(NEVER_MS), np.int64))
+        if "_close_time_ms" in table.column_names
         else np.full(rows, NEVER_MS)
     )
     is_new = (
-        np.array(table.column("is_new"), np.bool_)
-        if "is_new" in table.column_names
+        np.array(table.column("_is_new"), np.bool_)
+        if "_is_new" in table.column_names
         else np.ones(rows, np.bool_)
     )
     specs = [target.windows for target in wanted]
@@ -136,7 +136,7 @@ def event_times(table: pa.Table) -> np.ndarray:
     Raises:
         ValueError: One is null or out of range.
     """
-    column = table.column("event_time_ms")
+    column = table.column("_event_time_ms")
     if column.null_count:
         raise ValueError(f"{column.null_count} records have no event time; reject them first")
     bounds = pc.min_max(column).as_py()

@@ -30,7 +30,7 @@ class CountedGroups:
     done: np.ndarray
 
     def windows(self) -> Windows:
-        """The windows that these records fill; `end_ms` is the last record's place, all closed."""
+        """The windows that these records fill; `_end_ms` is the last record's place, all closed."""
         ended_before = self._ended(self.done)
         number = self._ended(self._come) - ended_before
         group = np.repeat(np.arange(len(number)), number)

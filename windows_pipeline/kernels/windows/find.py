@@ -88,7 +88,7 @@ def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
             enter_ms, last_end_ms = placement.enter_ms[in_time], placement.last_end_ms[in_time]
             windows = _hopping(kept, spec, enter_ms, last_end_ms)
             advance_ms = spec.advance_ms
-    reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.UNCOUNTED
+    reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.PARTLY_LATE
     return FoundWindows(
         kept.table,
         kept.close_ms,
