@@ -35,9 +35,8 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
     """The assets of every table that the stream writes, with their checks.
 
     A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
-    days that it touched, as they are published: a micro-batch is not held back by them. One that
-    is told how often to look for more goes on until it is terminated, and tells of each
-    micro-batch instead.
+    days that the run touched, as they are published: no check blocks a micro-batch. A run whose
+    config has `every` goes on until it is terminated, and reports each micro-batch as it ends.
     """
     jobs = _jobs(pipeline, settings)
     tables = [table for job in jobs for table in job.tables]
@@ -130,7 +129,7 @@ def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
 
 
 def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
-    """The checks on some days; Dagster wants to be told of each, also where there is no day."""
+    """The results of all checks on some days; Dagster wants one of each, also without any day."""
     main = asset_key(job.tables[0])
     if not days:
         nothing = {"days": dg.MetadataValue.text("none so far")}
