@@ -6,24 +6,13 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
-from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from windows_pipeline.compat.py4j_names import remember_names
 from windows_pipeline.settings import Settings
-
-_NAMES = {
-    "functions": ("col", "lit"),
-    "org.apache.spark.sql.functions": ("col", "lit", "when", "expr", "coalesce", "unix_millis"),
-    "org.apache.spark.sql.classic.SparkSession": ("getActiveSession", "setActiveSession"),
-    "org.apache.spark.sql.expressions.Window": ("partitionBy",),
-    "PythonUtils": ("toSeq", "toArray"),
-    "PythonSQLUtils": ("ddlToJson", "readArrowStreamFromFile", "toDataFrame"),
-}
-"""The JVM's classes and functions that PySpark asks for most."""
 
 
 class SparkStartError(Exception):
@@ -59,22 +48,8 @@ def start_session(settings: Settings) -> SparkSession:
 def made_ready(session: SparkSession) -> SparkSession:
     """Has PySpark do less for each small plan; returns the session."""
     if not is_remote():
-        _remember_names(session.sparkContext)
+        remember_names(session.sparkContext)
     return session
-
-
-def _remember_names(context: SparkContext) -> None:
-    """Has PySpark find the names that it uses most without asking the JVM.
-
-    It asks for a class, and for its function, each time that it makes a column; the JVM looks
-    for a short name in several packages, of hundreds of files each: a tenth of a small step.
-    """
-    names: Any = context._jvm  # noqa: SLF001
-    for name, members in _NAMES.items():
-        of_class = getattr(names, name)
-        for member in members:
-            setattr(of_class, member, getattr(of_class, member))
-        setattr(names, name, of_class)
 
 
 @contextmanager
