@@ -21,10 +21,10 @@ from windows_pipeline.dataframe.inputs import (
     with_close_times,
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
+from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.engine.preaggregation.slices import apart, in_panes, merges
 from windows_pipeline.engine.time_shards import slice_length_ms
 from windows_pipeline.engine.windows import evaluate, late
-from windows_pipeline.incremental.windows import last_instant
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import require_flag

@@ -33,8 +33,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from windows_pipeline.arrival.lines import BLOCK, LINE
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal
 
 _MAX_HEADER_BYTES = 1 << 20
