@@ -8,17 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.pipelines import Project, day
+from tests.support.spark import forget_delta_logs, spark_bytes
 from tests.support.spark_cases import texts
 from tests.support.streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.spark_session import configured, files_are_local
+from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.schemas import arrival_log
@@ -111,25 +111,27 @@ def test_the_driver_reaches_local_folders_only(spark: SparkSession) -> None:
         assert not delta_rs.driver_can_reach(spark, elsewhere)
 
 
-def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSession) -> None:
-    own = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    elsewhere = spark.sparkContext._jvm.org.apache.hadoop.conf.Configuration(own)  # type: ignore[union-attr]  # noqa: SLF001
-    elsewhere.set("fs.defaultFS", "hdfs://127.0.0.1:9")
-    assert files_are_local(own)
-    assert not files_are_local(elsewhere)
+@pytest.mark.parametrize("size", ["0", "1b", "1k", "1kb", "20m", "3G", " 1gb", "2t", "1pb", "17"])
+def test_sizes_are_read_as_spark_reads_them(spark: SparkSession, size: str) -> None:
+    assert delta_rs.bytes_of_size(size) == spark_bytes(spark, size)
+
+
+@pytest.mark.parametrize("size", ["", "m", "1.5g", "-1", "1 g", "1gg"])
+def test_what_is_no_size_is_refused(size: str) -> None:
+    with pytest.raises(ValueError, match=r"spark.driver.maxResultSize must be a size"):
+        delta_rs.bytes_of_size(size)
 
 
 def test_spark_writes_what_does_not_fit_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     too_many = 10_000_000
     assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000)
     assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many)
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    # Another setting, because other tests collect results from the same JVM.
-    conf.set("test.limit", "1m")
-    assert not delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
-    conf.set("test.limit", "0")  # no limit in Spark
-    assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
-    assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many, "test.limit")
+    # Spark reads its own setting at the start only, so the test uses another one.
+    with configured(spark, {"test.limit": "1m"}):
+        assert not delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
+    with configured(spark, {"test.limit": "0"}):  # no limit in Spark
+        assert delta_rs.fits_in_driver(spark, SCHEMA, 1_000_000, "test.limit")
+        assert not delta_rs.fits_in_driver(spark, SCHEMA, too_many, "test.limit")
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
@@ -223,7 +225,7 @@ def test_checkpoints_of_both_writers_hold_the_whole_state(
     assert not (log / "._last_checkpoint.crc").exists()  # it would belong to the checkpoint before
     for version in range(12):
         (log / f"{version:020}.json").unlink()
-    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]  # noqa: SLF001
+    forget_delta_logs(spark)
     for user in (table, for_spark_alone(table)):
         append(7, (DAYS[0], 99))(user, spark)
         assert user.version(spark) == 12

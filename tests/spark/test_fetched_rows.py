@@ -103,9 +103,7 @@ def streamed(
     source = {"format": "jsonl", "path": "data", "stream": True, "max_per_batch": 1}
     hops = {**HOPS, "partial_results": False}
     pipeline, local = declared_pipeline(folder, settings, source, STRICT, hops=hops)
-    own = (
-        local if by_driver else local.model_copy(update={"warehouse": f"file:{local.warehouse}"})
-    )
+    own = local if by_driver else local.model_copy(update={"warehouse": f"file:{local.warehouse}"})
     results: list[BatchResult] = []
     for number in range(MICRO_BATCHES):
         land(folder, number)

@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -30,12 +29,13 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.compat.spark_session import shares_files
+from windows_pipeline.compat.delta_rs import forget_last_checkpoint, reads_retention, takes_folder
+from windows_pipeline.compat.hadoop_files import shares_files
+from windows_pipeline.compat.local_frame import arrow_schema
 
 _PLAIN_FILES = {"timestampNtz"}
 """Reader features that let a table's Parquet files hold exactly its rows."""
@@ -46,23 +46,19 @@ _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 RESULT_LIMIT = "spark.driver.maxResultSize"
 """Spark's setting: how many bytes of results the driver accepts; 0 for no limit."""
 _DEFAULT_RESULT_LIMIT = 1024**3
+_SIZE = re.compile(r"(\d+)(?:([kmgtp])b?|b)?")
 _SMALL_BYTES, _TEXT_BYTES, _OTHER_BYTES = 8, 64, 1_024
 """Estimated bytes of a number or time, of a text, and of a value of another type."""
-_UNSUPPORTED = frozenset("%[]^|\\")
-"""Characters that delta-rs (1.6) does not support in a folder's name."""
 _EARLIEST_US = -(2**63)
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 """The table property that names the columns whose smallest and largest values files record."""
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 _CLEANUP = "delta.enableExpiredLogCleanup"
-_RETENTIONS = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
-_PERIOD = re.compile(r"interval( \d+ (week|day|hour|minute|second)s?)+")
 _LOG = logging.getLogger(__name__)
 # delta-rs has another default interval of checkpoints than Delta, so this module makes them.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _DELTA_ENCODING: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
-_LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
 def driver_can_reach(spark: SparkSession, location: str) -> bool:
@@ -71,8 +67,7 @@ def driver_can_reach(spark: SparkSession, location: str) -> bool:
     True for the absolute path of a local folder that delta-rs supports, if Spark reads local
     files, too.
     """
-    is_supported = _UNSUPPORTED.isdisjoint(location) and location.isprintable()
-    return location.startswith("/") and is_supported and shares_files(spark)
+    return location.startswith("/") and takes_folder(location) and shares_files(spark)
 
 
 def is_table(location: str) -> bool:
@@ -97,7 +92,7 @@ def create(
     Raises:
         CommitFailedError: Another writer created it at the same time.
     """
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
     fields = [
         field.with_metadata({name: str(text) for name, text in spark_field.metadata.items()})
         for field, spark_field in zip(arrow, schema, strict=True)
@@ -238,12 +233,8 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
 
 
 def can_write(location: str) -> bool:
-    """Whether delta-rs understands a table's retention periods.
-
-    delta-rs silently uses its defaults for a period that it cannot parse, such as `60 days`.
-    """
-    stored = DeltaTable(location).metadata().configuration
-    return all(_PERIOD.fullmatch(stored[name]) for name in _RETENTIONS if name in stored)
+    """Whether delta-rs understands a table's retention periods."""
+    return reads_retention(properties(location))
 
 
 def fits_in_driver(
@@ -257,10 +248,23 @@ def fits_in_driver(
         row_count: The number of rows.
         limit_setting: The setting of Spark that holds the limit.
     """
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    most: int = conf.getSizeAsBytes(limit_setting, _DEFAULT_RESULT_LIMIT)
+    size = spark.conf.get(limit_setting, None)
+    limit = _DEFAULT_RESULT_LIMIT if size is None else bytes_of_size(size)
     # Without a limit of Spark, the driver's Python still has one.
-    return row_count * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_RESULT_LIMIT)
+    return row_count * sum(map(_bytes_of, schema)) <= (limit or _DEFAULT_RESULT_LIMIT)
+
+
+def bytes_of_size(text: str) -> int:
+    """The bytes of a size in Spark's configuration, such as `1g`, `512m` or a number of bytes.
+
+    Raises:
+        ValueError: The text is not such a size; Spark would not start with it.
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(f"{RESULT_LIMIT} must be a size such as 512m or 1g, not {text!r}")
+    number, unit = found.groups()
+    return int(number) << (10 * "bkmgtp".index(unit or "b"))
 
 
 def _bytes_of(field: T.StructField) -> int:
@@ -379,9 +383,8 @@ def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
     stored = table.metadata().configuration
     if table.version() % int(stored.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
         return
-    # Spark's checksum file belongs to the old `_last_checkpoint` and would not match the new one.
     try:
-        (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
+        forget_last_checkpoint(location)
         table.create_checkpoint()
         if stored.get(_CLEANUP, "true").lower() != "false":
             table.cleanup_metadata()

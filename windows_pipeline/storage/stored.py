@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.paths import literal
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.text.paths import literal
 
 _MOST_FILES = 1_000
 """At most so many files are passed to Spark by name; for more, Spark's Delta reads the table."""

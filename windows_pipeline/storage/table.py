@@ -12,10 +12,8 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.spark_session import all_conf
+from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
@@ -32,8 +30,6 @@ _DEFINITION = "windows_pipeline.definition"
 
 _DIGEST = "windows_pipeline.digest"
 """The table property with the digest of that definition, which is compared."""
-_LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Where Delta stores the version that the session's last write committed."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
@@ -242,7 +238,7 @@ class Table(StoredTable):
         return self.publish(rows.where(in_units(new)), new, row_count)
 
     def replace(self, rows: DataFrame, where: str) -> int:
-        """Replaces the rows that meet a condition in one transaction; returns the version.
+        """Replaces the rows that meet a condition in one transaction; returns the newest version.
 
         Args:
             rows: The new rows, with the table's columns; all meet the condition.
@@ -262,11 +258,8 @@ class Table(StoredTable):
             .mode("overwrite")
             .option("replaceWhere", where)
         )
-        # A write without changes commits nothing, and would leave another table's version here.
-        spark.conf.unset(_LAST_COMMIT)
         self._retrying(lambda: write.save(self.location))
-        version = spark.conf.get(_LAST_COMMIT, None)
-        return self.version(spark) if version is None else int(version)
+        return self.version(spark)
 
     def append(self, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
         """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
@@ -312,7 +305,7 @@ class Table(StoredTable):
         if not self.units(spark, days):  # a look takes a third of a deletion's time
             return
         if self._can_write(spark):
-            no_rows = to_arrow_schema(self.schema, timezone="UTC").empty_table()
+            no_rows = arrow_schema(self.schema).empty_table()
             self._replace_units(spark, days, no_rows)
             return
         table = DeltaTable.forPath(spark, self.location)
@@ -342,8 +335,10 @@ class Table(StoredTable):
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
     """The default properties of new tables in Spark's configuration."""
+    # One query reads all properties; `spark.conf.getAll` asks for each, which takes a second.
+    configured = spark.sql("SET").collect()
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text
-        for name, text in all_conf(spark).items()
+        for name, text in configured
         if name.startswith(_DEFAULTS)
     }
