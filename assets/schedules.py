@@ -57,7 +57,7 @@ def newest_day_schedule(
     def newest_days(
         context: dg.ScheduleEvaluationContext,
     ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-        path = resolve(pipeline.source.place, settings.landing)
+        path = resolve(pipeline.source.required_path, settings.landing)
         known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
         landed = [day for day in landed_days(path) if day.isoformat() in known]
         if not landed:
