@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_refused(
         ({"by": [3]}, "by: 3 is no name of a column"),
         ({"by": "*"}, "by: there is no column '*'"),
         ({"event_time": None}, "event_time: None is no name of a column"),
-        ({"pre_aggregate": "no"}, "pre_aggregate: 'no' is neither True nor False"),
+        ({"pre_aggregate": "no"}, "pre_aggregate: must be True or False, not 'no'"),
         ({"of": count()}, "of: this is one aggregate; put it in a list"),
         ({"arrival": "at"}, "arrival: 'at' is none; pass Arrival('at')"),
         ({"arrival": Arrival("name")}, "arrival: offset 'name' is of type string"),

@@ -197,10 +197,10 @@ def test_streams_are_refused(spark: SparkSession) -> None:
 def test_refusals_name_what_and_where(events: DataFrame) -> None:
     """Rule F3."""
     window = SlideRows.preceding("1 hour").on("ms").alias("w")
-    assert "time column 'rowtime' is not there" in refusal(events, window.on("rowtime"))
+    assert "time column 'rowtime' is not a column; use one of" in refusal(events, window.on("rowtime"))
     assert "'user' is of type string; cast it to timestamp" in refusal(events, window.on("user"))
     assert "the alias hides the column" in refusal(events, window.alias("amount"))
-    assert "the alias is another window's" in refusal(events, [window, window])
+    assert "another window has the same alias" in refusal(events, [window, window])
     assert "there are several windows; pass a dict" in refusal(events, [window, window.alias("v")])
     assert "of: 'v' is no window's alias" in refusal(events, window, of={"v": [count()]})
 

@@ -17,7 +17,7 @@ from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
 from windows_pipeline.engine.time_shards import SLICE
 from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_validator import require_apart, require_fitting
+from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 
 _RECORD = "record"
@@ -78,7 +78,7 @@ def _wanted(
             raise ValueError(
                 f"windows: {window!r} is none; take SlideRows, TumbleRows, SessionRows"
             )
-    require_apart(several)
+    require_distinct_aliases(several)
     for each in of.values() if isinstance(of, Mapping) else [of]:
         require_aggregates(each)
     if not isinstance(of, Mapping):
