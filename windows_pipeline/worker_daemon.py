@@ -1,7 +1,7 @@
-"""Spark's Python daemon, ready for work: its workers are forked from it and have all of it at once.
+"""A Python daemon for Spark that imports the kernels once, so that its forked workers have them.
 
-`spark.python.daemon.module` names it. Spark ends workers that had nothing to do for a minute, and
-each new one would take seconds to import what the kernels need and to set up Numba's compiler.
+Set `spark.python.daemon.module` to this module. Spark ends workers that are idle for a minute, and
+without the daemon each new worker takes seconds to import the kernels and to set up Numba.
 """
 
 from __future__ import annotations
@@ -11,32 +11,33 @@ import os
 import sys
 from pathlib import Path
 
-# A thread that runs when a process is forked may hold a lock for ever: NumPy's library, and the
-# allocator that PyArrow brings, start none then.
+# A thread that runs during a fork may leave a lock held for ever in the child. These settings stop
+# NumPy's OpenBLAS and PyArrow's allocator from starting threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 
 def without_archives(path: list[str]) -> list[str]:
-    """A search path without archives of packages that are installed around them.
+    """Replaces PySpark's archives in a search path by the folder of the installed PySpark.
 
-    Spark puts PySpark's own archive first, which lies within PySpark. An archive has no compiled
-    files, so each process would compile what it imports; and each worker reads its index anew.
+    Spark puts archives from within the installed PySpark first. An archive has no compiled
+    files, so each process would compile what it imports, and each worker would read the
+    archive's index again.
 
     Args:
         path: Folders and archives, in order.
 
     Returns:
-        The path less such archives; the folder that the packages are installed in is there.
+        The path without these archives, and with the folder of the installed packages.
     """
-    archives = [entry for entry in path if _is_installed_around(Path(entry))]
-    kept = [entry for entry in path if entry not in archives]
+    archives = [entry for entry in path if _is_of_installed_pyspark(Path(entry))]
+    others = [entry for entry in path if entry not in archives]
     folders = (str(Path(entry).parents[3]) for entry in archives)
-    return kept + [folder for folder in dict.fromkeys(folders) if folder not in kept]
+    return others + [folder for folder in dict.fromkeys(folders) if folder not in others]
 
 
-def _is_installed_around(archive: Path) -> bool:
-    """Whether it is `pyspark/python/lib/<archive>.zip` in a folder with PySpark and Py4J."""
+def _is_of_installed_pyspark(archive: Path) -> bool:
+    """Whether a path is `pyspark/python/lib/<archive>.zip` in a folder with PySpark and Py4J."""
     if archive.suffix != ".zip" or archive.parts[-4:-1] != ("pyspark", "python", "lib"):
         return False
     folder = archive.parents[3]
@@ -44,7 +45,7 @@ def _is_installed_around(archive: Path) -> bool:
 
 
 def make_ready() -> None:
-    """Imports what workers need, and has Numba set up its compiler."""
+    """Imports the modules that workers use, and makes Numba set up its compiler."""
     import numba
     import pandas as pd  # noqa: F401  PySpark's workers import it for any Arrow batch
     import pyspark.worker  # noqa: F401
@@ -56,14 +57,14 @@ def make_ready() -> None:
     import windows_pipeline.engine.row_kernel
     import windows_pipeline.engine.window_kernel  # noqa: F401
 
-    # The first function that it compiles has it do so.
+    # Compiling any function sets up the compiler.
     numba.njit()(lambda: None)()
 
 
 if __name__ == "__main__":
     sys.path[:] = without_archives(sys.path)
     make_ready()
-    # After each task a worker collects garbage: what it has from here is none.
+    # Workers collect garbage after each task; freezing leaves out all objects imported so far.
     gc.freeze()
     from pyspark.daemon import manager
 
