@@ -49,13 +49,13 @@ from tests.support.oracle.windows import (
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import EPOCH, spec_of, texts
 from tests.support.streams import killed
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.checks.run import validate
+from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.incremental.lookback import reached_from_ms
-from windows_pipeline.incremental.windows import is_late, is_uncovered
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables
@@ -419,7 +419,7 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
         assert isinstance(spec, TimeWindows)
-        told = F.when(is_uncovered(spec), "outside_windows").when(is_late(spec), "late")
+        told = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
         reason = F.when(F.col("number") == number, told).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
     wanted = [

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
-from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming import order
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Part, Standing, standing_of

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.support.oracle.arrival import Position, Record, frontier_after
 from tests.support.oracle.definitions import Definition
 from tests.support.oracle.firings import Firing, Key, Policy
-from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.watermark_steps import Rises
 from windows_pipeline.kernels.firings.find import Arrived, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
+from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 

@@ -22,8 +22,8 @@ from tests.support.oracle.windows import (
 from tests.support.radix_batches import cut_up
 from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_row
 from tests.support.strategies import ArrivalsOf
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Target
 
 OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")

@@ -30,7 +30,6 @@ from tests.support.radix_batches import cut_up
 from tests.support.strategies import Arrivals
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.watermark import (
-    NEVER_MS,
     Arrival,
     Read,
     Timeline,
@@ -42,6 +41,7 @@ from windows_pipeline.arrival.watermark import (
 from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.incremental.records import records_to_read, target_of
 from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing, Target
 from windows_pipeline.windows import (
     ForwardSlidingWindows,

@@ -27,9 +27,10 @@ from tests.support.spark_cases import (
 )
 from windows_pipeline.arrival.log import arrivals_in
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
-from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, build_timeline
+from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
 from windows_pipeline.incremental.records import target_of
 from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
 

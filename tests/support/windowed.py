@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows
 from windows_pipeline.kernels.arrow_types import arrow_type
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.sliding import Windows, sweep
 

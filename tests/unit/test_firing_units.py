@@ -33,7 +33,6 @@ from tests.support.spark_cases import PROPERTY
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Place
 from windows_pipeline.arrival.watermark import (
-    NEVER_MS,
     Arrival,
     Read,
     Timeline,
@@ -44,6 +43,7 @@ from windows_pipeline.arrival.watermark import (
 from windows_pipeline.engine.firings.kernel import FiringKernel, FiringTarget
 from windows_pipeline.engine.firings.watermark_steps import Rises
 from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 FIRST_DAY = date(2026, 11, 1)

@@ -123,7 +123,7 @@ BROKEN = [
         "kind: count\n    size: 5\n    trigger: {early_every: 5 ms}",
         "trigger",
         (
-            "'count' windows have one result for each row, the final one, so nothing can fire before; "
+            "'count' windows have one result for each row, the final one, and cannot fire earlier; "
             "leave trigger out"
         ),
     ),

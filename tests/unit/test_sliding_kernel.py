@@ -25,10 +25,10 @@ from tests.support.spark_cases import (
 )
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.engine import radix_sort as radix_order
 from windows_pipeline.engine import window_kernel as kernel_module
 from windows_pipeline.engine.window_kernel import WindowKernel
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SlidingWindows
 

@@ -29,15 +29,9 @@ from tests.support.spark_cases import (
     timeline_of,
 )
 from tests.support.strategies import Arrivals, arrivals
-from windows_pipeline.arrival.watermark import (
-    NEVER_MS,
-    Arrival,
-    Read,
-    Timeline,
-    build_timeline,
-    close_ms,
-)
+from windows_pipeline.arrival.watermark import Arrival, Read, Timeline, build_timeline, close_ms
 from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.time import NEVER_MS
 
 
 def scan(rows: list[tuple[int, str | None, int | None]], idle_after: int | None = None) -> Timeline:

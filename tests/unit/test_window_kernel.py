@@ -53,7 +53,7 @@ from tests.support.strategies import (
     time_definitions,
     whole_inputs,
 )
-from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.find import LONGEST_RUN
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.durations import MAX_DURATION_MS

@@ -57,8 +57,8 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
     function = _SYNONYMS.get(called, called)
     if function == Function.COLLECT_LIST and not takes_lists:
         raise ValueError(
-            f"{text!r} is a list, which rules cannot compare; use one of {known} (DataFrames and "
-            "windows_sql take lists)"
+            f"{text!r} is a list, which rules cannot compare; use one of {known} "
+            "(windowed(...).agg(...) and sql take lists)"
         )
     if function not in functions:
         similar = next(iter(get_close_matches(called, functions, 1, 0.8)), "")

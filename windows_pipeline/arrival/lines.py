@@ -22,10 +22,8 @@ from windows_pipeline.arrival.order import PLACE
 from windows_pipeline.arrival.ranges import RangedOrder, RangeSum, with_bases
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
+from windows_pipeline.sources.landed_columns import BLOCK, LINE
 
-BLOCK, LINE = "_block", "_line"
-"""Where in its file the part begins that a record was read with, and its number in what the task
-read; see `read_landed`."""
 PART = "_part"
 """The column of the part, a bigint that no other part has."""
 _NOTHING_MS = -(2**63)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
-from windows_pipeline.arrival.watermark import NEVER_MS, Arrival, slowest_active
+from windows_pipeline.arrival.watermark import Arrival, slowest_active
+from windows_pipeline.kernels.time import NEVER_MS
 
 
 class Place(NamedTuple):

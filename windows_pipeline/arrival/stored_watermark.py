@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, arrivals_in, read_log
-from windows_pipeline.arrival.watermark import NEVER_MS, build_timeline
+from windows_pipeline.arrival.watermark import build_timeline
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.table import Table
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
 
-NEVER_MS = -(2**62)
-"""Before every event time: nothing has arrived, nothing has closed."""
+from windows_pipeline.kernels.time import NEVER_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.engine.radix_sort import groups_in_order
 from windows_pipeline.engine.time_shards import IS_OWN, SLICE
 from windows_pipeline.kernels.groups import CHUNK_ROWS
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows
 

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.checks.recount_kernel import EvidenceKernel, difference_of
 from windows_pipeline.checks.recount_session_kernel import ADDED, SessionEvidenceKernel
+from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import (
     IS_OWN,
@@ -21,13 +22,7 @@ from windows_pipeline.engine.time_shards import (
     with_own_slice,
     within_a_day,
 )
-from windows_pipeline.incremental.windows import (
-    ARRIVAL,
-    is_late,
-    is_uncovered,
-    last_end_ms,
-    last_instant,
-)
+from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _GROUPED = ("_computed_day", "key")
@@ -91,7 +86,7 @@ def window_evidence(
 
 
 def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
-    in_time = records.where(~is_late(spec) & ~is_uncovered(spec)).select(*_RECORD_COLUMNS)
+    in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
     rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
     given = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
     # Within a group any order does.

@@ -138,7 +138,7 @@ class RowKind(Windows):
             yield Problem(("partial_results",), "true", text)
         if self.trigger is not None:
             text = (
-                "windows have one result for each row, the final one, so nothing can fire before; "
+                "windows have one result for each row, the final one, and cannot fire earlier; "
                 "leave trigger out, or use kind: hopping or tumbling"
             )
             yield Problem(("trigger",), self.kind, text)

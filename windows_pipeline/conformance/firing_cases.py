@@ -77,7 +77,8 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
         windows = SessionWindows(window["gap_ms"], grace_ms)
     elif window["kind"] not in {"hopping", "tumbling"}:
         raise ValueError(
-            f"unknown kind of window {window['kind']!r} that fires; use session, hopping or tumbling"
+            f"unknown kind of window {window['kind']!r} that fires; use session, hopping or "
+            "tumbling"
         )
     else:
         advance_ms = window.get("advance_ms", window["size_ms"])

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.conformance.cases import Answer, AnyCase, Case
 from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
 from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.windows import evaluate, late
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import place
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SessionWindows, WindowSpec

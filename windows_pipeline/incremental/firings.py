@@ -13,7 +13,7 @@ from windows_pipeline.arrival.merge import Place, Waking
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
 from windows_pipeline.engine.firings.plan import fire
-from windows_pipeline.incremental.windows import last_instant
+from windows_pipeline.engine.lateness import last_instant
 
 FIRING_ARRIVAL = ("merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """What orders records that met one stream time: their place in the merge, then how they came."""

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.windows import late
-from windows_pipeline.incremental.windows import ARRIVAL, is_late, is_uncovered
+from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import (
     FixedWindows,
@@ -80,7 +81,7 @@ def _of_fixed(records: DataFrame, computed: DataFrame, spec: FixedWindows) -> Da
         F.col("_partly_late_time_ms").alias("_event_time_ms"),
         F.col("_partly_late_close_ms").alias("_close_time_ms"),
     )
-    reason = F.when(is_uncovered(spec), "outside_windows").when(is_late(spec), "late")
+    reason = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
     judged = records.withColumn("reason", reason)
     on_arrival = judged.where(F.col("_is_new") & F.col("reason").isNotNull())
     same = [

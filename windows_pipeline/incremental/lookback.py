@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.rows import reach_of_rows_ms
 from windows_pipeline.incremental.windows import reach_ms
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
 
 _FIRST_LOOK_BACK_MS = 86_400_000

@@ -8,9 +8,10 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, Unit
+from windows_pipeline.arrival.watermark import Read, Timeline, Unit
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.literals import given
+from windows_pipeline.kernels.time import NEVER_MS
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256

@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.row_kernel import NUMBER, ROWS_THERE, result_column
 from windows_pipeline.engine.row_time_shards import row_slice_length_ms, rows_in_slices
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.time_shards import SLICE, within_a_day
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import (
     ROW_KEY,

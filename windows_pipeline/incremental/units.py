@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog, arrivals_in
 from windows_pipeline.arrival.merge import Merge
 from windows_pipeline.arrival.watermark import (
-    NEVER_MS,
     Read,
     Timeline,
     Unit,
@@ -24,9 +23,12 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.lookback import reached_from_ms
 from windows_pipeline.incremental.records import records_to_read, target_of
-from windows_pipeline.jobs.job import Facts
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import GracedRows, PipelineWindows
+
+Facts = dict[str, int | str]
+"""What a run reports of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
 
 @dataclass(frozen=True)

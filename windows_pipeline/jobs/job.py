@@ -16,6 +16,7 @@ from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.run import Batch, Check, CheckResult, import_ahead, validate
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
+from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 
@@ -24,8 +25,6 @@ KEEP_PLANS = "windows_pipeline.keep_plans"
 
 RowCounts = dict[str, dict[date, int]]
 """Rows by table name and unit; units without rows are left out."""
-Facts = dict[str, int | str]
-"""What is to be said of a unit: `rejected`, `late`, `closed_through_ms`, `held_back_by`."""
 
 
 @dataclass(frozen=True)

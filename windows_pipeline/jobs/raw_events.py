@@ -11,22 +11,23 @@ from itertools import groupby
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.lines import BLOCK, LINE, in_line_order
+from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log, rows_of, summed_up
 from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_decisions
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.checks.compare import units_that_differ
 from windows_pipeline.checks.recount_arrival import STRETCH_ROWS, beside_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
-from windows_pipeline.incremental.units import arrivals_of, day_facts
+from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
-from windows_pipeline.jobs.job import Facts, RowCounts, Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import RowCounts, Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import (
     FileState,
     landed_bytes,

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.units import arrivals_of
-from windows_pipeline.incremental.windows import ARRIVAL, last_instant, unit_windows
+from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables

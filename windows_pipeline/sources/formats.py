@@ -33,9 +33,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from windows_pipeline.arrival.lines import BLOCK, LINE
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.paths import literal
+from windows_pipeline.sources.landed_columns import BLOCK, LINE
 
 _MAX_HEADER_BYTES = 1 << 20
 _HEAD_BYTES = 65_536

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.lines import BLOCK, LINE
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.parallel import together
@@ -25,6 +24,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.literals import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.catalog import SourceTables, source_tables
 from windows_pipeline.storage.table import Table

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.lines import BLOCK, PART, numbered_by_line
+from windows_pipeline.arrival.lines import PART, numbered_by_line
 from windows_pipeline.arrival.order import PLACE, in_arrival_order, order_of_arrival
 from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.sources.landed_columns import BLOCK
 from windows_pipeline.streaming.standing import Part, Standing
 
 PARTITION, OFFSET = "_stream_partition", "_stream_offset"

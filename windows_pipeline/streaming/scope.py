@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from windows_pipeline.arrival.log import arrivals_in
-from windows_pipeline.arrival.watermark import NEVER_MS, Read, Timeline, build_timeline, close_ms
+from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.streaming.standing import Standing
 

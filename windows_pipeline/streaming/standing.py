@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from windows_pipeline.arrival.log import LogRow, arrivals_in, largest, summed_up
 from windows_pipeline.arrival.merge import Merge
-from windows_pipeline.arrival.watermark import NEVER_MS, build_timeline, slowest_active
+from windows_pipeline.arrival.watermark import build_timeline, slowest_active
+from windows_pipeline.kernels.time import NEVER_MS
 
 
 class Part(NamedTuple):

@@ -12,16 +12,17 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_instant
 from windows_pipeline.engine.literals import coarse_from_ms, given
 from windows_pipeline.engine.windows import UNCOUNTED
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import asks_records, reached_from_ms
 from windows_pipeline.incremental.records import records_to_read, target_of
-from windows_pipeline.incremental.windows import is_late, is_uncovered, last_instant, unit_windows
+from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import KeptRows, kept_rows
 from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
@@ -228,9 +229,9 @@ class BatchWindows:
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
             late = late_records(records, None, spec, [], [self._target])
-            return late.select(F.lit(False).alias("is_uncovered"))
-        late = self._own_records.where(is_late(spec) | is_uncovered(spec))
-        return late.select(is_uncovered(spec).alias("is_uncovered"))
+            return late.select(F.lit(False).alias("is_outside_windows"))
+        late = self._own_records.where(is_late(spec) | is_outside_windows(spec))
+        return late.select(is_outside_windows(spec).alias("is_outside_windows"))
 
     def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[KeptRows, _Late]:
         """The windows, computed; and how many records are late."""
@@ -238,7 +239,7 @@ class BatchWindows:
         tables = (own.keyed_windows, own.final_windows)
         may_fetch = all(table.takes(placed.sparkSession, self._most_windows) for table in tables)
         with ThreadPoolExecutor(1) as beside:
-            counted = late.agg(F.count("*"), F.count_if("is_uncovered"))
+            counted = late.agg(F.count("*"), F.count_if("is_outside_windows"))
             many_late = beside.submit(counted.collect)
             return kept_rows(placed, may_fetch=may_fetch), _Late(*many_late.result()[0])
 

@@ -104,7 +104,7 @@ def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
         if isinstance(window, TumbleRows) and window.by_arrival
         else "this window orders rows of one time by arrival"
     )
-    raise ValueError(f"{window.label}: {reason}; name the arrival column with arrival='offset'")
+    raise ValueError(f"{window.label}: {reason}; name the arrival column with .arrival('offset')")
 
 
 def _require_known(label: str, name: str, known: Sequence[str], columns: Sequence[str]) -> None:

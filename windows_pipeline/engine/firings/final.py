@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.engine.firings.kernel import AFTER
-from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.kernels.time import END_OF_INPUT_MS
 
 
 def at_closing(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS, Rises
+from windows_pipeline.engine.firings.watermark_steps import Rises
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
@@ -20,6 +20,7 @@ from windows_pipeline.kernels.firings.find import Arrived, Firings, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.kernels.firings.windows import New
 from windows_pipeline.kernels.groups import whole_groups
+from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.kernels.values import as_array, writable
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords

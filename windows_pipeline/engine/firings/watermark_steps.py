@@ -11,10 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.arrival.watermark import NEVER_MS
-
-END_OF_INPUT_MS = -NEVER_MS
-"""Stream time after an input that ends: past every window."""
+from windows_pipeline.kernels.time import END_OF_INPUT_MS
 
 
 @dataclass(frozen=True)

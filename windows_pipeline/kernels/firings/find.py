@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windows_pipeline.arrival.watermark import NEVER_MS
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.engine.firings.watermark_steps import END_OF_INPUT_MS
 from windows_pipeline.kernels.firings.batched import (
     P_AFTER,
     P_BY_RISE,
@@ -53,6 +51,7 @@ from windows_pipeline.kernels.firings.windows import (
     stirred,
     time_lives,
 )
+from windows_pipeline.kernels.time import END_OF_INPUT_MS, NEVER_MS
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.windows import (

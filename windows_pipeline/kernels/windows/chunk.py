@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.arrival.watermark import NEVER_MS
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.assign import PlacedWindows, Reason, place
 from windows_pipeline.kernels.windows.chunk import Chunk
 from windows_pipeline.kernels.windows.forward import forward_sweep

@@ -1,0 +1,9 @@
+"""The two instants beyond all event times, in milliseconds."""
+
+from __future__ import annotations
+
+NEVER_MS = -(2**62)
+"""Earlier than every event time: before it nothing has arrived and nothing is closed."""
+
+END_OF_INPUT_MS = -NEVER_MS
+"""Later than every event time: the watermark once the whole input has been read."""
