@@ -58,8 +58,8 @@ def test_a_trigger_has_its_specification(tmp_path: Path, trigger: str, meant: Tr
             "{out_of_orderness: 7 hours}",
             ".out_of_orderness",
             (
-                "'7 hours' is above the grace, 6 hours: windows would close before they fire on time; "
-                "write a grace of 7 hours or more"
+                "'7 hours' is above the grace, 6 hours: windows would close before they fire on "
+                "time; write a grace of 7 hours or more"
             ),
         ),
         ("update", "", "'update' is not a mapping"),
