@@ -26,7 +26,7 @@ _WITHOUT_BLANKS = ("==", "!=", "<>", ">=", "<=")
 
 
 def hint(text: str) -> str | None:
-    """Returns the usual mistake that a refused rule has, with its fix; None for none of them."""
+    """Returns the usual mistake in a refused rule, with its fix; None if the rule has none."""
     try:
         tokens = _SPARK.tokenize(text)
     except SqlglotError:

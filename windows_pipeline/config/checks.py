@@ -111,13 +111,16 @@ def _location_problems(source: Source) -> Iterator[Problem]:
     if source.kafka is None:
         text = "has no value; write 'kafka: {servers: ..., topic: ...}' in source"
         yield Problem(("kafka",), None, text)
-    for field in ("path", "arrival", "source_partition"):
+    in_order = "the topic's partitions and offsets order its records"
+    reasons = {
+        "path": "a topic has no folder",
+        "arrival": in_order,
+        "source_partition": in_order,
+    }
+    for field, reason in reasons.items():
         value = getattr(source, field)
         if value is not None:
-            text = (
-                "must be left out with format: kafka: the topic's partitions and offsets order "
-                f"its records; remove {field}"
-            )
+            text = f"must be left out with format: kafka: {reason}; remove {field}"
             yield Problem((field,), value, text)
 
 
@@ -147,8 +150,8 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         role_of.setdefault(column, role)
         if source.types[column] not in ROLE_TYPES[role]:
             text = (
-                f"is of type {source.columns[column]}; "
-                f"the {role} must be {' or '.join(ROLE_TYPES[role])}"
+                f"is of type {source.columns[column]}; the {role} must be "
+                f"{' or '.join(ROLE_TYPES[role])}: name another column"
             )
             yield Problem((role,), column, text)
 
@@ -249,9 +252,7 @@ def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
     """Says which columns an aggregate can take, where it can't take the one it names."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
-        known = f"use one of {listed(fitting)}"
-        near = nearest(name, fitting, known)
-        return known if near == known else f"use a value column: {near}"
+        return nearest(name, fitting, f"use one of {listed(fitting)}")
     return (
         f"the source has no value column that {aggregate.function} takes; declare one under "
         "source.columns, or use another function"

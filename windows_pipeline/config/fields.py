@@ -128,7 +128,7 @@ def _instant(value: object) -> datetime:
 
 def _aggregate(value: object) -> object:
     if value is None or isinstance(value, (list, dict)):
-        return value  # pydantic refuses what is not text
+        return value  # pydantic refuses values that are not text
     text = str(value)
     require_short(text)
     try:

@@ -12,7 +12,7 @@ def require_distinct_aliases(windows: Sequence[RowWindow]) -> None:
     """Checks that several windows have different aliases.
 
     Raises:
-        ValueError: There is no window, several but one without an alias, or two with one alias.
+        ValueError: There is no window, one of several has no alias, or two have the same alias.
     """
     if not windows:
         raise ValueError("windows: must hold at least one window, not none; pass one")
