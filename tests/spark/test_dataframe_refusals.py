@@ -215,7 +215,7 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "aggregates: the window function takes records": lambda: coming.process(
             trigger, WindowFunction(lambda *_: [], "n bigint", records=["at"]), count()
         ),
-        "input_ends: 3 is neither True nor False": lambda: coming.firings(
+        "input_ends: must be True or False, not 3": lambda: coming.firings(
             trigger, input_ends=WRONG
         ),
         "arrival: 3 is no name of a column": lambda: wp.windowed(events, around).arrival(WRONG),

@@ -144,7 +144,7 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
         ),
         (
             "count_windows(TABLE(events), order_col => 'at', size => '3', aggregates => 'sum(at)')",
-            "count_windows: size: '3' is not a whole number of rows",
+            "count_windows: size: '3' is no whole number of rows",
         ),
     ],
 )
