@@ -57,6 +57,9 @@ class Settings(BaseModel):
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
+        keep_plans: Whether runs of few records, too, cache rows with the plan that made them.
+            With the plan, Spark can recompute the rows of a lost executor, but every query takes
+            longer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,6 +71,7 @@ class Settings(BaseModel):
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
+    keep_plans: bool = True
 
     def spark_conf(self) -> dict[str, str]:
         """Returns Spark's configuration, with the keys that Delta and the engine need.
@@ -113,6 +117,10 @@ class Settings(BaseModel):
     def conf_for(self, records: int) -> dict[str, str]:
         """Returns Spark SQL's configuration for a run or a micro-batch of so many records."""
         return self.small_batches if records <= _FEW_RECORDS else {}
+
+    def keeps_plans(self, records: int) -> bool:
+        """Whether a run of so many records caches rows with the plan that made them."""
+        return self.keep_plans or records > _FEW_RECORDS
 
 
 def load_settings(root: Path) -> Settings:

@@ -141,6 +141,7 @@ def test_an_error_says_which_type_a_setting_must_have(
         ("spark: {}\npackages: hunter2x", ":5: packages: must be a list of texts in quotes"),
         ("spark: {}\npackages: [1]", ":5: packages.0: must be text in quotes"),
         ("spark: {}\narrival_ranges: 0", ":5: arrival_ranges: must be a whole number above zero"),
+        ("spark: {}\nkeep_plans: hunter2x", ":5: keep_plans: must be true or false; the value is"),
         ("spark: {}\nlanding: x", "'landing' occurs twice, on line 3 and on line 5"),
         ("", ":1: spark: is missing; write 'spark: ...'"),
     ],
