@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self
 
 from windows_pipeline.aggregates.aggregate import Function, check_percentage, function_name
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    ColumnOrName = Column | str
-
 _PLAIN_NAME = re.compile(r"\w+")
+
+
+class Expression(Protocol):
+    """The type of PySpark's Column, classic or Spark Connect's, without an import of PySpark."""
+
+    def alias(self, *alias: str, **kwargs: Any) -> Any:
+        """Gives the expression a name."""
+
+
+ColumnOrName = Expression | str
 
 
 @dataclass(frozen=True, slots=True)
