@@ -253,7 +253,7 @@ def _window(windows: Windows) -> Iterable[Column]:
     end = "first instant after the window" if is_exclusive else "last instant of the window"
     yield Column("window_start", "timestamp", "first instant of the window")
     yield Column("window_end", "timestamp", end)
-    yield from (column for column in _ROW if column.name in windows.row_name)
+    yield from (column for column in _ROW if column.name in windows.row_key)
 
 
 def _key(source: Source) -> Column:
