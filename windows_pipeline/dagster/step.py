@@ -90,7 +90,7 @@ def step(
         yield from _check_results(context, main, result.checks)
         if not result.published:
             raise _not_published(job, result)
-        _warn_of_held_back(context, result)
+        _warn_of_blocked_days(context, result)
         for table in job.tables:
             key = asset_key(table)
             if key not in selected:
@@ -135,11 +135,12 @@ def _not_published(job: Job, result: JobResult) -> dg.Failure:
     )
 
 
-def _warn_of_held_back(context: dg.AssetExecutionContext, result: JobResult) -> None:
-    held_back = [day for day, facts in result.facts.items() if "blocked_by" in facts]
-    if held_back:
+def _warn_of_blocked_days(context: dg.AssetExecutionContext, result: JobResult) -> None:
+    blocked = [day for day, facts in result.facts.items() if "blocked_by" in facts]
+    if blocked:
+        missing = result.facts[blocked[0]]["blocked_by"]
         context.log.warning(
-            f"held back: {days_text(held_back)}; the raw day "
-            f"{result.facts[held_back[0]]['blocked_by']} is missing, and nothing closes past it. "
-            "Materialize raw_events of it (its files may have landed), then these days again."
+            f"blocked by a missing day: {days_text(blocked)}; nothing closes before the raw day "
+            f"{missing} is ingested. Materialize raw_events of {missing} (its files may have "
+            "landed), then the blocked days again."
         )
