@@ -11,6 +11,7 @@ from windows_pipeline.settings_problems import report
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import ConfigError
 from windows_pipeline.text.yaml_text import read_yaml
+from windows_pipeline.tuning import Tuning
 
 __all__ = [
     "DELTA_PACKAGE",
@@ -58,6 +59,7 @@ class Settings(BaseModel):
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
+        tuning: How much work the engine takes at once; results do not depend on it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,6 +71,7 @@ class Settings(BaseModel):
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
+    tuning: Tuning = Tuning()
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's configuration with what Delta and the engine need.

@@ -24,7 +24,7 @@ from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_ro
 from tests.support.strategies import ArrivalsOf
 from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 
 OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")
 OF_NUMBERS = (
@@ -99,8 +99,8 @@ class Asked(NamedTuple):
     close_after_ms: int
 
     @property
-    def target(self) -> Target:
-        return Target(spec_of(self.definition), self.close_before_ms, self.close_after_ms)
+    def target(self) -> ComputedDay:
+        return ComputedDay(spec_of(self.definition), self.close_before_ms, self.close_after_ms)
 
 
 def whole_input(records: Sequence[Record], definition: Definition) -> Asked:

@@ -131,7 +131,7 @@ def test_a_hot_key_is_not_held_whole(spec: CountWindows) -> None:
     ("offsets", "told"),
     [
         ((0, 1, 1), "record 1 of key 'a' comes twice"),
-        ((None, 0, 1), "record None of key 'a' does not say when it came"),
+        ((None, 0, 1), "record None of key 'a' has no place in the order of arrival"),
     ],
 )
 def test_an_order_that_nobody_knows_is_refused(offsets: tuple[int | None, ...], told: str) -> None:

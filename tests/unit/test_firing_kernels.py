@@ -24,9 +24,9 @@ from tests.support.firing_cases import (
 from tests.support.oracle.firings import Firing, Policy, firings
 from tests.support.oracle.windows import Record, SlidingDefinition, windows_after
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.kernels.firings import find as found_firings
 from windows_pipeline.kernels.firings.find import Firings, find_firings
-from windows_pipeline.kernels.firings.windows import New
+from windows_pipeline.kernels.firings.windows import NewInput
+from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
@@ -92,8 +92,10 @@ def test_the_engine_fires_as_the_oracle_does(records: Records, policy: Policy) -
 
 @settings(PROPERTY, max_examples=100)
 @given(records=record_lists(), policy=policies(), unit=st.integers(2, 6))
-def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, unit: int) -> None:
-    """Where sizes, graces and intervals are multiples, the first rise in each is enough."""
+def test_one_watermark_advance_in_each_multiple_is_enough(
+    records: Records, policy: Policy, unit: int
+) -> None:
+    """Where sizes, graces and intervals are multiples, only the first advance in each matters."""
     coarse = policy._replace(
         size=max(policy.size, 1) * unit,
         advance=max(policy.advance, 1) * unit,
@@ -111,9 +113,7 @@ def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, uni
 @given(records=record_lists(), policy=policies().filter(lambda policy: not policy.gap))
 def test_windows_may_be_fired_in_parts(records: Records, policy: Policy) -> None:
     """However few records fit in memory."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(found_firings, "PART_RECORDS", 3)
-        assert fired(records, policy) == firings(records, policy)
+    assert fired(records, policy, tuning=Tuning(part_records=3)) == firings(records, policy)
 
 
 @settings(PROPERTY, max_examples=100)
@@ -148,7 +148,7 @@ def put_into_panes(records: Records, policy: Policy) -> tuple[int, int]:
 @pytest.mark.parametrize("length", [10, 100, 1_000])
 @pytest.mark.parametrize("panes", ["accumulating", "discarding"])
 def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None:
-    """Rule E2: what fires costs what is told, not each record in each window, however long."""
+    """Rule E2: the cost grows with the firings, not with the records in each window."""
     in_order = [("a", second) for second in range(3_000)]
     sliding = Policy(difference=length, discarding=panes == "discarding")
     hopping = sliding._replace(difference=0, size=10 * length, advance=length)
@@ -178,7 +178,7 @@ def test_a_micro_batch_fills_the_panes_that_it_fires() -> None:
     for policy in (waiting, hopping, waiting._replace(interval=50), hopping._replace(interval=50)):
         arrived = arrived_of(records, policy)[0]
         is_new = np.arange(len(records)) >= len(records) - 10
-        new = New(is_new, is_new, with_earlier=False)
+        new = NewInput(is_new, is_new, with_earlier=False)
         spec, trigger = spec_of(policy), trigger_of(policy)
         parts = list(find_firings(spec, trigger, arrived, new))
         every = list(find_firings(spec, trigger, arrived))
@@ -188,7 +188,7 @@ def test_a_micro_batch_fills_the_panes_that_it_fires() -> None:
 
 def _after(parts: list[Firings], is_new: np.ndarray) -> list[tuple[int, ...]]:
     """The firings that come after what is new: window, number, reason, and what they come after."""
-    told = (zip(p.start_ms, p.id, p.reason, p.by_rise, p.after, strict=True) for p in parts)
+    told = (zip(p.start_ms, p.id, p.reason, p.by_advance, p.after, strict=True) for p in parts)
     return sorted(tuple(map(int, row)) for row in chain.from_iterable(told) if is_new[row[-1]])
 
 

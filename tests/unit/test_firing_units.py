@@ -40,8 +40,8 @@ from windows_pipeline.arrival.watermark import (
     close_ms,
     reads_from,
 )
-from windows_pipeline.engine.firings.kernel import FiringKernel, FiringTarget
-from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.engine.firings.kernel import FiringKernel, FiringSpec
+from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.incremental.windows import reach_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import FixedWindows, SessionWindows
@@ -127,17 +127,17 @@ def fired(
     first: dict[int, dict[str, Any]] = {}
     for row in by_arrival:
         first.setdefault(row["_stream_time_ms"], row)
-    risen = list(first.values())
-    at = pa.Table.from_pylist([{name: row[name] for name in ARRIVAL} for row in risen])
-    rises = Rises(
+    advanced_ms = list(first.values())
+    at = pa.Table.from_pylist([{name: row[name] for name in ARRIVAL} for row in advanced_ms])
+    advances = Advances(
         np.array([*first], np.int64),
-        np.array([row.get("_is_new", True) for row in risen], np.bool_),
+        np.array([row.get("_is_new", True) for row in advanced_ms], np.bool_),
         at,
     )
     by_key = sorted(by_arrival, key=lambda row: (row["key"] is not None, row["key"] or ""))
-    target = FiringTarget(spec, trigger_of(policy))
+    target = FiringSpec(spec, trigger_of(policy))
     number = rows[0]["_computed_day"]
-    asked = {number: target}, {number: rises}, ["key"], ARRIVAL, [LISTED]
+    asked = {number: target}, {number: advances}, ["key"], ARRIVAL, [LISTED]
     kernel = FiringKernel(*asked, with_earlier=with_earlier)
     types = dict.fromkeys(by_key[0], pa.int64())
     types |= {"_computed_day": pa.int32(), "key": pa.string(), "_is_new": pa.bool_()}

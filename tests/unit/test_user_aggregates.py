@@ -135,7 +135,7 @@ def test_merges_grow_with_the_logarithm_of_the_window() -> None:
         entered=places + 1,
         left=(places + 1 - width).clip(0),
         enter_order=places,
-        uncounted=np.zeros(size, np.bool_),
+        dropped=np.zeros(size, np.bool_),
     )
     sliding = case._replace(records=case.records._replace(windows=windows), inside=[[]] * size)
     wanted = [min(place + 1, width) for place in range(size)]
@@ -187,7 +187,7 @@ def test_an_exception_names_aggregate_and_window(function: str) -> None:
 def test_a_result_of_another_type_names_aggregate_and_window() -> None:
     """The result's type was declared."""
     user = replace(LISTED, result_type="bigint")
-    message = r"user_aggregate\(value\) gave \[1\], which is no bigint, in window 0"
+    message = r"user_aggregate\(value\) returned \[1\], which is no bigint, in window 0"
     with pytest.raises(TypeError, match=message):
         one_window([1]).aggregated(user, "bigint")
 

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.engine.radix_sort import groups_in_order
-from windows_pipeline.engine.time_shards import IS_OWN, SLICE
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
 from windows_pipeline.windows import FixedWindows, TimeWindows
 
-_TAKEN_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", SLICE, IS_OWN)
-"""The columns that are not given back, if there: sessions ask for arrival, others for slices."""
+_TAKEN_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", TIME_SHARD, IN_HOME_SHARD)
+"""The columns that are not given back, if there: of arrival for sessions, else of time shards."""
 _ADDED = pa.schema(
     [
         ("recount", pa.int64()),
@@ -66,8 +66,8 @@ def evidence_of_groups(
     Args:
         tables: Windows and records as the kernels take them, whole groups of `_computed_day` and
             `key`,
-            with where each starts and the last ends. Where these are cut into slices, `_is_own`
-            tells of which slice a row is: the others are looked at and not told.
+            with where each starts and the last ends. Where these are cut into time shards, rows
+            without `_in_home_shard` are copies: they are looked at and not returned.
         make: Makes the evidence of whole groups.
         added: The columns that are put beside the rows, in the place of those taken only.
     """
@@ -77,7 +77,7 @@ def evidence_of_groups(
         records, windows = table.filter(pa.array(~is_window)), table.filter(pa.array(is_window))
         chunk = make(records, group[~is_window], windows, group[is_window])
         yield from _own_with_columns(windows, chunk.beside_windows(), added)
-        is_new, held = records.column("_is_new").to_numpy() & _is_own(records), chunk.held()
+        is_new, held = records.column("_is_new").to_numpy() & _in_home_shard(records), chunk.held()
         unheld = is_new & ~held & ~chunk.counts_in_none()
         told = records.filter(pa.array(unheld))
         yield from _with_columns(told, chunk.beside_records(unheld), added)
@@ -91,12 +91,12 @@ def evidence_of_groups(
 class EvidenceKernel:
     """What `DataFrame.mapInArrow` runs on each partition; see `evidence.window_evidence`.
 
-    The rows come as `radix_order.in_radix_order` gives them by `_computed_day`, `key` and `_slice`:
+    The rows come as `in_radix_order` gives them by `_computed_day`, `key` and `_time_shard`:
     windows (`is_window`) with `_window_end_ms`, and records, none wholly late or uncovered, with
     `_event_time_ms`, `_close_time_ms` and `_is_new`; what a row has no value for is null. It gives
     all windows, the new records that no window holds, and a row a group that has new records:
-    how many are `counted`; of each slice those that are its own (`_is_own`). Without these three
-    columns, with those that `window_evidence` adds.
+    how many are `counted`; of each time shard those that are at home in it (`_in_home_shard`).
+    Without these three columns, with those that `window_evidence` adds.
     """
 
     def __init__(self, spec: FixedWindows, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -105,7 +105,7 @@ class EvidenceKernel:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Gives the evidence of a partition."""
-        groups = groups_in_order(batches, ["_computed_day", "key", SLICE], self._chunk_rows)
+        groups = groups_in_order(batches, ["_computed_day", "key", TIME_SHARD], self._chunk_rows)
         return evidence_of_groups(groups, self._chunk, _ADDED)
 
     def _chunk(
@@ -253,17 +253,17 @@ def numbers(rows: pa.Table, name: str) -> np.ndarray:
     return writable(np.asarray(rows.column(name).fill_null(NEVER_MS), np.int64))
 
 
-def _is_own(rows: pa.Table) -> np.ndarray:
-    """Whether each row is of the slice that it lies in."""
-    if IS_OWN not in rows.column_names:
+def _in_home_shard(rows: pa.Table) -> np.ndarray:
+    """Whether each row is in its home shard."""
+    if IN_HOME_SHARD not in rows.column_names:
         return np.ones(rows.num_rows, np.bool_)
-    return np.array(rows.column(IS_OWN), np.bool_)
+    return np.array(rows.column(IN_HOME_SHARD), np.bool_)
 
 
 def _own_with_columns(
     rows: pa.Table, columns: Mapping[str, pa.Array], added: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    own = pa.array(_is_own(rows))
+    own = pa.array(_in_home_shard(rows))
     yield from _with_columns(
         rows.filter(own), {name: column.filter(own) for name, column in columns.items()}, added
     )

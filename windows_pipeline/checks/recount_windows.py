@@ -16,13 +16,14 @@ from windows_pipeline.checks.recount_session_kernel import ADDED, SessionEvidenc
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import (
-    IS_OWN,
-    SLICE,
-    length_for_reach,
-    with_own_slice,
+    IN_HOME_SHARD,
+    TIME_SHARD,
+    length_for_look_back,
+    with_home_shard,
     within_a_day,
 )
 from windows_pipeline.incremental.windows import ARRIVAL
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _GROUPED = ("_computed_day", "key")
@@ -50,7 +51,10 @@ _ADDED = (
 
 
 def window_evidence(
-    records: DataFrame, windows: DataFrame, spec: FixedWindows | SessionWindows
+    records: DataFrame,
+    windows: DataFrame,
+    spec: FixedWindows | SessionWindows,
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Puts beside each window what its records say, and says which new records none holds.
 
@@ -60,6 +64,7 @@ def window_evidence(
             `_first_event_time_ms`,
             `_last_event_time_ms`, `record_count`, `closed`; any others are left out.
         spec: The windows' definition.
+        tuning: How finely a key's time is cut into time shards.
 
     Returns:
         A row a window (`is_window`), its columns and: `recount`, `recount_first_ms`,
@@ -76,27 +81,33 @@ def window_evidence(
 
         A row a new record that no window holds (not `is_window`): `_computed_day`, `key`,
         `_event_time_ms`, `_close_time_ms` and `last_instant_ms`, the last instant of the last
-        window that may count it. And rows of each target and key with new records, one a slice
+        window that may count it. And rows of each target and key with new records, one a shard
         of its time: `_computed_day`, `key`, `counted`, how many of them windows hold. Milliseconds
         and counts are bigint; what a row has no value for is null. In no order.
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec)
-    return _of_fixed(records, windows, spec)
+    return _of_fixed(records, windows, spec, tuning)
 
 
-def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
+def _of_fixed(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
-    rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
-    given = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
+    rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
+    given = [
+        field for field in rows.schema if field.name not in ("_is_new", TIME_SHARD, IN_HOME_SHARD)
+    ]
     # Within a group any order does.
-    grouped = in_radix_order(rows, [*_GROUPED, SLICE])
+    grouped = in_radix_order(rows, [*_GROUPED, TIME_SHARD])
     beside = grouped.mapInArrow(EvidenceKernel(spec), T.StructType([*given, *_ADDED]))
     return beside.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
 
 
-def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
-    """Records and windows, those of each slice of a key's time with what they are judged by.
+def _in_time_shards(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
+    """Records and windows, those of each time shard with what they are judged by.
 
     A window is judged by the records that it holds or that have just left, and the windows that
     may hold the same ones; a record by the windows that may hold it. None is further away than
@@ -105,19 +116,19 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
     """
     difference_ms = difference_of(spec)
     reach_ms = difference_ms + 1
-    length_ms = within_a_day(length_for_reach(reach_ms))
+    length_ms = within_a_day(length_for_look_back(reach_ms, tuning), tuning)
     if length_ms is None:
-        whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
+        whole = {TIME_SHARD: F.lit(0).cast("bigint"), IN_HOME_SHARD: F.lit(True)}
         return _together(records, windows).withColumns(whole)
-    # Half a slice later than the engine's are, so that what it loses at a cut is seen.
+    # Half a shard later than the engine's shards, so that what it loses at a cut is seen.
     time_ms, reach = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(reach_ms)
     last_ms = last_instant(spec, F.col("_window_end_ms")) - F.lit(length_ms // 2)
     held_until_ms = time_ms + F.lit(difference_ms)
     further = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), reach).otherwise(0)
     reached_ms = [time_ms - further, time_ms + reach + further]
     return _together(
-        with_own_slice(records, held_until_ms, reached_ms, length_ms),
-        with_own_slice(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
+        with_home_shard(records, held_until_ms, reached_ms, length_ms),
+        with_home_shard(windows, last_ms, [last_ms - reach, last_ms + reach], length_ms),
     )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.fields import instant_ms, whole_number
-from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
@@ -115,14 +115,14 @@ def firing_differences(
     """What the engine answers otherwise, a line each, by the cases' numbers."""
     if not cases:
         return {}
-    targets: dict[int, FiringTarget] = {}
+    targets: dict[int, FiringSpec] = {}
     of_target: dict[int, int] = {}
     for number, case in cases.items():
         # Where each update fires alone, what no firing shows was dropped.
         alone = replace(case.trigger, early_every_records=1, early_every_ms=None, discards=True)
         for trigger in (case.trigger, alone):
             of_target[len(targets)] = number
-            targets[len(targets)] = FiringTarget(case.windows, trigger)
+            targets[len(targets)] = FiringSpec(case.windows, trigger)
     records = _records(spark, cases, of_target).persist()
     try:
         fired = fire(records, targets, ["key"], [_OFFSETS], ["offset"], input_ends=True)

@@ -17,8 +17,8 @@ from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.assign import place
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.assign import assign
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, WindowSpec
 
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
@@ -72,7 +72,7 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
     specs = _time_specs(cases)
     if not specs:
         return {}
-    targets = {number: Target(spec) for number, spec in specs.items()}
+    targets = {number: ComputedDay(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
@@ -114,8 +114,8 @@ def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
 def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
     if isinstance(spec, SessionWindows):
         return False
-    placement = place(spec, np.array([time_ms]), np.array([close_ms]))
-    return bool(placement.partly_late[0])
+    assignment = assign(spec, np.array([time_ms]), np.array([close_ms]))
+    return bool(assignment.partly_late[0])
 
 
 def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:

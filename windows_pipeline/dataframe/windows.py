@@ -22,10 +22,14 @@ from windows_pipeline.dataframe.inputs import (
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
 from windows_pipeline.engine.lateness import last_instant
-from windows_pipeline.engine.preaggregation.slices import apart, in_panes, merges
-from windows_pipeline.engine.time_shards import slice_length_ms
+from windows_pipeline.engine.preaggregation.slices import (
+    can_pre_aggregate,
+    in_slices,
+    with_separate_columns,
+)
+from windows_pipeline.engine.time_shards import shard_length_ms
 from windows_pipeline.engine.windows import evaluate, late
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 
@@ -193,10 +197,10 @@ def late_records(
         timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
         found = late(
             timed,
-            {0: Target(windows)},
+            {0: ComputedDay(windows)},
             own.keys,
             _arrival(windows, own),
-            slice_ms=slice_length_ms(windows),
+            shard_ms=shard_length_ms(windows),
         )
         delayed = found.withColumn(
             "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
@@ -249,21 +253,21 @@ def evaluate_sliced(
     *,
     pre_aggregate: bool = True,
 ) -> DataFrame:
-    """The windows, each key's time cut into slices where the windows allow it."""
-    targets = {0: Target(windows)}
-    of_panes = None
-    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates):
-        records, aggregates = apart(records, aggregates)
-        of_panes = records.schema
-        records = in_panes(records, windows, first.keys, aggregates)
+    """The windows, each key's time cut into time shards where the windows allow it."""
+    targets = {0: ComputedDay(windows)}
+    of_slices = None
+    if pre_aggregate and isinstance(windows, TimeWindows) and can_pre_aggregate(aggregates):
+        records, aggregates = with_separate_columns(records, aggregates)
+        of_slices = records.schema
+        records = in_slices(records, windows, first.keys, aggregates)
     return evaluate(
         records,
         targets,
         first.keys,
         aggregates,
         _arrival(windows, first),
-        of_panes=of_panes,
-        slice_ms=slice_length_ms(windows),
+        of_slices=of_slices,
+        shard_ms=shard_length_ms(windows),
     )
 
 

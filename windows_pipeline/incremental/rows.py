@@ -14,12 +14,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.row_kernel import NUMBER, ROWS_THERE, result_column
-from windows_pipeline.engine.row_time_shards import row_slice_length_ms, rows_in_slices
+from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, result_column
+from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
-from windows_pipeline.engine.time_shards import SLICE, within_a_day
+from windows_pipeline.engine.time_shards import TIME_SHARD, within_a_day
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     ROW_NAME,
     CountWindows,
@@ -55,6 +56,7 @@ def unit_rows(
     spec: GracedRows,
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Computes the rows that became final with each target unit.
 
@@ -64,12 +66,13 @@ def unit_rows(
         spec: The windows.
         aggregates: What to compute.
         closings: By target, the close times before and after it.
+        tuning: How finely a key's time is cut into time shards.
 
     Returns:
         The columns that `evaluation.evaluate` gives of windows, all closed, and those that name
         the row, in no order.
     """
-    found = _answered(_that_count(in_time, spec, closings), spec, aggregates)
+    found = _answered(_that_count(in_time, spec, closings), spec, aggregates, tuning)
     start_ms, end_ms = _bounds_ms(spec)
     final = _of_targets(
         found.where(_has_result(spec)).withColumns(
@@ -101,7 +104,9 @@ def _that_count(in_time: DataFrame, spec: GracedRows, closings: Mapping[int, Clo
     return in_time.where(F.col(_TIME_MS) < F.lit(after_ms))
 
 
-def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate]) -> DataFrame:
+def _answered(
+    records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate], tuning: Tuning
+) -> DataFrame:
     """Each record with what its window says of its records, and the aggregates after these."""
     # By names of the engine's own: a value's may be any.
     values = {one.column: f"_value_{one.column}" for one in aggregates}
@@ -118,12 +123,12 @@ def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggrega
         *(F.col(name).alias(own) for name, own in values.items()),
     )
     frame, keys = spec.frame, ["key"]
-    length_ms = within_a_day(row_slice_length_ms(frame))
+    length_ms = within_a_day(row_shard_length_ms(frame, tuning), tuning)
     if length_ms is not None:
-        rows, keys = rows_in_slices(rows, frame, length_ms), ["key", SLICE]
+        rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
     keep = ["key", _TIME_MS, *ROW_NAME]
     numbers = length_ms is None
-    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_NAME[1:], keep, tells_number=numbers)
+    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_NAME[1:], keep, with_numbers=numbers)
     return found.withColumnsRenamed(
         {result_column(place): name for place, name in enumerate(_OF_RECORDS)}
     )
@@ -133,7 +138,7 @@ def _has_result(spec: GracedRows) -> Column:
     """Whether a row has a result: all its followers are there, or it fills a count window."""
     match spec.window:
         case SlideRows(unit=FrameUnit.ROWS, ahead=int(ahead)) if ahead > 0:
-            return F.col(NUMBER) + F.lit(ahead) <= F.col(ROWS_THERE)
+            return F.col(NUMBER) + F.lit(ahead) <= F.col(GROUP_ROWS)
         case CountWindows(size=size, advance=advance, short_first=short_first):
             beyond_first = F.col(NUMBER) - F.lit(advance if short_first else size)
             return (beyond_first >= 0) & (beyond_first % F.lit(advance) == 0)
