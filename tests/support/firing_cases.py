@@ -44,7 +44,7 @@ def trigger_of(policy: Policy) -> Trigger:
 
 
 def advances_of(times: np.ndarray, grid_ms: int, *, input_ends: bool) -> Advances:
-    """The advances of one partition's records, by their numbers."""
+    """The watermark advances of one partition's records, by the records' numbers."""
     stream_time = np.maximum.accumulate(times)
     first = np.unique(stream_time // grid_ms, return_index=True)[1]
     numbers = [int(number) for number in first]
@@ -86,8 +86,8 @@ def fired(
         windows = part.panes.windows
         for f in range(len(part.id)):
             chain = part.panes.starts[windows.group[f]]
-            held = windows.enter_order[chain : windows.entered[f]]
-            held = held[held >= windows.left[f]]
+            shown = windows.enter_order[chain : windows.entered[f]]
+            shown = shown[shown >= windows.left[f]]
             after = int(part.after[f])
             met = (advances.stream_time_ms if part.by_advance[f] else arrived.stream_time_ms)[after]
             last = bool(met == END_OF_INPUT_MS)
@@ -103,7 +103,7 @@ def fired(
                     at,
                     np.inf if last else int(met),
                     bool(part.is_final[f]),
-                    tuple(sorted(number[part.record[held]].tolist())),
+                    tuple(sorted(number[part.record[shown]].tolist())),
                 )
             )
     return sorted(found, key=lambda f: (f.key is not None, f.key or "", *f[1:4]))
@@ -125,8 +125,8 @@ def merged_in(
 ) -> list[tuple[int, Record]]:
     """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
 
-    One of a source partition that wakes meets at least the stream time in force, and comes no
-    earlier than what is merged.
+    A record of a source partition that resumes meets at least the stream time in force, and does
+    not come before records that are merged already.
     """
     after = [frontier_after(records, unit, definition) for unit in range(-1, units)]
     placed = []

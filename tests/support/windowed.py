@@ -1,4 +1,4 @@
-"""Windows over random records, with what is inside each by the contract's words."""
+"""Windows over random records, with the records inside each by the contract's rules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def arrow_of(kind: str) -> pa.DataType:
 
 
 def named(window: int) -> str:
-    """What stands for a window in errors here."""
+    """The name of a window in errors."""
     return f"window {window}"
 
 
@@ -135,7 +135,7 @@ def windowed(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Case]:
 
 
 def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Case:
-    """A single window that holds every record, all at one time unless told."""
+    """A single window that holds every record, all at one time by default."""
     size = len(values)
     windows = Windows(
         group=np.zeros(1, np.int64),

@@ -188,7 +188,7 @@ def evidence_of(
     chunk_rows: int = CHUNK_ROWS,
     shard_ms: int | None = None,
 ) -> list[Row]:
-    """The kernel's rows for a case, cut into slices and into batches."""
+    """The kernel's rows for a case, cut into time shards and into batches."""
     rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, shard_ms)]
     batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
@@ -197,7 +197,7 @@ def evidence_of(
 
 
 def parts(row: Row, case: Case, shard_ms: int | None) -> list[Row]:
-    """A row in each slice that looks at it: a window's own one is that which it ends in."""
+    """A row in each time shard that looks at it; a window's home shard is that in which it ends."""
     difference = case.spec.time_difference_ms
     own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
     if shard_ms is None or own is None:
@@ -228,7 +228,7 @@ def only(row: Row, names: Iterable[str]) -> Row:
 def test_each_window_and_each_new_record_is_judged_by_its_own_key(
     case: Case, cuts: list[int], chunk_rows: int, longer_ms: int | None, random: Random
 ) -> None:
-    """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and slices."""
+    """Rules A5, B2, B4 to B6: recounts, bounds, `held`, whatever order, batches and time shards."""
     reach_ms = case.spec.time_difference_ms + 1
     shard_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
     shuffled = Case(

@@ -103,16 +103,16 @@ def test_copies_of_rows_in_a_time_shard_have_no_result() -> None:
     rows = [Row("k", time, time, {"whole": time}) for time in range(6)]
     window = window_of_definition(RowsAround(is_range=True, back=2, ahead=0))
     (batch,) = batches_of_rows(rows, window)
-    sliced = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, False, True]))
+    sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, False, True]))
     total = [Aggregate("total", Function.SUM, "whole")]
     kernel = RowKernel({0: window}, ["key"], total, ["arrival"])
     answered = [
-        (row["arrival"], row["result_0"]) for b in kernel(iter([sliced])) for row in b.to_pylist()
+        (row["arrival"], row["result_0"]) for b in kernel(iter([sharded])) for row in b.to_pylist()
     ]
     assert answered == [(2, 0 + 1 + 2), (3, 1 + 2 + 3), (5, 3 + 4 + 5)]
 
 
-def test_results_in_parts_stand_beside_their_rows() -> None:
+def test_results_in_parts_belong_to_their_rows() -> None:
     """Rule F2: a chunk's lists may be more than memory takes at once."""
     rows = [Row("ab"[place % 2], place, place, {"whole": place}) for place in range(9)]
     definition = RowsAround(is_range=True, back=4, ahead=2)
