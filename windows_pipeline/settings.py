@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+)
 
 from windows_pipeline.settings_problems import report
 from windows_pipeline.text.locations import resolve
@@ -59,7 +66,8 @@ class Settings(BaseModel):
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
-        tuning: How much work the engine takes at once; results do not depend on it.
+        tuning: How much work the engine takes at once; results do not depend on it. Tests set it,
+            a settings file cannot.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,7 +79,14 @@ class Settings(BaseModel):
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
-    tuning: Tuning = Tuning()
+    tuning: Tuning = Field(default=Tuning(), exclude=True)
+
+    @field_validator("tuning", mode="before")
+    @classmethod
+    def _set_by_code(cls, value: object) -> object:
+        if not isinstance(value, Tuning):
+            raise ValueError("is no field here; remove it")
+        return value
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's configuration with what Delta and the engine need.
@@ -155,7 +170,9 @@ def _read_settings(path: Path) -> Settings:
     try:
         settings = Settings.model_validate(document.data)
     except ValidationError as error:
-        report(document, error.errors(), Settings.model_fields)
+        report(
+            document, error.errors(), (name for name in Settings.model_fields if name != "tuning")
+        )
     if document.problems:
         raise ConfigError(document.problems)
     return settings

@@ -25,7 +25,7 @@ _WINDOW = "\0"
 
 
 def spark_serves(window: RowWindow, records: DataFrame, aggregates: Sequence[Aggregate]) -> bool:
-    """Whether Spark's own frame gives the engine's results at the same cost.
+    """Whether Spark's own frame has the engine's results at the same cost.
 
     A frame without a start only grows: Spark adds each row once, and spills a group that does
     not fit into memory. Spark's counts, sums of integers, and smallest and largest values equal

@@ -54,8 +54,8 @@ def within_a_day(length_ms: int | None, tuning: Tuning = TUNING) -> int | None:
     if length_ms is None:
         return None
     look_back_ms = length_ms // tuning.shard_look_backs
-    wanted = max(tuning.least_shard_look_backs, MOST_OF_A_DAY_MS // look_back_ms)
-    return look_back_ms * min(tuning.shard_look_backs, wanted)
+    look_backs = max(tuning.least_shard_look_backs, MOST_OF_A_DAY_MS // look_back_ms)
+    return look_back_ms * min(tuning.shard_look_backs, look_backs)
 
 
 def partly_late_look_back_ms(windows: SlidingWindows) -> int:

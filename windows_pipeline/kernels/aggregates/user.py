@@ -48,7 +48,7 @@ class _Invertible:
 class _Tree:
     """A binary tree of accumulators over the values, in the order of their positions.
 
-    A node's accumulator is merged anew only when it is needed after a value below it changed. So
+    A node's accumulator is merged again only when it is needed after a value below it changed. So
     values may come in any order of positions, as partly late records do.
     """
 

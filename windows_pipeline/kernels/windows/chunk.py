@@ -59,19 +59,19 @@ class Chunk:
     close_before_ms: np.ndarray
     close_after_ms: np.ndarray
 
-    def only(self, kept: np.ndarray) -> Chunk:
+    def only(self, chosen: np.ndarray) -> Chunk:
         """The chunk with the records of a mask, and without groups that then have no records."""
-        if kept.all():
+        if chosen.all():
             return self
-        before = np.concatenate(([0], np.cumsum(kept)))[self.starts]
+        before = np.concatenate(([0], np.cumsum(chosen)))[self.starts]
         some = np.diff(before) > 0
         return Chunk(
             self.spec,
-            self.table.filter(pa.array(kept)),
+            self.table.filter(pa.array(chosen)),
             np.concatenate((before[:-1][some], before[-1:])),
-            self.time_ms[kept],
-            self.close_ms[kept],
-            self.is_new[kept],
+            self.time_ms[chosen],
+            self.close_ms[chosen],
+            self.is_new[chosen],
             self.close_before_ms[some],
             self.close_after_ms[some],
         )

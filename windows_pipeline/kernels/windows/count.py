@@ -58,8 +58,8 @@ class CountedGroups:
         last = np.array([len(self.spec_of) - 1])
         come = int(self._come[-1])
         first, _ = self._bounds(self._ended(self._come)[last], last)
-        kept = min(int(first[0]), come - 1)
-        return int(self.starts[-2]) + kept - int(self.skipped[-1]), kept, come
+        from_number = min(int(first[0]), come - 1)
+        return int(self.starts[-2]) + from_number - int(self.skipped[-1]), from_number, come
 
     @property
     def _come(self) -> np.ndarray:

@@ -33,17 +33,17 @@ class Windows(NamedTuple):
     last_end_ms: np.ndarray | None = None
     """Where each entry is a run of hopping windows, the end of the run's last window."""
 
-    def only(self, kept: np.ndarray) -> Windows:
+    def only(self, chosen: np.ndarray) -> Windows:
         """The windows of a mask."""
-        if kept.all():
+        if chosen.all():
             return self
         return self._replace(
-            group=self.group[kept],
-            end_ms=self.end_ms[kept],
-            closed=self.closed[kept],
-            entered=self.entered[kept],
-            left=self.left[kept],
-            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[kept],
+            group=self.group[chosen],
+            end_ms=self.end_ms[chosen],
+            closed=self.closed[chosen],
+            entered=self.entered[chosen],
+            left=self.left[chosen],
+            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[chosen],
         )
 
 
