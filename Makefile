@@ -62,10 +62,11 @@ bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (an hour or 
 	@mkdir -p .cache
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
-check: $(STAMP) ## Lint, format and types, changing nothing
+check: $(STAMP) ## Lint, format, types and the order of packages, changing nothing
 	@$(VENV) -m ruff check .
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m mypy
+	@.venv/bin/lint-imports --no-logo --cache-dir .cache/import-linter
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	@$(VENV) -m ruff check --fix-only --quiet .

@@ -66,6 +66,8 @@ class Settings(BaseModel):
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
+        keep_plans: Whether runs of few records, too, keep rows with the plan that made them: such
+            rows can be computed again where an executor is lost, and each query takes longer.
         tuning: How much work the engine takes at once; results do not depend on it. Tests set it,
             a settings file cannot.
     """
@@ -79,6 +81,7 @@ class Settings(BaseModel):
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
+    keep_plans: bool = True
     tuning: Tuning = Field(default=Tuning(), exclude=True)
 
     @field_validator("tuning", mode="before")
@@ -133,6 +136,10 @@ class Settings(BaseModel):
     def conf_for(self, records: int) -> dict[str, str]:
         """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
         return self.small_batches if records <= _FEW_RECORDS else {}
+
+    def keeps_plans(self, records: int) -> bool:
+        """Whether a run that brings so many records keeps rows with the plan that made them."""
+        return self.keep_plans or records > _FEW_RECORDS
 
 
 def load_settings(root: Path) -> Settings:

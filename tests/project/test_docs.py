@@ -198,7 +198,7 @@ def known_fields() -> frozenset[str]:
     assert Pipeline in all_models(Strict)
     models: list[type[BaseModel]] = [*all_models(Strict), Settings]
     fields = {name for model in models for name in model.model_fields}
-    for path in (ROOT / "assets").glob("*.py"):
+    for path in (ROOT / "windows_pipeline" / "dagster").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 fields.add(node.target.id)
@@ -292,7 +292,7 @@ WRONG = """
 See `windows_pipeline/quality/none.py`, `engine/gone.py`, `quality/checks.py`, `nowhere.py` and
 `kernels/none/`; `settings.yaml`, `kernels/windows/` and `README.md` are there, and so is
 `test_what_a_page_names_is_there`.
-`test_nothing` and `windows_pipeline.driver_writes` are not, `windows_pipeline.keep_plans` is;
+`test_nothing` and `windows_pipeline.driver_writes` are not, `windows_pipeline.definition` is;
 `python -m benchmarks.nothing`, `make nothing`, `make check`, `streams: true`, `stream: true`,
 `raw_events.nothing`, `raw_events.batch`.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
@@ -20,8 +22,8 @@ from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 
-KEEP_PLANS = "windows_pipeline.keep_plans"
-"""The project's own key beside Spark's: whether rows are kept with the plan that made them."""
+_KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
+"""Whether the run of this thread keeps rows with the plan that made them."""
 
 RowCounts = dict[str, dict[date, int]]
 """Rows by table name and unit; units without rows are left out."""
@@ -165,13 +167,24 @@ class Job(Protocol):
 def kept(rows: DataFrame) -> DataFrame:
     """Keeps rows that are used more than once; `Stage.cached` takes them.
 
-    With the plan that made them, unless the configuration says otherwise: each further query
-    looks through it again, which takes longer than to compute what is made of few rows. Without
-    it rows are kept as they are, not by column, and until Spark sees that nothing refers to them.
+    With the plan that made them, unless `sized_for` says otherwise: each further query looks
+    through it again, which takes longer than to compute what is made of few rows. Without it rows
+    are kept as they are, not by column, and until Spark sees that nothing refers to them.
     """
-    if rows.sparkSession.conf.get(KEEP_PLANS, "true") == "false":
-        return rows.localCheckpoint(eager=False)
-    return rows.persist(StorageLevel.MEMORY_AND_DISK)
+    if _KEEPS_PLANS.get():
+        return rows.persist(StorageLevel.MEMORY_AND_DISK)
+    return rows.localCheckpoint(eager=False)
+
+
+@contextmanager
+def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator[None]:
+    """Sets up Spark, and `kept`, for a run that brings so many records."""
+    before = _KEEPS_PLANS.set(settings.keeps_plans(records))
+    try:
+        with configured(spark, settings.conf_for(records)):
+            yield
+    finally:
+        _KEEPS_PLANS.reset(before)
 
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
@@ -197,7 +210,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     for table in job.tables:
         table.create_if_missing(spark)
     log = job.arrived(spark)
-    with configured(spark, job.settings.conf_for(job.records(days, log))):
+    with sized_for(spark, job.settings, job.records(days, log)):
         return _run(job, spark, days, log)
 
 
@@ -247,7 +260,7 @@ def check_published(
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
-    with configured(spark, job.settings.conf_for(job.records(days, log))):
+    with sized_for(spark, job.settings, job.records(days, log)):
         rows = [table.of_units(spark, days) for table in job.tables]
         batches = job.evidence(spark, days, rows, log)
         if recount:

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.parallel import together
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.literals import literal
@@ -31,6 +30,7 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.parallel import together
 from windows_pipeline.streaming.standing import Standing, log_rows
 from windows_pipeline.streaming.windows import BatchWindows, append_of
 

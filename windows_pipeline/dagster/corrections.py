@@ -1,4 +1,4 @@
-"""corrections: what became of final windows that were published, and the job that corrects."""
+"""The asset `corrections`, and the job that corrects published final windows."""
 
 # No deferred annotations here: Dagster reads those of the functions it calls.
 
@@ -7,17 +7,17 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_metadata
-from assets.partitions import arrival_days
-from assets.step import asset_key
-from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_metadata
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import window_tables
 
 _CONFIG = {
-    "from": dg.Field(str, description="The first arrival day to compute anew: 2013-01-02."),
+    "from": dg.Field(str, description="The first arrival day to compute again: 2013-01-02."),
     "to": dg.Field(
         str, is_required=False, description="The last one; the last published if left out."
     ),
@@ -46,7 +46,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that corrects published results; its run config says which days and why."""
 
     def _published(session: SparkSession) -> list[str]:
-        """The definitions that have results; all, if none has, so that it is told."""
+        """The definitions that have results; all, if none has, so that `correct` refuses."""
         every = list(pipeline.windows)
         tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
         return [name for name in every if tables[name].final_windows.exists(session)] or every
@@ -87,7 +87,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=f"{pipeline.name}_correction",
         description=(
-            f"Computes published days of {pipeline.name} anew where raw records or the grace "
+            f"Computes published days of {pipeline.name} again where raw records or the grace "
             "were changed, and lists in corrections what comes out differently."
         ),
     )

@@ -1,51 +1,42 @@
-"""The job and the schedule of a pipeline."""
+"""The schedule that materializes a pipeline's tables, with its job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 import dagster as dg
-from dagster._core.storage.partition_status_cache import AssetPartitionStatus
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 
-from assets.partitions import arrival_days
-from assets.step import asset_key
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.partitions import arrival_days, range_tags
+from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.catalog import source_tables
 
-if TYPE_CHECKING:
-    from dagster._core.definitions.unresolved_asset_job_definition import (
-        UnresolvedAssetJobDefinition,
-    )
 
+def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
+    """The schedule of the job that materializes every asset of a pipeline.
 
-def all_assets_job(pipeline: Pipeline) -> UnresolvedAssetJobDefinition:
-    """The job that materializes every asset of a pipeline."""
-    return dg.define_asset_job(
+    Every ten minutes where the pipeline follows its source as a stream. Else daily: the newest
+    landed days, and those just before them that are not there yet, or failed. A day failed where
+    any asset's last run for the day did; the schedule asks for such a day each night until the day
+    is materialized. What one step never began for a day, as of a definition that is new, is left
+    to a backfill.
+    """
+    job = dg.define_asset_job(
         f"{pipeline.name}_all",
         selection=dg.AssetSelection.groups(pipeline.name),
         description=f"All tables of {pipeline.name}, for some arrival days.",
     )
-
-
-def newest_day_schedule(
-    pipeline: Pipeline, job: UnresolvedAssetJobDefinition, settings: Settings
-) -> dg.ScheduleDefinition:
-    """Daily: the newest landed days, and those just before them that are not there yet, or failed.
-
-    A day failed where any asset's last run for it did; it is asked for each night until it is
-    materialized. What one step never began for a day, as of a definition that is new, is left to
-    a backfill.
-    """
-    days = arrival_days(pipeline)
-    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
+    if not pipeline.source.by_days:
+        return dg.ScheduleDefinition(
+            name=f"{pipeline.name}_stream",
+            job=job,
+            cron_schedule="*/10 * * * *",
+            execution_timezone="UTC",
+            description=f"Ingests what came to {pipeline.name}, and computes what follows.",
+        )
 
     @dg.schedule(
         job=job,
@@ -57,23 +48,30 @@ def newest_day_schedule(
     def newest_days(
         context: dg.ScheduleEvaluationContext,
     ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-        path = resolve(pipeline.source.place, settings.landing)
-        known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
-        landed = [day for day in landed_days(path) if day.isoformat() in known]
-        if not landed:
-            return dg.SkipReason(f"{path} holds no landed day of the pipeline's partitions")
-        newest = _without_gap(landed)
-        assets = _assets_of(context, job.name)
-        failed = _failed(context.instance, assets, newest, days)
-        there = context.instance.get_materialized_partitions(raw_events)
-        new = {day for day in newest if day.isoformat() not in there}
-        asked = _firsts(new, failed)
-        if not asked:
-            return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
-        tick = context.scheduled_execution_time.date().isoformat()
-        return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in asked]
+        return _runs_of_newest_days(context, pipeline, settings, job.name)
 
     return newest_days
+
+
+def _runs_of_newest_days(
+    context: dg.ScheduleEvaluationContext, pipeline: Pipeline, settings: Settings, job: str
+) -> Sequence[dg.RunRequest] | dg.SkipReason:
+    days = arrival_days(pipeline)
+    raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
+    path = resolve(pipeline.source.place, settings.landing)
+    known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
+    landed = [day for day in landed_days(path) if day.isoformat() in known]
+    if not landed:
+        return dg.SkipReason(f"{path} holds no landed day of the pipeline's partitions")
+    newest = _without_gap(landed)
+    failed = _failed(context.instance, _assets_of(context, job), newest, days)
+    there = context.instance.get_materialized_partitions(raw_events)
+    new = {day for day in newest if day.isoformat() not in there}
+    asked = _firsts(new, failed)
+    if not asked:
+        return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
+    tick = context.scheduled_execution_time.date().isoformat()
+    return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in asked]
 
 
 def _without_gap(landed: Sequence[date]) -> list[date]:
@@ -104,7 +102,7 @@ def _failed(
         date.fromisoformat(key)
         for of_asset in told
         for key, status in of_asset.items()
-        if status == AssetPartitionStatus.FAILED
+        if status == dg.AssetPartitionStatus.FAILED
     }
 
 
@@ -126,5 +124,4 @@ def _request(first: str, last: str, tick: str) -> dg.RunRequest:
     """A run of some days; its key has it asked for once a tick."""
     if first == last:
         return dg.RunRequest(run_key=f"{last} on {tick}", partition_key=last)
-    tags = {ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last}
-    return dg.RunRequest(run_key=f"{first}...{last} on {tick}", tags=tags)
+    return dg.RunRequest(run_key=f"{first}...{last} on {tick}", tags=range_tags(first, last))

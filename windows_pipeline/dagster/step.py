@@ -8,11 +8,16 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_event, check_metadata, day_metadata, table_metadata
-from assets.partitions import arrival_days, days_of
-from resources.spark import SparkResource
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import (
+    check_event,
+    check_metadata,
+    day_metadata,
+    table_metadata,
+)
+from windows_pipeline.dagster.partitions import arrival_days, days_of
+from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table

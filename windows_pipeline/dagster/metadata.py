@@ -1,4 +1,4 @@
-"""What a materialization and a check say of themselves in the UI."""
+"""The metadata of materializations and checks that Dagster's UI shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Metadata = dict[str, dg.MetadataValue]
 
 
 def table_metadata(table: Table, result: JobResult) -> Metadata:
-    """What all days of a run have in common: schema, place, version, rows of the run."""
+    """What all days of a run have in common: schema, location, version, rows of the run."""
     return {
         "dagster/column_schema": column_schema(table.schema),
         "dagster/uri": dg.MetadataValue.text(table.location),
@@ -26,7 +26,7 @@ def table_metadata(table: Table, result: JobResult) -> Metadata:
 
 
 def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
-    """What is said of one day: its rows, late and rejected records, how far it closed."""
+    """The metadata of one day: its rows, late and rejected records, how far it closed."""
     rows = result.rows[table.name].get(day, 0)
     metadata: Metadata = {"dagster/partition_row_count": dg.MetadataValue.int(rows)}
     for name, value in result.facts[day].items():
@@ -54,7 +54,7 @@ def check_metadata(result: CheckResult) -> Metadata:
 def check_event(
     asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
 ) -> dg.AssetCheckResult:
-    """What became of an asset's check."""
+    """The result of an asset's check, as Dagster takes it."""
     severity = dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         asset_key=asset,

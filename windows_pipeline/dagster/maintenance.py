@@ -4,8 +4,8 @@
 
 import dagster as dg
 
-from resources.spark import SparkResource
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import all_tables
 from windows_pipeline.storage.maintenance import maintain
@@ -33,11 +33,11 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     return maintenance
 
 
-def weekly_schedule(pipeline: Pipeline, job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Weekly, on Sunday."""
+def weekly_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
+    """The schedule that maintains a pipeline's tables each Sunday, with its job."""
     return dg.ScheduleDefinition(
         name=f"{pipeline.name}_weekly_maintenance",
-        job=job,
+        job=maintenance_job(pipeline, settings),
         cron_schedule="0 4 * * 0",
         execution_timezone="UTC",
     )

@@ -1,4 +1,4 @@
-"""alerts: the rules that final windows broke, with a plot of the run's days and its warnings."""
+"""The asset `alerts`, with a plot of the run's days and a table of early warnings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import dagster as dg
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from assets.step import asset_key, step
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.step import asset_key, step
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time
@@ -27,7 +27,7 @@ _WARNING = (
 
 
 def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
-    """The asset that final_windows become; of windows with a trigger it shows early warnings."""
+    """Makes the asset; windows with a trigger show their early warnings in its metadata."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
     fires = firing_tables(pipeline, windows_name, settings.warehouse)
     warnings = None if fires is None else fires.early_warnings

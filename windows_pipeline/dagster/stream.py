@@ -4,27 +4,21 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from assets.metadata import check_event, check_metadata, column_schema
-from assets.step import asset_key
-from resources.spark import SparkResource
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_event, check_metadata, column_schema
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult, run_stream
-
-if TYPE_CHECKING:
-    from dagster._core.definitions.unresolved_asset_job_definition import (
-        UnresolvedAssetJobDefinition,
-    )
 
 _CONFIG = {
     "every": dg.Field(
@@ -41,9 +35,8 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
     """The assets of every table that the stream writes, with their checks.
 
     A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
-    days that it touched, as they are published: a micro-batch is not held back by them. One that
-    is told how often to look for more goes on until it is terminated, and tells of each
-    micro-batch instead.
+    days that the run touched, as they are published: no check blocks a micro-batch. A run whose
+    config has `every` goes on until it is terminated, and reports each micro-batch as it ends.
     """
     jobs = _jobs(pipeline, settings)
     tables = [table for job in jobs for table in job.tables]
@@ -91,19 +84,6 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
     return run
 
 
-def every_ten_minutes(
-    pipeline: Pipeline, job: "UnresolvedAssetJobDefinition"
-) -> dg.ScheduleDefinition:
-    """Looks for more every ten minutes."""
-    return dg.ScheduleDefinition(
-        name=f"{pipeline.name}_stream",
-        job=job,
-        cron_schedule="*/10 * * * *",
-        execution_timezone="UTC",
-        description=f"Ingests what came to {pipeline.name}, and computes what follows.",
-    )
-
-
 def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
     jobs: list[Job] = [RawEventsJob(pipeline, settings)]
     for name in pipeline.windows:
@@ -149,7 +129,7 @@ def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
 
 
 def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
-    """The checks on some days; Dagster wants to be told of each, also where there is no day."""
+    """The results of all checks on some days; Dagster wants one of each, also without any day."""
     main = asset_key(job.tables[0])
     if not days:
         nothing = {"days": dg.MetadataValue.text("none so far")}
