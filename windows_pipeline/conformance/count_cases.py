@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COUNT_KINDS = ("tumble_count", "slide_count")
 
 _ANSWERS = ("updates", "datastream_updates")
-"""The Table API's and DataStream's; a case's targets by their places here."""
+"""The Table API's and DataStream's; a case has a computed day for each, in this order."""
 
 
 class Update(NamedTuple):
@@ -56,7 +56,7 @@ def count_updates(
 
 
 def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, CountAnswers]:
-    """Answers the cases of count windows in one job, each as two targets.
+    """Answers the cases of count windows in one job, each as two computed days.
 
     Args:
         spark: The session.
@@ -68,19 +68,19 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
     answers = {number: CountAnswers() for number in specs}
     if not specs:
         return answers
-    targets = {
+    computed_days = {
         number * len(_ANSWERS) + place: replace(spec, short_first=name == "datastream_updates")
         for number, spec in specs.items()
         for place, name in enumerate(_ANSWERS)
     }
     rows = [
-        (target, record.key, record.offset)
-        for target in targets
-        for record in cases[target // len(_ANSWERS)].records
+        (day, record.key, record.offset)
+        for day in computed_days
+        for record in cases[day // len(_ANSWERS)].records
     ]
     records = spark.createDataFrame(rows, "_computed_day int, key string, offset bigint")
     offsets = Aggregate("offsets", Function.COLLECT_LIST, "offset")
-    for row in evaluate_counts(records, targets, ["key"], [offsets]).collect():
+    for row in evaluate_counts(records, computed_days, ["key"], [offsets]).collect():
         number, place = divmod(row["_computed_day"], len(_ANSWERS))
         update = Update(row.last_offset, row.key, tuple(sorted(row.offsets)))
         getattr(answers[number], _ANSWERS[place]).append(update)

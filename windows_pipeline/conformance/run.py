@@ -1,4 +1,4 @@
-"""Answers many cases in a few Spark jobs: each case is a target of its own."""
+"""Answers many cases in a few Spark jobs: each case is a computed day of its own."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
     specs = _time_specs(cases)
     if not specs:
         return {}
-    targets = {number: ComputedDay(spec) for number, spec in specs.items()}
+    computed_days = {number: ComputedDay(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
-        for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
+        for row in evaluate(records, computed_days, ["key"], [_OFFSETS], _ARRIVAL).collect():
             case, spec = cases[row["_computed_day"]], specs[row["_computed_day"]]
             end_ms = row["_window_end_ms"]
             if case.is_batch and isinstance(spec, SessionWindows):
@@ -88,7 +88,9 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
                 else answers[row["_computed_day"]].open
             )
             side.append(window)
-        for row in late(records, targets, ["key"], _ARRIVAL).where("reason = 'late'").collect():
+        for row in (
+            late(records, computed_days, ["key"], _ARRIVAL).where("reason = 'late'").collect()
+        ):
             answers[row["_computed_day"]].dropped.append(row.offset)
         for row in records.where("_close_time_ms IS NOT NULL").collect():
             if _is_partly_late(
