@@ -105,7 +105,7 @@ def test_what_is_wrong_with_a_call_is_told_before_spark_starts(
 ) -> None:
     monkeypatch.setattr("windows_pipeline.cli.main.start_session", None)
     status, said = call(capfd, monkeypatch, "stream", "flights", "--every", "soon")
-    assert (status, "--every: 'soon' is no duration" in said) == (2, True), said
+    assert (status, "--every: 'soon' is not a duration" in said) == (2, True), said
     status, said = call(capfd, monkeypatch, "episodes", "flights", "--windows", "nope")
     assert (status, "use one of hourly" in said) == (2, True), said
 

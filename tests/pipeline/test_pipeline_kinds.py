@@ -419,7 +419,8 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
         for one in arrived()
     ]
     columns = (
-        "number int, unit int, part int, offset int, _event_time_ms bigint, _close_time_ms bigint"
+        "number int, arrival_unit int, part int, offset int, _event_time_ms bigint, "
+        "_close_time_ms bigint"
     )
     reason = F.lit(None).cast("string")
     for number, definition in enumerate(definitions):

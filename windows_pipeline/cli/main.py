@@ -31,11 +31,11 @@ from windows_pipeline.cli.printed import (
 from windows_pipeline.compat.spark_session import SparkStartError, start_session
 from windows_pipeline.config import (
     ConfigError,
-    Misplaced,
+    FolderProblem,
     Pipeline,
+    folder_problem,
     load_files,
     load_folder,
-    misplaced,
 )
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
@@ -404,14 +404,14 @@ def _settings() -> Settings:
     return load_settings(Path.cwd())
 
 
-def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[Misplaced]:
+def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
     """What is wrong with where the sources lie, by the files of their pipelines."""
     try:
         landing = _settings().landing
     except SettingsError as error:
         # Files are read without settings, too; what their paths are relative to is not known then.
-        return [Misplaced(f"source.path was not looked at: {error}", refused=False)]
-    found = [misplaced(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
+        return [FolderProblem(f"source.path was not looked at: {error}", refused=False)]
+    found = [folder_problem(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
     return [each for each in found if each is not None]
 
 

@@ -22,7 +22,7 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
-    ROW_NAME,
+    ROW_KEY,
     CountWindows,
     GracedRows,
     SessionRows,
@@ -92,7 +92,7 @@ def unit_rows(
         *_OF_RECORDS,
         *results,
         F.lit(True).alias("closed"),
-        *ROW_NAME,
+        *ROW_KEY,
     )
 
 
@@ -126,9 +126,9 @@ def _answered(
     length_ms = within_a_day(row_shard_length_ms(frame, tuning), tuning)
     if length_ms is not None:
         rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
-    keep = ["key", _TIME_MS, *ROW_NAME]
+    keep = ["key", _TIME_MS, *ROW_KEY]
     numbers = length_ms is None
-    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_NAME[1:], keep, with_numbers=numbers)
+    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_KEY[1:], keep, with_numbers=numbers)
     return found.withColumnsRenamed(
         {result_column(place): name for place, name in enumerate(_OF_RECORDS)}
     )

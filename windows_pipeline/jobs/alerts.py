@@ -60,7 +60,7 @@ class AlertsJob(WindowsJob):
     @property
     def place(self) -> tuple[str, ...]:
         """The columns that name a standing alert."""
-        return ("arrival_unit", "rule", *self.windows.named_by)
+        return ("arrival_unit", "rule", *self.windows.window_key)
 
     @property
     def checks(self) -> list[Check]:

@@ -45,12 +45,12 @@ class FinalWindowsJob(WindowsJob):
     @property
     def place(self) -> tuple[str, ...]:
         """The columns that name a final window."""
-        return ("arrival_unit", *self.windows.named_by)
+        return ("arrival_unit", *self.windows.window_key)
 
     @property
     def _once(self) -> tuple[str, ...]:
         """The columns whose values a final window has alone."""
-        return ("key", *(self.windows.row_name or ("window_end",)))
+        return ("key", *(self.windows.row_key or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         keyed = self.own.keyed_windows.of_units(spark, days)

@@ -87,7 +87,7 @@ class RawEventsJob:
     @property
     def landing(self) -> str:
         """Where the source's day folders lie."""
-        return resolve(self.pipeline.source.place, self.settings.landing)
+        return resolve(self.pipeline.source.required_path, self.settings.landing)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The log as it stands; it tells whether days or a stream fill these tables."""
