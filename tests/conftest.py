@@ -20,7 +20,6 @@ from tests.support.shared_folders import alone, made_once
 from tests.support.small_project import SmallProject
 from tests.support.spark import SharedSpark, session_behind
 from windows_pipeline.compat.spark_session import start_session
-from windows_pipeline.engine import time_shards as slices
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -179,15 +178,6 @@ def longer_grace(
         made.compute_unchecked(spark)
 
     return Project(made_once(shared / "longer", make), settings)
-
-
-@pytest.fixture(scope="module")
-def small_slices() -> Iterator[None]:
-    """Cuts a key's time about as often as can be."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(slices, "REACHES_A_SLICE", 4)
-        patched.setattr(slices, "FEWEST_REACHES", 4)
-        yield
 
 
 @pytest.fixture

@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+)
 
 from windows_pipeline.settings_problems import report
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import ConfigError
 from windows_pipeline.text.yaml_text import read_yaml
+from windows_pipeline.tuning import Tuning
 
 __all__ = [
     "DELTA_PACKAGE",
@@ -60,6 +68,8 @@ class Settings(BaseModel):
         keep_plans: Whether runs of few records, too, cache rows with the plan that made them.
             With the plan, Spark can recompute the rows of a lost executor, but every query takes
             longer.
+        tuning: How much work the engine takes at once; results do not depend on it. Only code can
+            set it, a settings file cannot.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,6 +82,14 @@ class Settings(BaseModel):
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
     keep_plans: bool = True
+    tuning: Tuning = Field(default=Tuning(), exclude=True)
+
+    @field_validator("tuning", mode="before")
+    @classmethod
+    def _set_by_code(cls, value: object) -> object:
+        if not isinstance(value, Tuning):
+            raise ValueError("is no field here; remove it")
+        return value
 
     def spark_conf(self) -> dict[str, str]:
         """Returns Spark's configuration, with the keys that Delta and the engine need.
@@ -158,7 +176,9 @@ def _read_settings(path: Path) -> Settings:
     try:
         settings = Settings.model_validate(document.data)
     except ValidationError as error:
-        report(document, error.errors(), Settings.model_fields)
+        report(
+            document, error.errors(), (name for name in Settings.model_fields if name != "tuning")
+        )
     if document.problems:
         raise ConfigError(document.problems)
     return settings

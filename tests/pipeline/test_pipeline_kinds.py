@@ -47,7 +47,7 @@ from tests.support.oracle.windows import (
     windows_after,
 )
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import EPOCH, spec_of, texts
+from tests.support.spark_cases import EPOCH, SHORT_SHARDS, spec_of, texts
 from tests.support.streams import killed
 from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
@@ -82,17 +82,23 @@ BREAKS: dict[str, dict[str, dict[str, Any]]] = {
 """What is added to a row for a check to find it; nothing where the row is there twice."""
 
 
-pytestmark = pytest.mark.usefixtures("small_slices")
+@pytest.fixture(scope="module")
+def short_shards(settings: Settings) -> Settings:
+    """Settings that cut a key's time into short time shards."""
+    return settings.model_copy(update={"tuning": SHORT_SHARDS})
 
 
 @pytest.fixture(scope="module")
 def ran(
-    spark: SparkSession, settings: Settings, shared: Path, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession,
+    short_shards: Settings,
+    shared: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Ran:
     """All windows of one pipeline, computed as one range of days; this process's own copy."""
-    made = made_once(shared / "kinds", lambda folder: run_all(spark, settings, folder))
+    made = made_once(shared / "kinds", lambda folder: run_all(spark, short_shards, folder))
     own = shutil.copytree(made, tmp_path_factory.mktemp("kinds") / "own")
-    return ran_in(settings, own, "kinds")
+    return ran_in(short_shards, own, "kinds")
 
 
 def ms_if_any(instant: datetime | None) -> int | None:
@@ -413,7 +419,8 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
         for one in arrived()
     ]
     columns = (
-        "number int, unit int, part int, offset int, _event_time_ms bigint, _close_time_ms bigint"
+        "number int, arrival_unit int, part int, offset int, _event_time_ms bigint, "
+        "_close_time_ms bigint"
     )
     reason = F.lit(None).cast("string")
     for number, definition in enumerate(definitions):
@@ -433,12 +440,12 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
 
 @pytest.mark.long
 def test_a_stream_of_every_kind_is_the_same(
-    ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
+    ran: Ran, spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
     """Rules E1, E2, E4, E5, H1: a micro-batch begins with one half of a day, and ends with one."""
     halves = (range(RECORDS_A_DAY // 2), range(RECORDS_A_DAY // 2, RECORDS_A_DAY))
     fields = {"stream": True, "max_per_batch": 3}
-    streamed = declare(settings, tmp_path, halves, **fields)
+    streamed = declare(short_shards, tmp_path, halves, **fields)
     told: list[BatchResult] = []
     with killed("firings", "after"):
         run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)

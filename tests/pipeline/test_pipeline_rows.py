@@ -23,7 +23,7 @@ from tests.support.oracle.rows import CountBlock, RowDefinition, RowsAround, Ses
 from tests.support.oracle.unit_rows import CountDefinition, UnitRow, final_rows, in_time
 from tests.support.oracle.windows import Record, WindowRow
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import instant
+from tests.support.spark_cases import SHORT_SHARDS, instant
 from windows_pipeline.checks.run import breaking
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
@@ -125,20 +125,23 @@ def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[date]) ->
         assert result.published, [check for check in result.checks if not check.passed]
 
 
-pytestmark = pytest.mark.usefixtures("small_slices")
+@pytest.fixture(scope="module")
+def short_shards(settings: Settings) -> Settings:
+    """Settings that cut a key's time into short time shards."""
+    return settings.model_copy(update={"tuning": SHORT_SHARDS})
 
 
 @pytest.fixture(scope="module")
 def ran(
     spark: SparkSession,
-    settings: Settings,
+    short_shards: Settings,
     shared: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Ran:
     """The chain of some definitions, computed as one range of days; this process's own copy."""
 
     def make(folder: Path) -> None:
-        made = declare(settings, folder, list(DEFINED))
+        made = declare(short_shards, folder, list(DEFINED))
         for unit in range(UNITS):
             land(folder, "all.jsonl", [one for one in made.records if one.unit == unit])
         published(spark, [RawEventsJob(made.pipeline, made.settings)], DAYS)
@@ -146,7 +149,9 @@ def ran(
             published(spark, window_jobs(made.pipeline, name, made.settings), DAYS)
 
     made = made_once(shared / "rows", make)
-    return ran_in(settings, shutil.copytree(made, tmp_path_factory.mktemp("rows") / "own"), "rows")
+    return ran_in(
+        short_shards, shutil.copytree(made, tmp_path_factory.mktemp("rows") / "own"), "rows"
+    )
 
 
 def unit_row(row: Any) -> UnitRow:
@@ -286,10 +291,10 @@ def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSe
 
 @pytest.mark.long
 def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
-    ran: Ran, spark: SparkSession, settings: Settings, tmp_path: Path
+    ran: Ran, spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
     """Rules E4, F4, H1: cut at random within the middle day."""
-    streamed = declare(settings, tmp_path, STREAMED, max_per_batch=2)
+    streamed = declare(short_shards, tmp_path, STREAMED, max_per_batch=2)
     cut = SystemRandom().randrange(1, sum(one.unit == 1 for one in streamed.records))
     written_at = 1_000_000_000
     for unit in range(UNITS):

@@ -17,7 +17,7 @@ from tests.support.oracle.firings import firings as oracle_firings
 from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, count, sum_
 from windows_pipeline.aggregates import Aggregate, Function, collect_list
 from windows_pipeline.dataframe.windowed import Windowed
-from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.firings.process import FunctionKernel
 from windows_pipeline.windows.triggers import Trigger
@@ -164,8 +164,8 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
                     rows.append((4 * kind + unit, key, time, met, at, at >= begin))
     schema = "_computed_day int, user string, _event_time_ms bigint, _stream_time_ms bigint"
     came = spark.createDataFrame(rows, f"{schema}, at bigint, _is_new boolean")
-    targets = {unit: FiringTarget(HOPPING, EARLY) for unit in range(4)}
-    targets |= {4 + unit: FiringTarget(SLIDING, EARLY) for unit in range(4)}
+    targets = {unit: FiringSpec(HOPPING, EARLY) for unit in range(4)}
+    targets |= {4 + unit: FiringSpec(SLIDING, EARLY) for unit in range(4)}
     listed = Aggregate("listed", Function.COLLECT_LIST, "at")
     found = fire(came, targets, ["user"], [listed], ["at"]).collect()
     policies = Policy(20, 5, lateness=5, interval=4), Policy(difference=12, lateness=5, interval=4)
@@ -240,8 +240,8 @@ def test_records_that_are_not_there_are_told(spark: SparkSession) -> None:
     [
         (lambda *_: [{"m": 1}], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
         (lambda *_: [(1, 2)], TypeError, "is no row of 'n bigint', in firing 7 of the window"),
-        (lambda *_: None, TypeError, "gave None in firing 7 .*; have it yield rows"),
-        (lambda *_: [[1], ("x",)], TypeError, "gave \\('x',\\), which is no row of 'n bigint'"),
+        (lambda *_: None, TypeError, "returned None in firing 7 .*; have it yield rows"),
+        (lambda *_: [[1], ("x",)], TypeError, "returned \\('x',\\), which is no row of 'n bigint'"),
     ],
 )
 def test_a_row_that_is_not_of_the_schema(

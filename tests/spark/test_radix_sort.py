@@ -1,4 +1,4 @@
-"""Groups and times in order, though their rows were sorted by one number only."""
+"""Rows sorted by a single number are put in the order of groups and times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 NAN = float("nan")
 STRETCH_MS = 2**40
-"""Of times that lie on two sides of a multiple of it, the low bits tell a wrong order."""
+"""The low bits sort times on both sides of a multiple of this number in a wrong order."""
 TIMES_MS = st.one_of(
     st.integers(-3, 3),
     st.integers(-2, 2).map(lambda near: STRETCH_MS + near),
@@ -95,7 +95,7 @@ POINT = pa.struct([("x", pa.float64()), ("y", pa.string())])
          pa.struct([("p", POINT)]), 2),
     ],
 )  # fmt: skip
-def test_keys_of_any_type_that_share_a_hash_are_told_apart(
+def test_keys_of_any_type_that_share_a_hash_are_separate_groups(
     keys: list[object], kind: pa.DataType, groups: int
 ) -> None:
     """Rule A6: nulls are equal to each other; as in Spark so is NaN, and 0.0 to -0.0."""

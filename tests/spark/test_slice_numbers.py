@@ -1,4 +1,4 @@
-"""What panes are summed up as, numbers in limbs and values that repeat, is exact (rule G2)."""
+"""The partial aggregates of slices, as limbs and as distinct values, are exact (rule G2)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Case, one_window, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.preaggregation.combine import (
-    MOST_RECORDS,
-    combine_panes,
-    record_count_of_panes,
+    MAX_SLICE_RECORDS,
+    combine_slices,
+    record_count_of_slices,
 )
 from windows_pipeline.engine.preaggregation.slice_numbers import (
     LIMB_BITS,
@@ -41,7 +41,7 @@ from windows_pipeline.kernels.aggregates.running import running_sum_of_multiples
 
 LOWEST_POWER, HIGHEST_POWER = -1074, 960
 MOST = 2**63 - 1
-"""What the limbs of 2**31 values that are each below 2**32 stay within."""
+"""The most that the limbs of 2**31 values, each below 2**32, add up to."""
 
 LIMB = st.integers(-MOST, MOST) | st.sampled_from((0, 1, -1, 2**53, MOST, -MOST))
 MULTIPLES = st.tuples(
@@ -74,8 +74,8 @@ def sums_of(case: Case) -> list[float]:
 @settings(PROPERTY, max_examples=100)
 @given(windowed(MULTIPLES))
 @example(one_window([(HIGHEST_POWER, (0, 0, MOST)), (HIGHEST_POWER, (1, 0, -MOST))]))
-def test_sums_of_multiples_are_the_exact_ones_rounded_once(case: Case) -> None:
-    """Also where they pass over the largest double, on the way or for good."""
+def test_sums_of_multiples_are_exact_and_rounded_once(case: Case) -> None:
+    """Also where a partial sum, or the sum itself, is beyond the largest double."""
     wanted = [
         rounded(
             sum((exact(each.value[1], each.value[0]) for each in held if each.value), Fraction(0))
@@ -86,7 +86,7 @@ def test_sums_of_multiples_are_the_exact_ones_rounded_once(case: Case) -> None:
 
 
 def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> None:
-    """And its square is. Of every other exponent the smallest, the largest and one between."""
+    """And its square, too: for every other exponent the smallest, the largest and one between."""
     draw = Random(450)
     values = [0.0]
     for exponent in (*range(-1074, 1023, 2), 1023):
@@ -104,13 +104,13 @@ def test_every_double_is_its_limbs_times_a_power_of_two(spark: SparkSession) -> 
         assert exact(parts, power) == Fraction(value)
         assert exact(squares, 2 * power) == Fraction(value) ** 2
         assert all(abs(part) < 2**LIMB_BITS for part in parts)
-        assert all(0 <= square * MOST_RECORDS < 2**63 for square in squares)
+        assert all(0 <= square * MAX_SLICE_RECORDS < 2**63 for square in squares)
         assert LOWEST_POWER <= power <= HIGHEST_POWER
-    assert len({power for _, power, *_ in rows}) <= 56  # a pane is in few pieces
+    assert len({power for _, power, *_ in rows}) <= 56  # so a slice has few rows
 
 
 def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
-    """And its square is."""
+    """And its square, too."""
     edges = {2**bits + by for bits in range(64) for by in (-1, 0, 1)} | {0}
     values = [
         (sign * edge,) for edge in edges for sign in (1, -1) if -(2**63) <= sign * edge < 2**63
@@ -125,7 +125,7 @@ def test_every_integer_is_its_limbs(spark: SparkSession) -> None:
 
 
 def test_every_decimal_is_its_limbs(spark: SparkSession) -> None:
-    """Of every scale; and its square is, whose sums have room for all records of a pane."""
+    """At every scale; and its square, too, with room for the sum over all records of a slice."""
     largest = 10**38 - 1
     edges = {2**bits + by for bits in (0, 31, 59, 62, 93, 124, 126) for by in (-1, 0, 1)}
     edges |= {0, 10**18 - 1, 10**18, largest}
@@ -133,7 +133,7 @@ def test_every_decimal_is_its_limbs(spark: SparkSession) -> None:
     wholes = spark.createDataFrame([(Decimal(each),) for each in signed], "whole decimal(38,0)")
     columns = []
     for scale in range(39):
-        # Multiplied and cast Spark rounds; its text it reads exactly.
+        # Spark rounds a product that it casts, but parses text exactly.
         digits = F.concat("whole", F.lit(f"e-{scale}")).cast(f"decimal(38,{scale})")
         columns.append(F.array(*limbs_of_wholes(wholes_of_decimal(digits, scale))))
     squares = F.array(*square_of(limbs_of_wholes(wholes_of_decimal(F.col("whole"), 0))))
@@ -143,7 +143,7 @@ def test_every_decimal_is_its_limbs(spark: SparkSession) -> None:
         assert all(exact(parts, 0) == int(whole) for parts in of_scales)
         assert all(abs(part) < 2**LIMB_BITS for parts in of_scales for part in parts)
         assert exact(square, 0) == int(whole) ** 2
-        assert all(0 <= part * MOST_RECORDS < 2**63 for part in square)
+        assert all(0 <= part * MAX_SLICE_RECORDS < 2**63 for part in square)
 
 
 REPEATED = st.tuples(st.sampled_from((0.0, -0.0, 1.5, -2.0, math.nan, math.inf)), st.integers(1, 3))
@@ -151,10 +151,12 @@ REPEATED = st.tuples(st.sampled_from((0.0, -0.0, 1.5, -2.0, math.nan, math.inf))
 
 @settings(PROPERTY, max_examples=100)
 @given(windowed(REPEATED), st.sampled_from((0.0, 0.3, 0.5, 0.95, 1.0)))
-def test_what_is_of_values_takes_each_as_often_as_it_is_there(case: Case, which: float) -> None:
-    """Rules A6, G1: a pane's row is a value and the number of its records."""
+def test_distinct_counts_and_percentiles_weigh_values_by_their_records(
+    case: Case, which: float
+) -> None:
+    """Rules A6, G1: a row of a slice is a value and the number of its records."""
     present = [value or (None, 2) for value in case.values]
-    panes = pa.table(
+    slices = pa.table(
         {
             "value": pa.array([value for value, _ in present], pa.float64()),
             RECORDS: pa.array([times for _, times in present], pa.int64()),
@@ -169,16 +171,16 @@ def test_what_is_of_values_takes_each_as_often_as_it_is_there(case: Case, which:
         (Aggregate("result", Function.PERCENTILE, "value", which), f"percentile({which})"),
     ):
         wanted = [of_oracle(function, values) for values in held]
-        assert texts(combine_panes(one, panes, case.records).to_pylist()) == texts(wanted)
+        assert texts(combine_slices(one, slices, case.records).to_pylist()) == texts(wanted)
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_more_records_of_a_pane_than_sums_can_hold_are_refused(more: int) -> None:
-    """Rule G1: nothing wraps."""
-    panes = pa.table({RECORDS: [MOST_RECORDS + more, 1]})
+def test_a_slice_with_too_many_records_for_exact_sums_is_refused(more: int) -> None:
+    """Rule G1: no sum overflows unnoticed."""
+    slices = pa.table({RECORDS: [MAX_SLICE_RECORDS + more, 1]})
     records = one_window([1, 2]).records
     if more:
         with pytest.raises(ArithmeticError, match=r"536870913 records .* pre_aggregate=False"):
-            record_count_of_panes(panes, records)
+            record_count_of_slices(slices, records)
     else:
-        assert record_count_of_panes(panes, records).to_pylist() == [MOST_RECORDS + 1]
+        assert record_count_of_slices(slices, records).to_pylist() == [MAX_SLICE_RECORDS + 1]

@@ -1,4 +1,4 @@
-"""Windows made of panes are those made of records, to the last bit (rules C2, G2)."""
+"""Windows computed from slices equal those computed from records, to the bit (rules C2, G2)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SQUARED = [
     stddev_pop("small"),
     stddev_pop("most"),
 ]
-# A pane is one row for each combination of these values, so what else is asked of it is split.
+# A slice has one row for each combination of these values, which splits its other aggregates.
 OF_VALUES = [
     *(count_distinct(column) for column in ("part", "real", "name", "binary", "day")),
     *(percentile("real", 0.3), median("price"), median("narrow"), median("small")),
@@ -74,12 +74,12 @@ BESIDE_VALUES = [
 LONG = Context(prec=38)
 NAN = float("nan")
 SOME_REALS = [0.0, -0.0, NAN, float("inf"), float("-inf"), 1.5, -2.25]
-# What hides one another in a sum, passes over the largest double and back, or is the smallest.
+# Values that cancel or swamp each other in a sum, exceed the largest double, or are the smallest.
 LARGE = [1e16, 1.0, -1e16, 0.1, -0.0, 5e-324, -(2.0**-1022), 1.7e308, -1.7e308, 2.0**-13, 2.0**27]
 
 
 def drawn(spark: SparkSession) -> DataFrame:
-    """Records of few keys, dense and out of order, with nulls and what is hard to add."""
+    """Records of few keys, dense and out of order, with nulls and values that are hard to add."""
     draw = random.Random(450)
 
     def maybe(value: object) -> object:
@@ -112,7 +112,7 @@ def drawn(spark: SparkSession) -> DataFrame:
 def windows_of(
     records: DataFrame, windows: TimeWindows, of: list[Aggregation], *, pre_aggregate: bool
 ) -> list[str]:
-    # Sums of several of the largest integers do not fit: these are halved.
+    # Sums of several of the largest integers do not fit, so the values are divided.
     halved = records.withColumn("whole", F.expr("whole div 64"))
     timed = wp.windowed(halved, windows).by("key").event_time("ms")
     found = timed.arrival("at", partition="source").agg(*of, pre_aggregate=pre_aggregate)
@@ -129,20 +129,20 @@ def windows_of(
     ],
     ids=["hopping", "no-multiple", "gaps", "values repeat"],
 )
-def test_panes_change_nothing(
+def test_slices_change_no_result(
     spark: SparkSession, windows: TimeWindows, of: list[Aggregation]
 ) -> None:
-    """Rules A5, C1, C2: also where records are late for some windows of their pane, or all."""
+    """Rules A5, C1, C2: also where records are late for some or all windows of their slice."""
     records = drawn(spark)
     of_records = windows_of(records, windows, of, pre_aggregate=False)
     assert len(of_records) > 20
     assert windows_of(records, windows, of, pre_aggregate=True) == of_records
 
 
-def test_records_are_summed_up_before_they_are_moved(
+def test_records_are_aggregated_before_the_shuffle(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rule C2: the shuffle that windows are made from has one row a key, pane and value."""
+    """Rule C2: the shuffle before the kernel moves one row a key, slice and value."""
     records = spark.range(1000).selectExpr("id AS ms", "id % 2 AS key", "id % 3 AS value")
     hops = TimeWindows.of_size_with_no_grace("100 ms").advance_by("10 ms")
     of = [count(), count_distinct("value"), median("value")]
@@ -157,14 +157,16 @@ def test_records_are_summed_up_before_they_are_moved(
     assert "partial_count" not in kernel
     assert "partial_count" in inputs[0]
     assert "_value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
-    assert "partial_count" not in plan([collect_list("value")])[1]  # a list is its records
+    assert (
+        "partial_count" not in plan([collect_list("value")])[1]
+    )  # the partial result of a list is its records
     rows = by_key.agg(*of).collect()
     assert sum(row["count"] for row in rows) == 10_000  # each record in ten windows
     assert {row["count_distinct_value"] for row in rows if row["count"] > 3} == {3}
 
 
-def test_a_sum_may_pass_beyond_38_digits_and_come_back(spark: SparkSession) -> None:
-    """Rule G2: also within a pane."""
+def test_a_partial_sum_may_have_more_than_38_digits(spark: SparkSession) -> None:
+    """Rule G2: also within a slice."""
     most, kinds = 10**38 - 1, ("decimal(38,0)", "decimal(38,38)")
     for kind, scale in zip(kinds, (0, 38), strict=True):
         values = [most, most, 5 - most, -2, -most, most - 9]
@@ -177,7 +179,7 @@ def test_a_sum_may_pass_beyond_38_digits_and_come_back(spark: SparkSession) -> N
 
 
 def test_a_sum_that_does_not_fit_names_its_window(spark: SparkSession) -> None:
-    """Rule G2: halves that fit alone, in two panes."""
+    """Rule G2: the parts in two slices fit, their sum does not."""
     rows = [("k", 0, 2**62), ("k", 5, 2**62)]
     records = spark.createDataFrame(rows, "key string, ms bigint, whole bigint")
     hops = TimeWindows.of_size_with_no_grace("10 ms").advance_by("5 ms")

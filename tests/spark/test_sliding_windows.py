@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.oracle.windows import (
@@ -24,7 +24,15 @@ from tests.support.oracle.windows import (
     reason_late,
     windows_after,
 )
-from tests.support.spark_cases import EPOCH, EVERY_FUNCTION, SparkRun, aggregates_of, sample, texts
+from tests.support.spark_cases import (
+    EPOCH,
+    EVERY_FUNCTION,
+    SHORT_SHARDS,
+    SparkRun,
+    aggregates_of,
+    sample,
+    texts,
+)
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.checks.recount_windows import recount_windows
 from windows_pipeline.incremental.late import late_records as late_rows
@@ -39,9 +47,6 @@ DEFINITIONS = {
 }
 
 Held = tuple[int, int, Key, int, int, bool]
-
-
-pytestmark = pytest.mark.usefixtures("small_slices")
 
 
 def golden_cases(definition: SlidingDefinition) -> list[Arrivals]:
@@ -115,7 +120,9 @@ def test_windows_and_late_records_are_those_of_the_oracle(spark: SparkSession, n
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
     aggregates = aggregates_of(EVERY_FUNCTION)
-    computed = unit_windows(run.records, run.spec, aggregates, run.closings).persist()
+    computed = unit_windows(
+        run.records, run.spec, aggregates, run.closings, tuning=SHORT_SHARDS
+    ).persist()
     windows = computed.where(F.col("_window_end_ms").isNotNull()).collect()
     late = late_rows(run.records, computed, run.spec, ["real"], list(run.closings)).collect()
     computed.unpersist()
@@ -138,7 +145,7 @@ def test_a_late_record_says_what_it_met(spark: SparkSession) -> None:
     ]
     definition = SlidingDefinition(time_difference=10, grace=5, idle_after=60)
     run = SparkRun(spark, [Arrivals(records, 2, definition)])
-    computed = unit_windows(run.records, run.spec, [], run.closings)
+    computed = unit_windows(run.records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
     rows = late_rows(
         run.records, computed, run.spec, ["whole", "real"], list(run.closings)
     ).collect()
@@ -156,9 +163,14 @@ def at(*times_ms: int) -> tuple[Any, ...]:
     return tuple((EPOCH + time_ms * MILLISECOND).replace(tzinfo=None) for time_ms in times_ms)
 
 
+def recounted(run: SparkRun, windows: DataFrame) -> list[Row]:
+    """The recount of windows from all records."""
+    return recount_windows(run.records, windows, run.spec, SHORT_SHARDS).collect()
+
+
 def evident(run: SparkRun, records: DataFrame) -> DataFrame:
     """The windows of some records."""
-    computed = unit_windows(records, run.spec, [], run.closings)
+    computed = unit_windows(records, run.spec, [], run.closings, tuning=SHORT_SHARDS)
     return computed.where(F.col("_window_end_ms").isNotNull())
 
 
@@ -167,7 +179,7 @@ def test_the_evidence_counts_the_same_as_the_kernel(spark: SparkSession, name: s
     """Rules A5, B4 and B5: the recount, the bounds where none was partly late, the counted."""
     cases = cases_of(DEFINITIONS[name])
     run = SparkRun(spark, cases)
-    beside = recount_windows(run.records, evident(run, run.records), run.spec).collect()
+    beside = recounted(run, evident(run, run.records))
     windows = [row for row in beside if row.is_window]
     assert all(row.record_count == row.recount for row in windows)
     plain = [row for row in windows if row.near_partly_late == 0 and row.record_count]
@@ -222,7 +234,7 @@ def test_the_evidence_tells_windows_that_miss_a_record(spark: SparkSession) -> N
     cases = [case._replace(definition=definition) for case in cases_of(definition)]
     run = SparkRun(spark, cases)
     shown = run.records.where("NOT (source_partition = '0' AND offset = 0)")
-    beside = recount_windows(run.records, evident(run, shown), run.spec).collect()
+    beside = recounted(run, evident(run, shown))
     different = {
         (*run.place(row["_computed_day"]), row.key, row["_window_start_ms"])
         for row in beside
@@ -248,6 +260,6 @@ def test_the_evidence_tells_records_that_no_window_holds(spark: SparkSession) ->
     """Rule A5: with no windows at all, none is held."""
     run = SparkRun(spark, golden_cases(DEFINITIONS["golden"]))
     nothing = evident(run, run.records).where("false")
-    beside = recount_windows(run.records, nothing, run.spec).collect()
+    beside = recounted(run, nothing)
     assert beside
     assert not any(row.is_window or row.counted for row in beside)

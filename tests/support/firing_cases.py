@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tests.support.oracle.arrival import Position, Record, frontier_after
 from tests.support.oracle.definitions import Definition
 from tests.support.oracle.firings import Firing, Key, Policy
-from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.kernels.firings.find import Arrived, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
@@ -42,24 +43,24 @@ def trigger_of(policy: Policy) -> Trigger:
     )
 
 
-def rises_of(times: np.ndarray, grid_ms: int, *, input_ends: bool) -> Rises:
-    """The rises of one partition's records, by their numbers."""
+def advances_of(times: np.ndarray, grid_ms: int, *, input_ends: bool) -> Advances:
+    """The watermark advances of one partition's records, by the records' numbers."""
     stream_time = np.maximum.accumulate(times)
     first = np.unique(stream_time // grid_ms, return_index=True)[1]
     numbers = [int(number) for number in first]
-    risen = stream_time[first]
+    advanced_ms = stream_time[first]
     if input_ends:
-        risen, numbers = np.append(risen, END_OF_INPUT_MS), [*numbers, None]  # type: ignore[list-item]
+        advanced_ms, numbers = np.append(advanced_ms, END_OF_INPUT_MS), [*numbers, None]  # type: ignore[list-item]
     at = pa.table({"offset": pa.array(numbers, pa.int64())})
-    return Rises(risen, np.ones(len(risen), np.bool_), at)
+    return Advances(advanced_ms, np.ones(len(advanced_ms), np.bool_), at)
 
 
 def arrived_of(
     records: Records, policy: Policy, grid_ms: int = 1
-) -> tuple[Arrived, Rises, list[Key], np.ndarray]:
-    """The records by key as the engine takes them, the rises, the keys, and each one's number."""
+) -> tuple[Arrived, Advances, list[Key], np.ndarray]:
+    """The records by key as the engine takes them, the advances, the keys, and their numbers."""
     times = np.array([time for _, time in records], np.int64)
-    rises = rises_of(times, grid_ms, input_ends=policy.input_ends)
+    advances = advances_of(times, grid_ms, input_ends=policy.input_ends)
     keys = sorted({key for key, _ in records}, key=lambda key: (key is not None, key or ""))
     of_key = [[n for n, (k, _) in enumerate(records) if k == key] for key in keys]
     number = np.array([n for numbers in of_key for n in numbers], np.int64)
@@ -68,26 +69,29 @@ def arrived_of(
         np.cumsum([0, *map(len, of_key)]),
         times[number],
         stream_time,
-        rises.entry(stream_time, pa.table({"offset": number})),
-        rises.stream_time_ms,
+        advances.entry(stream_time, pa.table({"offset": number})),
+        advances.stream_time_ms,
     )
-    return arrived, rises, keys, number
+    return arrived, advances, keys, number
 
 
-def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
-    """What the engine fires."""
-    arrived, rises, keys, number = arrived_of(records, policy, grid_ms)
+def fired(
+    records: Records, policy: Policy, grid_ms: int = 1, tuning: Tuning = TUNING
+) -> list[Firing]:
+    """The engine's firings."""
+    arrived, advances, keys, number = arrived_of(records, policy, grid_ms)
     found: list[Firing] = []
-    for part in find_firings(spec_of(policy), trigger_of(policy), arrived):
+    spec, trigger = spec_of(policy), trigger_of(policy)
+    for part in find_firings(spec, trigger, arrived, tuning=tuning):
         windows = part.panes.windows
         for f in range(len(part.id)):
             chain = part.panes.starts[windows.group[f]]
-            held = windows.enter_order[chain : windows.entered[f]]
-            held = held[held >= windows.left[f]]
+            shown = windows.enter_order[chain : windows.entered[f]]
+            shown = shown[shown >= windows.left[f]]
             after = int(part.after[f])
-            met = (rises.stream_time_ms if part.by_rise[f] else arrived.stream_time_ms)[after]
+            met = (advances.stream_time_ms if part.by_advance[f] else arrived.stream_time_ms)[after]
             last = bool(met == END_OF_INPUT_MS)
-            at = rises.at["offset"][after].as_py() if part.by_rise[f] else int(number[after])
+            at = advances.at["offset"][after].as_py() if part.by_advance[f] else int(number[after])
             found.append(
                 Firing(
                     keys[part.group[f]],
@@ -95,11 +99,11 @@ def fired(records: Records, policy: Policy, grid_ms: int = 1) -> list[Firing]:
                     int(part.end_ms[f]),
                     int(part.id[f]),
                     FiringReason(part.reason[f]).name,
-                    "stream time" if part.by_rise[f] else "record",
+                    "stream time" if part.by_advance[f] else "record",
                     at,
                     np.inf if last else int(met),
                     bool(part.is_final[f]),
-                    tuple(sorted(number[part.record[held]].tolist())),
+                    tuple(sorted(number[part.record[shown]].tolist())),
                 )
             )
     return sorted(found, key=lambda f: (f.key is not None, f.key or "", *f[1:4]))
@@ -121,8 +125,8 @@ def merged_in(
 ) -> list[tuple[int, Record]]:
     """Rules A1, A4: records in the order of the merge, each with the unit that merged it.
 
-    One of a source partition that wakes meets at least the stream time in force, and comes no
-    earlier than what is merged.
+    A record of a source partition that resumes meets at least the stream time in force, and does
+    not come before records that are merged already.
     """
     after = [frontier_after(records, unit, definition) for unit in range(-1, units)]
     placed = []

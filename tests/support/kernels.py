@@ -24,7 +24,7 @@ from tests.support.spark_cases import aggregates_of, rows_of, spec_of, window_ro
 from tests.support.strategies import ArrivalsOf
 from windows_pipeline.engine.window_kernel import LateKernel, WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 
 OF_ANY = ("count", "count_distinct", "min", "max", "first", "last", "collect_list")
 OF_NUMBERS = (
@@ -74,14 +74,14 @@ NONE_AT_ALL = Keys({}, {None: ()})
 
 
 class Read(NamedTuple):
-    """A record as a target reads it.
+    """A record as a computed day reads it.
 
     Attributes:
         record: The record.
-        close_time_ms: The close time that it met; None where it is on time by definition.
-        merged_as: The source partition in whose place it stands in the merge: its own, or where
-            that was idle or is new, the one that held the close time (rule A4).
-        is_new: Whether it came with the target unit.
+        close_time_ms: The close time that it met; None where every record is on time.
+        merged_as: The source partition as which the merge orders it: its own, or where that was
+            idle or is new, the partition that held the close time (rule A4).
+        is_new: Whether it came with the computed day.
     """
 
     record: Record
@@ -91,7 +91,7 @@ class Read(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The records that a target reads, and the windows that it wants of them."""
+    """The records that a computed day reads, and the windows to compute of them."""
 
     definition: Definition
     reads: list[Read]
@@ -99,8 +99,8 @@ class Asked(NamedTuple):
     close_after_ms: int
 
     @property
-    def target(self) -> Target:
-        return Target(spec_of(self.definition), self.close_before_ms, self.close_after_ms)
+    def day(self) -> ComputedDay:
+        return ComputedDay(spec_of(self.definition), self.close_before_ms, self.close_after_ms)
 
 
 def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
@@ -117,7 +117,7 @@ def whole_input(records: Sequence[Record], definition: Definition) -> Asked:
 
 
 def by_unit(case: ArrivalsOf[Any]) -> dict[int, Asked]:
-    """Each unit as a target, with the records of all units up to it (rule E4)."""
+    """Each unit as a computed day, with the records of all units up to it (rule E4)."""
     records, units, definition = case
     positions = positions_met(records, definition)
     delay_ms = close_delay(definition)
@@ -149,10 +149,10 @@ def windows_of(
     cuts: Sequence[int] = (),
     random: Random | None = None,
 ) -> list[WindowRow]:
-    """The kernel's windows as the oracle writes them; a row's unit is its target.
+    """The kernel's windows as the oracle writes them; a row's unit is its computed day.
 
     Args:
-        asked: What each target reads and wants, all in one input.
+        asked: The records and windows of each computed day, all in one input.
         aggregates: What to compute.
         keys: The form of the keys; None for text, whatever they are.
         cuts: Where the ordered records are cut into batches, counted around the end.
@@ -174,11 +174,11 @@ def runs_of(
     random: Random | None = None,
 ) -> list[dict[str, Any]]:
     """The kernel's rows: a run of hopping windows each, of other kinds a window."""
-    targets = {number: each.target for number, each in asked.items()}
+    days = {number: each.day for number, each in asked.items()}
     keys = _text_keys(asked) if keys is None else keys
     wanted = aggregates_of(aggregates or {})
-    kernel = WindowKernel(targets, list(keys.columns), ARRIVAL, wanted)
-    return list(rows_of(kernel, _batches(asked, keys, cuts, random), targets))
+    kernel = WindowKernel(days, list(keys.columns), ARRIVAL, wanted)
+    return list(rows_of(kernel, _batches(asked, keys, cuts, random), days))
 
 
 def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -195,10 +195,10 @@ def windows_of_run(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 def reasons_of(
     asked: Mapping[int, Asked], keys: Keys | None = None, cuts: Sequence[int] = ()
 ) -> dict[int, dict[RecordId, str]]:
-    """By target, the records that no window counts and why, as the late kernel has it."""
-    targets = {number: each.target for number, each in asked.items()}
+    """By computed day, the records that no window counts and why, as the late kernel finds them."""
+    days = {number: each.day for number, each in asked.items()}
     keys = _text_keys(asked) if keys is None else keys
-    kernel = LateKernel(targets, list(keys.columns), ARRIVAL)
+    kernel = LateKernel(days, list(keys.columns), ARRIVAL)
     found: dict[int, dict[RecordId, str]] = {number: {} for number in asked}
     for row in _rows(kernel, _batches(asked, keys, cuts, None)):
         name = RecordId(row["arrival_unit"], row["source_partition"], row["offset"])

@@ -1,4 +1,4 @@
-"""Records in the order in which Spark gives them to the kernels, without Spark."""
+"""Records in the order in which Spark passes them to the kernels, without Spark."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def cut_up(
     records: pa.RecordBatch, group: Sequence[str], cuts: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
     """Records in radix order, in batches, some of them empty; their groups share a few hashes."""
-    hashes = [crc32(repr(one).encode()) % 3 for one in records.select(group).to_pylist()]
+    hashes = [crc32(repr(key).encode()) % 3 for key in records.select(group).to_pylist()]
     whole = sorted_as_by_spark(records, np.array(hashes, np.int64))
-    places = sorted(cut % (records.num_rows + 1) for cut in cuts)
-    for start, end in pairwise([0, *places, records.num_rows]):
+    positions = sorted(cut % (records.num_rows + 1) for cut in cuts)
+    for start, end in pairwise([0, *positions, records.num_rows]):
         yield whole.slice(start, end - start)
 
 

@@ -35,7 +35,7 @@ _BOUNDS = st.none() | st.integers(-4, 8)
 
 
 def window_of_definition(definition: RowDefinition) -> RowWindow:
-    """The engine's form of a definition, over `_event_time_ms`."""
+    """A definition as the engine's row window, over `_event_time_ms`."""
     match definition:
         case RowsAround(is_range, back, ahead, by_arrival):
             unit = FrameUnit.RANGE if is_range else FrameUnit.ROWS
@@ -77,10 +77,10 @@ def row_lists(draw: st.DrawFn) -> list[Row]:
             max_size=14,
         )
     )
-    places = draw(st.permutations(range(len(rows))))
+    arrivals = draw(st.permutations(range(len(rows))))
     return [
         Row(key, time, arrival, {"whole": w, "real": r})
-        for (key, time, w, r), arrival in zip(rows, places, strict=True)
+        for (key, time, w, r), arrival in zip(rows, arrivals, strict=True)
     ]
 
 
@@ -89,7 +89,7 @@ def batches_of_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Rows sorted as Spark sorts them, in batches, some of them empty."""
 
-    def place(row: Row) -> tuple[Any, ...]:
+    def order(row: Row) -> tuple[Any, ...]:
         time = 0 if window.by_arrival else row.time
         return (row.key is not None, row.key or "", time, row.arrival)
 
@@ -101,9 +101,9 @@ def batches_of_rows(
             "arrival": row.arrival,
             **row.values,
         }
-        for row in sorted(rows, key=place)
+        for row in sorted(rows, key=order)
     ]
     whole = pa.RecordBatch.from_pylist(listed, SCHEMA)
-    places = sorted(cut % (len(rows) + 1) for cut in cuts)
-    for start, end in pairwise([0, *places, len(rows)]):
+    positions = sorted(cut % (len(rows) + 1) for cut in cuts)
+    for start, end in pairwise([0, *positions, len(rows)]):
         yield whole.slice(start, end - start)

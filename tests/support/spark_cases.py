@@ -42,7 +42,8 @@ from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import Closing, Target
+from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
+from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -55,6 +56,9 @@ T = TypeVar("T")
 
 FIRST_DAY = date(2013, 1, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+SHORT_SHARDS = Tuning(shard_look_backs=4, least_shard_look_backs=4)
+"""Cuts a key's time into time shards about as often as possible."""
 
 PROPERTY = settings(
     deadline=None, print_blob=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
@@ -192,15 +196,17 @@ def records_met(case: Arrivals, timeline: Timeline, reads: Iterable[Read]) -> li
     return met
 
 
-def look_back(timeline: Timeline, days: Sequence[date], reach_ms: int, grace_ms: int) -> list[Read]:
+def look_back(
+    timeline: Timeline, days: Sequence[date], lookback_ms: int, grace_ms: int
+) -> list[Read]:
     """Which units' records the windows of the given days need, where windows are of one length.
 
     A unit's windows end at or after the close time before it; what they hold lies at most
-    `reach_ms` before that.
+    `lookback_ms` before that.
     """
     units = [unit for day in days if (unit := timeline.unit(day)) is not None]
     closes_ms = {unit.day: close_ms(unit.watermark_before_ms, grace_ms) for unit in units}
-    from_ms = {day: max(close - reach_ms, NEVER_MS) for day, close in closes_ms.items()}
+    from_ms = {day: max(close - lookback_ms, NEVER_MS) for day, close in closes_ms.items()}
     return reads_from(timeline, from_ms)
 
 
@@ -256,24 +262,24 @@ def kernel_answer(
     met: Sequence[Met],
     cuts: Sequence[int] = (),
 ) -> Answer:
-    """The same for targets with these close times around them."""
+    """The same for computed days with these close times before and after them."""
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
-    kept = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
+    in_time = [each for each, reason in zip(met, reasons, strict=True) if reason is None]
     on_arrival = [
         LateRow(each.record.unit, each.record.id, reason)
         for each, reason in zip(met, reasons, strict=True)
         if reason is not None and each.is_new
     ]
     spec = spec_of(definition)
-    targets = {target: Target(spec, *closing) for target, closing in closings.items()}
-    kernel = WindowKernel(targets, ["key"], [], aggregates_of(aggregates), tells_uncounted=True)
-    rows = list(rows_of(kernel, batches_of(kept, cuts), targets))
+    days = {number: ComputedDay(spec, *closing) for number, closing in closings.items()}
+    kernel = WindowKernel(days, ["key"], [], aggregates_of(aggregates), with_partly_late=True)
+    rows = list(rows_of(kernel, batches_of(in_time, cuts), days))
     windows = [
         window_row(row, row["_computed_day"] - day_number(FIRST_DAY), aggregates)
         for row in rows
         if row["_window_end_ms"] is not None
     ]
-    settled = {
+    partly_late = {
         (
             row["_computed_day"],
             row["key"],
@@ -283,24 +289,24 @@ def kernel_answer(
         for row in rows
         if row["_partly_late_time_ms"] is not None
     }
-    on_settling = [
+    on_closing = [
         LateRow(each.target - day_number(FIRST_DAY), each.record.id, "partly_late")
-        for each in kept
-        if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in settled
+        for each in in_time
+        if (each.target, each.record.key, each.record.event_time, each.close_time_ms) in partly_late
     ]
-    return Answer(windows, on_arrival + on_settling)
+    return Answer(windows, on_arrival + on_closing)
 
 
 def rows_of(
-    kernel: WindowKernel, batches: Iterator[pa.RecordBatch], targets: Iterable[int]
+    kernel: WindowKernel, batches: Iterator[pa.RecordBatch], computed_days: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
-    """The kernel's rows, with what it leaves to Spark: the only target, and windows' starts."""
-    numbers = list(targets)
+    """The kernel's rows, with what it leaves to Spark: a single computed day, and starts."""
+    numbers = list(computed_days)
     for batch in kernel(batches):
         for row in batch.to_pylist():
             if len(numbers) == 1:
                 row["_computed_day"] = numbers[0]
-            if not kernel.tells_starts:
+            if not kernel.with_starts:
                 row["_window_start_ms"] = row["_first_event_time_ms"]
                 if kernel.length_ms is not None and row["_window_end_ms"] is not None:
                     row["_window_start_ms"] = row["_window_end_ms"] - kernel.length_ms

@@ -1,4 +1,4 @@
-"""Windows over random records, with what is inside each by the contract's words."""
+"""Windows over random records, with the records inside each by the contract's rules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def arrow_of(kind: str) -> pa.DataType:
 
 
 def named(window: int) -> str:
-    """What stands for a window in errors here."""
+    """The name of a window in errors."""
     return f"window {window}"
 
 
@@ -121,7 +121,7 @@ def free(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Case:
         entered=np.array([sum(e <= now for e in enter) for now in moments], np.int64),
         left=np.array([sum(e <= now for e in leave) for now in moments], np.int64),
         enter_order=np.argsort(np.array(enter, np.int64), kind="stable"),
-        uncounted=np.zeros(len(leave), np.bool_),
+        dropped=np.zeros(len(leave), np.bool_),
     )
     # Few event times, so that records of one time leave at several moments.
     times = np.array(sorted(draw(st.integers(0, 3)) for _ in leave), np.int64)
@@ -135,7 +135,7 @@ def windowed(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Case]:
 
 
 def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Case:
-    """A single window that holds every record, all at one time unless told."""
+    """A single window that holds every record, all at one time by default."""
     size = len(values)
     windows = Windows(
         group=np.zeros(1, np.int64),
@@ -144,7 +144,7 @@ def one_window(values: Sequence[Any], times: Sequence[int] | None = None) -> Cas
         entered=np.array([size]),
         left=np.zeros(1, np.int64),
         enter_order=np.arange(size),
-        uncounted=np.zeros(size, np.bool_),
+        dropped=np.zeros(size, np.bool_),
     )
     time_ms = np.array([0] * size if times is None else times, np.int64)
     records = WindowedRecords(np.array([0, size]), time_ms, windows, named)

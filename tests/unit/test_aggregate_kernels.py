@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Case, Timed, one_window, swept, texts, windowed
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.kernels.aggregates import dispatch as aggregation
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
     parts_of,
 )
+from windows_pipeline.tuning import Tuning
 
 DAYS = st.sampled_from((date(1, 1, 1), date(1969, 12, 31), date(2026, 1, 1)))
 INSTANTS = st.sampled_from(
@@ -185,9 +185,9 @@ def test_records_of_one_time_may_stand_in_any_order(case: Case, random: Any) -> 
         assert case._replace(values=shuffled).aggregated(function, "bigint") == wanted
 
 
-def test_lists_come_in_parts_that_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_come_in_parts_that_fit_in_memory() -> None:
     """Parts of the windows, each named as in the whole, give what the whole gives."""
-    monkeypatch.setattr(aggregation, "PART_VALUES", 3)
+    tuning = Tuning(part_values=3)
     lists = Aggregate("list", Function.COLLECT_LIST, "value")
     total = Aggregate("total", Function.SUM, "value")
 
@@ -196,7 +196,7 @@ def test_lists_come_in_parts_that_fit_in_memory(monkeypatch: pytest.MonkeyPatch)
     def check(case: Case) -> None:
         column = pa.array(case.values, pa.int64())
         whole = [aggregate_windows(each, column, case.records) for each in (lists, total)]
-        parts = list(parts_of(case.records, [total, lists]))
+        parts = list(parts_of(case.records, [total, lists], tuning))
         joined = [
             pa.concat_arrays([aggregate_windows(each, column, part) for part in parts])
             for each in (lists, total)
@@ -207,7 +207,7 @@ def test_lists_come_in_parts_that_fit_in_memory(monkeypatch: pytest.MonkeyPatch)
         sizes = [np.sum(part.windows.entered - part.windows.left) for part in parts]
         lengths = [len(part.windows.group) for part in parts]
         assert all(size < 3 + 10 or n == 1 for size, n in zip(sizes, lengths, strict=True))
-        assert len(list(parts_of(case.records, [total]))) == 1
+        assert len(list(parts_of(case.records, [total], tuning))) == 1
 
     check()
 

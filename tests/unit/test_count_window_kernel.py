@@ -50,12 +50,12 @@ def batches(rows: Sequence[tuple[Any, ...]], cuts: Sequence[int]) -> Iterator[pa
     whole = pa.RecordBatch.from_pylist(
         [dict(zip(SCHEMA.names, row, strict=True)) for row in ordered], SCHEMA
     )
-    places = [0, *sorted(cut % (len(ordered) + 1) for cut in cuts), len(ordered)]
-    return (whole.slice(a, b - a) for a, b in pairwise(places))
+    positions = [0, *sorted(cut % (len(ordered) + 1) for cut in cuts), len(ordered)]
+    return (whole.slice(a, b - a) for a, b in pairwise(positions))
 
 
-def run(kernel: CountKernel, given: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
-    return [row for batch in kernel(given) for row in batch.to_pylist()]
+def run(kernel: CountKernel, records: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in kernel(records) for row in batch.to_pylist()]
 
 
 @settings(PROPERTY, max_examples=100)
@@ -78,9 +78,9 @@ def test_windows_and_values_are_the_oracles(
         chunk_rows,
     )
     rows = [
-        (target, key, 10 * place, value)
-        for target, (_, records) in enumerate(cases)
-        for place, (key, value) in enumerate(records)
+        (day, key, 10 * index, value)
+        for day, (_, records) in enumerate(cases)
+        for index, (key, value) in enumerate(records)
     ]
     expected = []
     for target, (spec, records) in enumerate(cases):
@@ -102,8 +102,8 @@ def test_windows_and_values_are_the_oracles(
 
 
 @pytest.mark.parametrize("spec", [CountWindows(1000, 7), CountWindows(50, 50)])
-def test_a_hot_key_is_not_held_whole(spec: CountWindows) -> None:
-    """Of a key of any length only what a window to come may hold is kept."""
+def test_a_hot_key_is_never_in_memory_as_a_whole(spec: CountWindows) -> None:
+    """Only the records that a later window can contain stay in memory."""
     held = []
 
     class Watched(CountKernel):
@@ -128,20 +128,22 @@ def test_a_hot_key_is_not_held_whole(spec: CountWindows) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "told"),
+    ("offsets", "message"),
     [
         ((0, 1, 1), "record 1 of key 'a' comes twice"),
-        ((None, 0, 1), "record None of key 'a' does not say when it came"),
+        ((None, 0, 1), "record None of key 'a' has no place in the order of arrival"),
     ],
 )
-def test_an_order_that_nobody_knows_is_refused(offsets: tuple[int | None, ...], told: str) -> None:
+def test_an_unknown_order_of_arrival_is_refused(
+    offsets: tuple[int | None, ...], message: str
+) -> None:
     """Rule G2: of equal offsets either could be the first, so results could differ."""
     columns = [pa.array([0, 0, 0], pa.int32()), pa.array(["a"] * 3)]
     columns += [pa.array(offsets, pa.int64()), pa.array([1, 2, 3])]
     batch = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
     with pytest.raises(ValueError, match="name a column that") as refused:
         run(CountKernel({0: CountWindows(2, 1)}, ["key"], []), iter([batch]))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_overflow_names_the_window() -> None:

@@ -62,9 +62,9 @@ def rounded_once(values: Sequence[float]) -> float:
 @example([LARGEST, HALF_ULP_OF_LARGEST, -LARGEST])
 @example([SMALLEST] * 3)
 def test_a_sum_is_the_exact_one_rounded(values: list[float]) -> None:
-    """As `math.fsum` where it has an answer; also the sign of a zero."""
+    """As `math.fsum` where it has an answer; also for the sign of a zero."""
     assert repr(summed(values)) == repr(rounded_once(values))
-    with contextlib.suppress(OverflowError):  # fsum gives up where a step is too large
+    with contextlib.suppress(OverflowError):  # fsum raises where a partial sum is too large
         assert summed(values) == math.fsum(values)
 
 
@@ -80,7 +80,7 @@ def test_a_sum_is_the_exact_one_rounded(values: list[float]) -> None:
     ],
 )
 def test_a_mean_is_finite_where_its_sum_is_too_large(values: list[float], mean: float) -> None:
-    """Rule G2: by the count before the powers of two that make it too large."""
+    """Rule G2: it is divided by the count before it is scaled, which would make it too large."""
     accumulator = Accumulator()
     for value in values:
         accumulator.add(value)
@@ -91,16 +91,16 @@ def test_a_mean_is_finite_where_its_sum_is_too_large(values: list[float], mean: 
 @given(
     st.lists(FINITE, max_size=9), st.lists(FINITE, max_size=9), st.randoms(use_true_random=False)
 )
-def test_what_is_taken_away_leaves_no_trace(
-    kept: list[float], removed: list[float], random: Random
+def test_subtracted_values_leave_no_trace(
+    remaining: list[float], removed: list[float], random: Random
 ) -> None:
-    """In any order; no difference of rounded sums."""
-    steps = [(value, 1) for value in [*kept, *removed]] + [(value, -1) for value in removed]
+    """In any order: the result is no difference of rounded sums."""
+    steps = [(value, 1) for value in [*remaining, *removed]] + [(value, -1) for value in removed]
     random.shuffle(steps)
     accumulator = Accumulator()
     for value, sign in steps:
         accumulator.add(value, sign)
-    assert repr(accumulator.sum()) == repr(rounded_once(kept))
+    assert repr(accumulator.sum()) == repr(rounded_once(remaining))
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from tests.support.firing_cases import (
 from tests.support.oracle.firings import Firing, Policy, firings
 from tests.support.oracle.windows import Record, SlidingDefinition, windows_after
 from tests.support.spark_cases import PROPERTY
-from windows_pipeline.kernels.firings import find as found_firings
 from windows_pipeline.kernels.firings.find import Firings, find_firings
-from windows_pipeline.kernels.firings.windows import New
+from windows_pipeline.kernels.firings.windows import NewInput
+from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
@@ -79,8 +79,8 @@ def test_the_oracle_fires_as_flink_does(name: str) -> None:
     records = [(r["key"] if case["keyed"] else None, r["timestamp"]) for r in case["input"]]
     stream_times = [max(time for _, time in records[: n + 1]) for n in range(len(records))]
     found = firings(records, policy_of(case))
-    told = [in_flinks_words(case, firing, stream_times) for firing in found]
-    assert sorted(told, key=repr) == sorted(case["firings"], key=repr)
+    found_rows = [in_flinks_words(case, firing, stream_times) for firing in found]
+    assert sorted(found_rows, key=repr) == sorted(case["firings"], key=repr)
 
 
 @settings(PROPERTY, max_examples=200)
@@ -92,8 +92,10 @@ def test_the_engine_fires_as_the_oracle_does(records: Records, policy: Policy) -
 
 @settings(PROPERTY, max_examples=100)
 @given(records=record_lists(), policy=policies(), unit=st.integers(2, 6))
-def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, unit: int) -> None:
-    """Where sizes, graces and intervals are multiples, the first rise in each is enough."""
+def test_one_watermark_advance_in_each_multiple_is_enough(
+    records: Records, policy: Policy, unit: int
+) -> None:
+    """Where sizes, graces and intervals are multiples, only the first advance in each matters."""
     coarse = policy._replace(
         size=max(policy.size, 1) * unit,
         advance=max(policy.advance, 1) * unit,
@@ -110,10 +112,8 @@ def test_only_rises_to_what_happens_matter(records: Records, policy: Policy, uni
 @settings(PROPERTY, max_examples=100)
 @given(records=record_lists(), policy=policies().filter(lambda policy: not policy.gap))
 def test_windows_may_be_fired_in_parts(records: Records, policy: Policy) -> None:
-    """However few records fit in memory."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(found_firings, "PART_RECORDS", 3)
-        assert fired(records, policy) == firings(records, policy)
+    """However few records a part has."""
+    assert fired(records, policy, tuning=Tuning(part_records=3)) == firings(records, policy)
 
 
 @settings(PROPERTY, max_examples=100)
@@ -139,7 +139,7 @@ def test_the_last_firing_of_a_sliding_window_is_the_window(
     }
 
 
-def put_into_panes(records: Records, policy: Policy) -> tuple[int, int]:
+def copies_and_firings(records: Records, policy: Policy) -> tuple[int, int]:
     """How often records stand in panes, and how many firings show them."""
     parts = list(find_firings(spec_of(policy), trigger_of(policy), arrived_of(records, policy)[0]))
     return sum(len(part.record) for part in parts), sum(len(part.id) for part in parts)
@@ -148,25 +148,25 @@ def put_into_panes(records: Records, policy: Policy) -> tuple[int, int]:
 @pytest.mark.parametrize("length", [10, 100, 1_000])
 @pytest.mark.parametrize("panes", ["accumulating", "discarding"])
 def test_windows_that_overlap_share_their_panes(length: int, panes: str) -> None:
-    """Rule E2: what fires costs what is told, not each record in each window, however long."""
+    """Rule E2: the cost grows with the firings, not with the records in each window."""
     in_order = [("a", second) for second in range(3_000)]
     sliding = Policy(difference=length, discarding=panes == "discarding")
     hopping = sliding._replace(difference=0, size=10 * length, advance=length)
     for policy in (sliding, hopping):
-        stand, fired_ = put_into_panes(in_order, policy)
+        stand, fired_ = copies_and_firings(in_order, policy)
         assert stand <= len(in_order)
         assert fired_ <= 2 * len(in_order)
     # Every tenth record comes half a window late, in grace: a few copies for each firing.
     late = [("a", time - length // 2 if time % 10 == 3 else time) for _, time in in_order]
     for policy in (sliding, hopping):
-        stand, fired_ = put_into_panes(late, policy._replace(lateness=length))
+        stand, fired_ = copies_and_firings(late, policy._replace(lateness=length))
         assert stand <= len(late) + 2 * fired_
     # A key that comes late as a whole, all in grace: windows are made when they have passed.
     behind = [("b", 2 * len(in_order)), *in_order]
-    stand, fired_ = put_into_panes(behind, sliding._replace(lateness=10**6, late=False))
+    stand, fired_ = copies_and_firings(behind, sliding._replace(lateness=10**6, late=False))
     assert stand <= fired_
     ticks = sliding._replace(interval=length)
-    stand, fired_ = put_into_panes(in_order, ticks)
+    stand, fired_ = copies_and_firings(in_order, ticks)
     assert stand <= 3 * len(in_order) <= 3 * fired_
 
 
@@ -178,7 +178,7 @@ def test_a_micro_batch_fills_the_panes_that_it_fires() -> None:
     for policy in (waiting, hopping, waiting._replace(interval=50), hopping._replace(interval=50)):
         arrived = arrived_of(records, policy)[0]
         is_new = np.arange(len(records)) >= len(records) - 10
-        new = New(is_new, is_new, with_earlier=False)
+        new = NewInput(is_new, is_new, with_earlier=False)
         spec, trigger = spec_of(policy), trigger_of(policy)
         parts = list(find_firings(spec, trigger, arrived, new))
         every = list(find_firings(spec, trigger, arrived))
@@ -187,13 +187,13 @@ def test_a_micro_batch_fills_the_panes_that_it_fires() -> None:
 
 
 def _after(parts: list[Firings], is_new: np.ndarray) -> list[tuple[int, ...]]:
-    """The firings that come after what is new: window, number, reason, and what they come after."""
-    told = (zip(p.start_ms, p.id, p.reason, p.by_rise, p.after, strict=True) for p in parts)
-    return sorted(tuple(map(int, row)) for row in chain.from_iterable(told) if is_new[row[-1]])
+    """The firings after new input: window, number, reason, and the input they come after."""
+    rows = (zip(p.start_ms, p.id, p.reason, p.by_advance, p.after, strict=True) for p in parts)
+    return sorted(tuple(map(int, row)) for row in chain.from_iterable(rows) if is_new[row[-1]])
 
 
-def told(records: Records, policy: Policy) -> list[tuple[object, ...]]:
-    """What a reader asks of firings: id, reason, stream time, and how many records."""
+def summary(records: Records, policy: Policy) -> list[tuple[object, ...]]:
+    """Of each firing its id, reason, stream time, and how many records it shows."""
     return [(f.id, f.reason, f.stream_time, len(f.records)) for f in fired(records, policy)]
 
 
@@ -202,14 +202,14 @@ def test_early_on_time_and_late() -> None:
     records = [("a", 1), ("a", 2), ("a", 3), ("b", 10), ("a", 4), ("b", 15), ("a", 5)]
     windows = Policy(size=10, advance=10, lateness=5, every_n=2)
     expected = [(0, "EARLY", 2, 2), (1, "ON_TIME", 10, 3), (2, "LATE", 10, 4)]
-    assert told(records, windows)[:3] == expected
-    apart = windows._replace(discarding=True)
-    assert told(records, apart)[:3] == [
+    assert summary(records, windows)[:3] == expected
+    discarding = windows._replace(discarding=True)
+    assert summary(records, discarding)[:3] == [
         (0, "EARLY", 2, 2),
         (1, "ON_TIME", 10, 1),
         (2, "LATE", 10, 1),
     ]
-    assert told(records, windows._replace(late=False))[:2] == expected[:2]
+    assert summary(records, windows._replace(late=False))[:2] == expected[:2]
 
 
 def test_a_sliding_window_fires_from_the_record_that_makes_it() -> None:
@@ -232,7 +232,7 @@ def test_a_sliding_window_fires_from_the_record_that_makes_it() -> None:
 
 
 def test_a_silence_fires_when_it_closes() -> None:
-    """Rules B8, E2: once, with nothing in it."""
+    """Rules B8, E2: once, with an empty pane."""
     silent = Policy(difference=10, lateness=5, emit_empty=True)
     records = [("a", 1), ("b", 5), ("b", 17), ("b", 18)]
     found = [f for f in fired(records, silent) if f.key == "a"]
@@ -246,9 +246,9 @@ def test_stream_time_that_passes_several_ticks_fires_once() -> None:
     """Here; Flink's trigger fires at each, past the end too (rule 16 of its cases)."""
     records = [("a", 1), ("a", 12), ("a", 45)]
     windows = Policy(size=20, advance=20, interval=5)
-    first = [row for row in told(records, windows) if row[2] != math.inf]
+    first = [row for row in summary(records, windows) if row[2] != math.inf]
     assert first == [(0, "EARLY", 12, 2), (1, "ON_TIME", 45, 2)]
-    assert [reason for _, reason, _, _ in told(records, windows._replace(as_in_flink=True))] == [
+    assert [reason for _, reason, _, _ in summary(records, windows._replace(as_in_flink=True))] == [
         "EARLY",
         "EARLY",
         "ON_TIME",

@@ -40,8 +40,8 @@ from windows_pipeline.arrival.watermark import (
     close_ms,
     reads_from,
 )
-from windows_pipeline.engine.firings.kernel import FiringKernel, FiringTarget
-from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.engine.firings.kernel import FiringKernel, FiringSpec
+from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.windows import FixedWindows, SessionWindows
@@ -52,7 +52,7 @@ ARRIVAL = ["merged_as", "arrival_unit", "source_partition", "number"]
 
 
 def arrived(records: Records, partitions: Sequence[int], cuts: list[int]) -> list[Record]:
-    """Records by their numbers as offsets; cuts at one place make an empty unit."""
+    """Records by their numbers as offsets; two equal cuts make an empty unit."""
     return [
         Record(sum(cut <= number for cut in cuts), partition, number, key, time, {})
         for number, ((key, time), partition) in enumerate(
@@ -79,7 +79,7 @@ def log_of(records: Sequence[Record], units: int) -> list[Arrival]:
 def read(
     records: Sequence[Record], timeline: Timeline, merge: Merge, reads: list[Read], target: int
 ) -> list[dict[str, Any]]:
-    """What the pipeline reads for a unit of what is merged, as `unit_firings` does."""
+    """The merged records that a pipeline reads for a unit, as `unit_firings` does."""
     from_ms = {(one.arrival_unit - FIRST_DAY).days: one.from_ms for one in reads}
     before, after = position_after(merge, target - 1), position_after(merge, target)
     resumed = {
@@ -120,25 +120,26 @@ def position_after(merge: Merge, unit: int) -> Position:
 def fired(
     spec: FixedWindows, policy: Policy, rows: list[dict[str, Any]], *, with_earlier: bool = False
 ) -> Iterator[Any]:
-    """The kernel's firings of one target."""
+    """The kernel's firings of one computed day."""
     by_arrival = sorted(
         rows, key=lambda row: tuple(row[of] for of in ("_stream_time_ms", *ARRIVAL))
     )
     first: dict[int, dict[str, Any]] = {}
     for row in by_arrival:
         first.setdefault(row["_stream_time_ms"], row)
-    risen = list(first.values())
-    at = pa.Table.from_pylist([{name: row[name] for name in ARRIVAL} for row in risen])
-    rises = Rises(
+    advanced_ms = list(first.values())
+    at = pa.Table.from_pylist([{name: row[name] for name in ARRIVAL} for row in advanced_ms])
+    advances = Advances(
         np.array([*first], np.int64),
-        np.array([row.get("_is_new", True) for row in risen], np.bool_),
+        np.array([row.get("_is_new", True) for row in advanced_ms], np.bool_),
         at,
     )
     by_key = sorted(by_arrival, key=lambda row: (row["key"] is not None, row["key"] or ""))
-    target = FiringTarget(spec, trigger_of(policy))
-    number = rows[0]["_computed_day"]
-    asked = {number: target}, {number: rises}, ["key"], ARRIVAL, [LISTED]
-    kernel = FiringKernel(*asked, with_earlier=with_earlier)
+    day = rows[0]["_computed_day"]
+    days = {day: FiringSpec(spec, trigger_of(policy))}
+    kernel = FiringKernel(
+        days, {day: advances}, ["key"], ARRIVAL, [LISTED], with_earlier=with_earlier
+    )
     types = dict.fromkeys(by_key[0], pa.int64())
     types |= {"_computed_day": pa.int32(), "key": pa.string(), "_is_new": pa.bool_()}
     types["merged_as"] = pa.string()
@@ -157,11 +158,11 @@ def fired(
     st.just([0]) | st.lists(st.integers(0, 2), min_size=2, max_size=7),
     st.none() | st.integers(1, 20),
 )
-# Source partition 0 is new, behind what is merged of 1.
+# Source partition 0 is new, and behind what partition 1 has merged.
 @example(
     [("a", 5), ("a", 3), ("a", 9)], Policy(10, 10, lateness=5, every_n=1), [1, 2], [1, 0, 0], None
 )
-# Partition 0 wakes at the place where 1 stands, and comes before what 1 brings in that unit.
+# Partition 0 resumes at the position of 1, and before the records of 1 in that unit.
 @example(
     [(None, 0), (None, 2), (None, 2), ("b", 2), ("b", 2)],
     Policy(difference=1, every_n=1),
@@ -169,11 +170,11 @@ def fired(
     [0, 1],
     1,
 )
-# A window that fired before closes in a unit that brings it nothing.
+# A window that has fired closes in a unit that has no record of it.
 @example(
     [(None, 0), (None, 1), (None, 2)], Policy(difference=1, lateness=1, late=False), [2], [0], None
 )
-# Discarding panes that are empty at a tick take no number.
+# Discarding panes that are empty at a tick are no firings, and take no number.
 @example(
     [(None, 0), (None, 1), (None, 2), (None, 3)],
     Policy(difference=1, interval=1, discarding=True, late=False),
@@ -184,16 +185,16 @@ def fired(
 # A late record makes a window to its right that has passed, and is not in it.
 @example([(None, 5), (None, 20), (None, 3)], Policy(difference=2, lateness=30), [2], [0], None)
 @PROPERTY
-def test_each_unit_tells_its_own(
+def test_each_unit_has_its_own_firings(
     records: Records,
     policy: Policy,
     cuts: list[int],
     partitions: list[int],
     idle_after: int | None,
 ) -> None:
-    """Numbers go on; earlier ones that are asked for are there of windows that fire or close.
+    """Numbers continue from unit to unit; with_earlier returns those of windows that fire or close.
 
-    Rules A1, A4: of several source partitions, each unit tells what it merged.
+    Rules A1, A4: with several source partitions, a unit has the firings of what it merged.
     """
     policy = policy._replace(input_ends=False)
     spec = spec_of(policy)

@@ -21,11 +21,11 @@ Group = tuple[int, str | None]
 
 
 def batches_of(groups: Sequence[Group], cuts: Sequence[int]) -> list[pa.RecordBatch]:
-    """The groups' rows, numbered, cut at the given places."""
+    """The groups' rows, numbered, cut at these positions."""
     rows = [{"_computed_day": t, "key": key, "row": i} for i, (t, key) in enumerate(groups)]
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
-    places = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
-    return [whole.slice(start, end - start) for start, end in pairwise(places)]
+    positions = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
+    return [whole.slice(start, end - start) for start, end in pairwise(positions)]
 
 
 GROUPS = st.lists(
@@ -36,7 +36,7 @@ CUTS = st.lists(st.integers(0, 40), max_size=9)
 
 @PROPERTY
 @given(GROUPS, CUTS, st.integers(1, 12))
-def test_each_group_is_whole_and_each_row_is_given_once(
+def test_each_group_is_whole_and_each_row_comes_once(
     groups: list[Group], cuts: list[int], chunk_rows: int
 ) -> None:
     """Nulls are equal to each other and to nothing else (rule A6)."""
@@ -52,15 +52,15 @@ def test_each_group_is_whole_and_each_row_is_given_once(
 
 
 def test_chunks_are_bounded_where_the_groups_are_small() -> None:
-    """A chunk holds less than the rows wanted and one batch more."""
+    """A chunk has fewer rows than `chunk_rows` and one batch together."""
     groups: list[Group] = [(0, f"{i // 3:04d}") for i in range(3000)]
     chunks = list(whole_groups(iter(batches_of(groups, range(0, 3000, 7))), BY, 100))
     assert max(table.num_rows for table, _ in chunks) < 100 + 7
     assert len(chunks) > 3000 // 107
 
 
-def test_a_group_larger_than_a_chunk_is_looked_at_a_few_times_only() -> None:
-    """The rows wanted double, so a hot key costs no more than twice its rows."""
+def test_a_group_larger_than_a_chunk_is_scanned_few_times() -> None:
+    """The rows to wait for double, so a hot key costs at most twice its rows."""
     groups: list[Group] = [*[(0, "a")] * 5, *[(0, "hot")] * 5000, *[(1, "hot")] * 5]
     chunks = list(whole_groups(iter(batches_of(groups, range(0, 5010, 10))), BY, 20))
     sizes = [size for _, starts in chunks for size in (starts[1:] - starts[:-1]).tolist()]

@@ -31,7 +31,7 @@ def test_records_and_reasons_are_those_of_the_oracle(
 
 @PROPERTY
 @given(st.lists(ANY, max_size=4), CUTS)
-def test_targets_of_several_windows_stand_in_one_input(
+def test_one_input_has_computed_days_of_several_windows(
     cases: list[ArrivalsOf[Definition]], cuts: list[int]
 ) -> None:
     asked = {n: whole_input(case.records, case.definition) for n, case in enumerate(cases)}

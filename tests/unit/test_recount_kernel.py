@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.radix_batches import cut_up, sorted_as_by_spark
 from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.checks.recount_kernel import RecountKernel
-from windows_pipeline.engine.time_shards import IS_OWN, SLICE
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.windows import SlidingWindows
 
@@ -34,11 +34,11 @@ SCHEMA = pa.schema(
         ("_last_event_time_ms", pa.int64()),
         ("record_count", pa.int64()),
         ("closed", pa.bool_()),
-        (SLICE, pa.int64()),
-        (IS_OWN, pa.bool_()),
+        (TIME_SHARD, pa.int64()),
+        (IN_HOME_SHARD, pa.bool_()),
     ]
 )
-GROUP = ["_computed_day", "key", SLICE]
+GROUP = ["_computed_day", "key", TIME_SHARD]
 WINDOW_COLUMNS = [
     "_computed_day",
     "key",
@@ -186,29 +186,31 @@ def recount_of(
     case: Case,
     cuts: Sequence[int] = (),
     chunk_rows: int = CHUNK_ROWS,
-    slice_ms: int | None = None,
+    shard_ms: int | None = None,
 ) -> list[Row]:
     """The kernel's rows for a case that is cut into time shards and batches."""
-    rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, slice_ms)]
+    rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, shard_ms)]
     batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, cuts)
     return [
         row for batch in RecountKernel(case.spec, chunk_rows)(batches) for row in batch.to_pylist()
     ]
 
 
-def parts(row: Row, case: Case, slice_ms: int | None) -> list[Row]:
+def parts(row: Row, case: Case, shard_ms: int | None) -> list[Row]:
     """Copies of a row for the time shards that need it; its own shard is the one it ends in."""
     difference = case.spec.time_difference_ms
     own = row["_window_end_ms"] if row["is_window"] else row["_event_time_ms"] + difference
-    if slice_ms is None or own is None:
-        return [{**row, SLICE: 0, IS_OWN: True}]
+    if shard_ms is None or own is None:
+        return [{**row, TIME_SHARD: 0, IN_HOME_SHARD: True}]
     if row["is_window"]:
         others = [own - difference - 1, own + difference + 1]
     else:
         further = difference + 1 if is_partly_late(row, case.spec) else 0
         others = [row["_event_time_ms"] - further, own + 1 + further]
-    numbers = {instant // slice_ms for instant in [own, *others]}
-    return [{**row, SLICE: number, IS_OWN: number == own // slice_ms} for number in numbers]
+    numbers = {instant // shard_ms for instant in [own, *others]}
+    return [
+        {**row, TIME_SHARD: number, IN_HOME_SHARD: number == own // shard_ms} for number in numbers
+    ]
 
 
 def only(row: Row, names: Iterable[str]) -> Row:
@@ -228,13 +230,13 @@ def test_windows_and_new_records_are_recounted_within_their_key(
 ) -> None:
     """Rules A5, B2, B4 to B6: in any order of rows, with any batches and time shards."""
     reach_ms = case.spec.time_difference_ms + 1
-    slice_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
+    shard_ms = None if longer_ms is None else 3 * reach_ms + longer_ms
     shuffled = Case(
         case.spec,
         random.sample(case.records, len(case.records)),
         random.sample(case.windows, len(case.windows)),
     )
-    rows = recount_of(shuffled, cuts, chunk_rows, slice_ms)
+    rows = recount_of(shuffled, cuts, chunk_rows, shard_ms)
 
     recounted = []
     by_records: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -260,7 +262,7 @@ def test_windows_and_new_records_are_recounted_within_their_key(
                 assert row["same_records"] is None
                 continue
             # Windows further apart than their length cannot hold the same records.
-            seen = [other for other in clear if slice_ms is None or overlap(row, other, case.spec)]
+            seen = [other for other in clear if shard_ms is None or overlap(row, other, case.spec)]
             assert len(seen) <= row["same_records"] <= len(clear)
 
     new = [record for record in case.records if record["_is_new"]]
@@ -321,8 +323,8 @@ def test_many_keys_and_a_hot_key_are_recounted_as_each_key_alone() -> None:
             "_first_event_time_ms": empty,
             "_last_event_time_ms": empty,
             "record_count": pa.array(np.ones(rows, np.int64), mask=~is_window),
-            SLICE: pa.array(np.zeros(rows, np.int64)),
-            IS_OWN: pa.array(np.ones(rows, np.bool_)),
+            TIME_SHARD: pa.array(np.zeros(rows, np.int64)),
+            IN_HOME_SHARD: pa.array(np.ones(rows, np.bool_)),
         }
     )
     (batch,) = table.to_batches()

@@ -17,8 +17,8 @@ from tests.support.row_cases import DEFINITIONS, batches_of_rows, row_lists, win
 from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.aggregates import Aggregate, Function, UserAggregate
 from windows_pipeline.engine.row_kernel import RowKernel
-from windows_pipeline.engine.time_shards import IS_OWN
-from windows_pipeline.kernels.aggregates import dispatch as aggregation
+from windows_pipeline.engine.time_shards import IN_HOME_SHARD
+from windows_pipeline.tuning import TUNING, Tuning
 
 JOINED = UserAggregate(
     create=list,
@@ -39,9 +39,10 @@ def run(
     definition: RowDefinition,
     aggregates: list[Aggregate],
     cuts: list[int] | None = None,
+    tuning: Tuning = TUNING,
 ) -> list[dict[str, Any]]:
     window = window_of_definition(definition)
-    kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"])
+    kernel = RowKernel({0: window}, ["key"], aggregates, ["arrival"], tuning=tuning)
     batches = kernel(batches_of_rows(rows, window, cuts or []))
     names = ["arrival", "_window_start_ms", "_window_end_ms", *(one.name for one in aggregates)]
     return [row for batch in batches for row in batch.rename_columns(names).to_pylist()]
@@ -97,28 +98,27 @@ def test_a_sum_forgets_what_has_left() -> None:
     assert answered[-1]["total"] == 3.0
 
 
-def test_rows_that_reach_into_a_slice_have_no_result_there() -> None:
-    """Rule F2: one result for each input row; a copy only fills the windows of others."""
+def test_copies_of_rows_in_a_time_shard_have_no_result() -> None:
+    """Rule F2: one result for each input row; a copy only stands in the windows of other rows."""
     rows = [Row("k", time, time, {"whole": time}) for time in range(6)]
     window = window_of_definition(RowsAround(is_range=True, back=2, ahead=0))
     (batch,) = batches_of_rows(rows, window)
-    sliced = batch.append_column(IS_OWN, pa.array([False, False, True, True, False, True]))
+    sharded = batch.append_column(IN_HOME_SHARD, pa.array([False, False, True, True, False, True]))
     total = [Aggregate("total", Function.SUM, "whole")]
     kernel = RowKernel({0: window}, ["key"], total, ["arrival"])
     answered = [
-        (row["arrival"], row["result_0"]) for b in kernel(iter([sliced])) for row in b.to_pylist()
+        (row["arrival"], row["result_0"]) for b in kernel(iter([sharded])) for row in b.to_pylist()
     ]
     assert answered == [(2, 0 + 1 + 2), (3, 1 + 2 + 3), (5, 3 + 4 + 5)]
 
 
-def test_results_in_parts_stand_beside_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_in_parts_belong_to_their_rows() -> None:
     """Rule F2: a chunk's lists may be more than memory takes at once."""
     rows = [Row("ab"[place % 2], place, place, {"whole": place}) for place in range(9)]
     definition = RowsAround(is_range=True, back=4, ahead=2)
     lists = [Aggregate("lists", Function.COLLECT_LIST, "whole")]
-    monkeypatch.setattr(aggregation, "PART_WINDOWS", 4)
-    monkeypatch.setattr(aggregation, "PART_VALUES", 5)
-    answered = {row["arrival"]: row["lists"] for row in run(rows, definition, lists)}
+    tuning = Tuning(part_windows=4, part_values=5)
+    answered = {row["arrival"]: row["lists"] for row in run(rows, definition, lists, tuning=tuning)}
     assert answered == {
         row.arrival: [each.time for each in window_of(row, rows, definition).rows] for row in rows
     }

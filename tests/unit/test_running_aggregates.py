@@ -25,7 +25,7 @@ DOUBLES = st.floats() | st.sampled_from((0.0, -0.0, 1e16, 1.0, 5e-324, math.nan,
 
 
 def numbers_of(case: Case, dtype: type) -> tuple[np.ndarray, np.ndarray]:
-    """The values with something else in the place of nulls, and which are not null."""
+    """The values with some number for each null, and a mask of the values that are not null."""
     dense = [7 if value is None else value for value in case.values]
     valid = [value is not None for value in case.values]
     return np.array(dense, dtype), np.array(valid, np.bool_)

@@ -17,7 +17,7 @@ from windows_pipeline.kernels.windows.sessions import (
 
 
 def first_of_each(session: np.ndarray) -> np.ndarray:
-    """Names each session by its first record, whatever it is named by."""
+    """Identifies each session by its first record, whichever record identified it."""
     _, first, inverse = np.unique(session, return_index=True, return_inverse=True)
     named: np.ndarray = first[inverse]
     return named
@@ -41,7 +41,7 @@ def test_within_grace_the_order_of_arrival_does_not_matter(
 
 
 def test_a_key_with_many_open_sessions_costs_no_square() -> None:
-    """Of 300,000 records nearly each is an open session; a shift of them all takes 10 s."""
+    """Nearly each of 300,000 records is an open session; shifting all of them would take 10 s."""
     random = np.random.default_rng(450)
     count, gap_ms = 300_000, 1
     starts = np.array([0, count])
@@ -56,7 +56,7 @@ def test_a_key_with_many_open_sessions_costs_no_square() -> None:
 
 
 def test_a_record_that_finds_all_closed_is_in_no_session() -> None:
-    """Rule D2: late iff what it would make is closed; at the close time itself it is open."""
+    """Rule D2: late iff the session it would make is closed; one at the close time is open."""
     close_ms = np.array([-5, 3, 4, 3])
     joined = sessions_by_arrival(
         np.array([0, 4]), np.array([0, 2, 4, 9]), close_ms, np.array([0, 1, 3, 2]), 1

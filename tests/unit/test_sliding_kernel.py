@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from random import Random
 
 import numpy as np
@@ -25,22 +24,25 @@ from tests.support.spark_cases import (
 )
 from tests.support.strategies import Arrivals, arrivals
 from windows_pipeline.aggregates import Aggregate, Function
-from windows_pipeline.engine import radix_sort as radix_order
-from windows_pipeline.engine import window_kernel as kernel_module
 from windows_pipeline.engine.window_kernel import WindowKernel
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import SlidingWindows
 
 
 def sliding_kernel(
-    spec: SlidingWindows, aggregates: list[Aggregate], close_after_ms: int
+    spec: SlidingWindows,
+    aggregates: list[Aggregate],
+    close_after_ms: int,
+    tuning: Tuning = TUNING,
 ) -> WindowKernel:
-    return WindowKernel({0: Target(spec, NEVER_MS, close_after_ms)}, ["key"], [], aggregates)
+    day = ComputedDay(spec, NEVER_MS, close_after_ms)
+    return WindowKernel({0: day}, ["key"], [], aggregates, tuning=tuning)
 
 
 CHUNK_ROWS = 20_000
-"""Fewer than the kernels take, so that a few of them are soon computed."""
+"""Fewer than the default, so that several chunks are soon computed."""
 CUTS = st.lists(st.integers(0, 200), max_size=6)
 
 
@@ -134,21 +136,19 @@ def read_table(times: np.ndarray, keys: np.ndarray, values: np.ndarray) -> pa.Ta
     )
 
 
-def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_partition_larger_than_a_chunk_gives_what_its_keys_give_alone() -> None:
     """Rule G2: chunks, and batches that cut a key, leave no trace; key 0 fills a chunk."""
     random = np.random.default_rng(450)
     rows = 2 * CHUNK_ROWS
-    in_chunks = partial(radix_order.groups_in_order, chunk_rows=CHUNK_ROWS)
-    monkeypatch.setattr(kernel_module, "groups_in_order", in_chunks)
+
     keys = np.where(random.random(rows) < 0.6, 0, random.integers(1, 40, rows))
     values = random.normal(size=rows) * 10.0 ** random.integers(-9, 16, rows)
     table = read_table(random.integers(0, 10**6, rows), keys, values)
     aggregates = [
         Aggregate(f.value, f, "real", 0.95 if f is Function.PERCENTILE else None) for f in Function
     ]
-    kernel = sliding_kernel(SlidingWindows(600, 1000), aggregates, 10**6)
+    tuning = Tuning(chunk_rows=CHUNK_ROWS)
+    kernel = sliding_kernel(SlidingWindows(600, 1000), aggregates, 10**6, tuning)
 
     def answer(part: pa.Table) -> pa.Table:
         (whole,) = part.combine_chunks().to_batches()

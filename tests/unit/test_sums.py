@@ -29,7 +29,7 @@ def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
     return whole.filter(lambda n: abs(n) <= most).map(lambda n: Decimal(n).scaleb(-scale, EXACT))
 
 
-# Doubles that hide one another in a sum, down to the smallest and up to near the largest.
+# Doubles that swamp each other in a sum, down to the smallest and up to near the largest.
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     (1e16, 1.0, 1e16 + 2, 0.1, -0.0, 5e-324, 2.0**-1022, 1e154, -1e308, 1.7e308, 3.0)
 )
@@ -100,8 +100,8 @@ def test_sums_and_means_of_widened_numbers(kind: str, data: st.DataObject) -> No
     means = [
         rounded(total / scale) / len(each) * scale
         if math.isinf(rounded(total))
-        else sums[place] / max(len(each), 1)
-        for place, (total, each) in enumerate(zip(exact, values, strict=True))
+        else sums[window] / max(len(each), 1)
+        for window, (total, each) in enumerate(zip(exact, values, strict=True))
     ]
     found = case.aggregated(Function.SUM, kind).to_pylist()
     assert texts(found) == texts([sums[i] if each else None for i, each in enumerate(values)])
@@ -137,8 +137,8 @@ def test_decimal_sums_and_means_are_exact_or_refused(
     most = Decimal(10**precision - 1).scaleb(-scale, EXACT)
     too_large = [i for i, each in enumerate(wanted) if each is not None and each.copy_abs() > most]
     if too_large:
-        told = f"{function}(value) overflows decimal({precision},{scale}) in window {too_large[0]};"
-        message = rf"^{re.escape(told)}.* an error \(rule G2\): make the column a double, or"
+        text = f"{function}(value) overflows decimal({precision},{scale}) in window {too_large[0]};"
+        message = rf"^{re.escape(text)}.* an error \(rule G2\): make the column a double, or"
         with pytest.raises(ArithmeticError, match=message):
             case.aggregated(function, kind)
     else:
@@ -165,8 +165,8 @@ def test_a_decimal_mean_is_rounded_half_up(values: list[str], mean: str) -> None
     assert case.aggregated(Function.AVG, "decimal(5,2)").to_pylist() == [Decimal(mean)]
 
 
-def test_a_sum_may_pass_beyond_38_digits_and_come_back() -> None:
-    """Rule G2: nothing wraps on the way."""
+def test_a_partial_sum_may_have_more_than_38_digits() -> None:
+    """Rule G2: no partial sum overflows."""
     most = Decimal("9" * 38)
     case = one_window([most] * 1000 + [most.copy_negate()] * 1000 + [Decimal(1)])
     assert case.aggregated(Function.SUM, "decimal(38,0)").to_pylist() == [Decimal(1)]
@@ -180,8 +180,10 @@ def test_an_overflow_names_aggregate_and_window() -> None:
         "bigint": [2**63 - 1, 1],
     }
     for kind, values in too_large.items():
-        told = r"^sum\(value\) overflows .* in window 0; .* an error \(rule G2\): make the column a"
-        with pytest.raises(ArithmeticError, match=told):
+        message = (
+            r"^sum\(value\) overflows .* in window 0; .* an error \(rule G2\): make the column a"
+        )
+        with pytest.raises(ArithmeticError, match=message):
             one_window(values).aggregated(Function.SUM, kind)
     # Four digits more after the point leave no room for 38 before it, in Spark's own type.
     with pytest.raises(
@@ -218,13 +220,13 @@ def test_variance(values: list[float | None], result: float | None) -> None:
 
 @PROPERTY
 @given(windowed(st.sampled_from((1.0, 2.0, 1e300, math.nan, math.inf, -math.inf))))
-def test_what_is_not_finite_is_gone_with_its_record(case: Case) -> None:
+def test_nan_and_infinities_leave_with_their_record(case: Case) -> None:
     """Rule G2: NaN in windows that hold NaN or an infinity, and in no other."""
     for function in VARIANCES:
         found = case.aggregated(function, "double").to_pylist()
         for result, values in zip(found, present(case), strict=True):
-            kept = values if all(map(math.isfinite, values)) else [0.0] * len(values)
-            wanted = variance(function, kept)
-            if wanted is not None and kept is not values:
+            finite = values if all(map(math.isfinite, values)) else [0.0] * len(values)
+            wanted = variance(function, finite)
+            if wanted is not None and finite is not values:
                 wanted = math.nan
             assert repr(result) == repr(wanted)

@@ -31,11 +31,11 @@ def extended(earlier: list[Any], later: list[Any]) -> list[Any]:
 
 
 def joined_to_either(earlier: list[Any], later: list[Any]) -> list[Any]:
-    """Hands back what it got wherever it can."""
+    """Returns one of its arguments wherever it can."""
     return extended(earlier, later) if earlier and later else earlier or later
 
 
-# Every record in order: what any aggregate could see. Its accumulator changes in place.
+# A list of every record in order, which any aggregate could see; it changes in place.
 LISTED = UserAggregate(list, appended, extended, lambda acc: acc, "array<bigint>")
 COUNTED = UserAggregate(
     create=Counter,
@@ -47,14 +47,14 @@ COUNTED = UserAggregate(
 )
 
 
-def place(timed: Timed) -> tuple[int, int]:
+def order(timed: Timed) -> tuple[int, int]:
     """By event time, then by value, null first."""
     return timed.time_ms, -1 if timed.value is None else timed.value
 
 
 def in_order(case: Case, *, nulls: bool = False) -> list[list[Any]]:
     return [
-        [each.value for each in sorted(held, key=place) if nulls or each.value is not None]
+        [each.value for each in sorted(held, key=order) if nulls or each.value is not None]
         for held in case.held()
     ]
 
@@ -103,7 +103,7 @@ def test_with_an_inverse_each_record_enters_and_leaves_once(case: Case) -> None:
 @settings(PROPERTY, max_examples=100)
 @given(windowed(VALUES))
 def test_a_result_does_not_change_with_its_accumulator(case: Case) -> None:
-    """What is handed out of an accumulator that goes on changing in place is a copy."""
+    """A result that is part of an accumulator which later changes in place is a copy."""
 
     def taken_out(accumulator: list[Any], value: Any) -> list[Any]:
         accumulator.remove(value)
@@ -127,23 +127,23 @@ def test_merges_grow_with_the_logarithm_of_the_window() -> None:
     user = UserAggregate(int, lambda acc, value: acc + value, merge, int, "bigint")
     size, width = 1000, 500
     case = one_window([1] * size)
-    places = np.arange(size)
+    numbers = np.arange(size)
     windows = Windows(
         group=np.zeros(size, np.int64),
-        end_ms=places,
+        end_ms=numbers,
         closed=np.ones(size, np.bool_),
-        entered=places + 1,
-        left=(places + 1 - width).clip(0),
-        enter_order=places,
-        uncounted=np.zeros(size, np.bool_),
+        entered=numbers + 1,
+        left=(numbers + 1 - width).clip(0),
+        enter_order=numbers,
+        dropped=np.zeros(size, np.bool_),
     )
     sliding = case._replace(records=case.records._replace(windows=windows), inside=[[]] * size)
-    wanted = [min(place + 1, width) for place in range(size)]
+    wanted = [min(number + 1, width) for number in range(size)]
     assert sliding.aggregated(user, "bigint").to_pylist() == wanted
     assert merges < 25 * size
 
 
-def test_values_come_as_python_has_them() -> None:
+def test_values_are_python_objects() -> None:
     """Here a struct, as a dict: a mean weighted by another column."""
     weighted = UserAggregate(
         create=lambda: (0.0, 0.0),
@@ -187,7 +187,7 @@ def test_an_exception_names_aggregate_and_window(function: str) -> None:
 def test_a_result_of_another_type_names_aggregate_and_window() -> None:
     """The result's type was declared."""
     user = replace(LISTED, result_type="bigint")
-    message = r"user_aggregate\(value\) gave \[1\], which is no bigint, in window 0"
+    message = r"user_aggregate\(value\) returned \[1\], which is no bigint, in window 0"
     with pytest.raises(TypeError, match=message):
         one_window([1]).aggregated(user, "bigint")
 
@@ -195,7 +195,7 @@ def test_a_result_of_another_type_names_aggregate_and_window() -> None:
 @PROPERTY
 @given(swept(VALUES))
 def test_a_group_begins_anew(case: Case) -> None:
-    """Nothing of one key is in another's windows."""
+    """No value of one key is in windows of another key."""
     total = UserAggregate(
         int, lambda a, v: a + v, lambda a, b: a + b, int, "bigint", lambda a, v: a - v
     )

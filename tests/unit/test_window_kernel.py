@@ -77,12 +77,12 @@ EVERY_FEW = settings(PROPERTY, max_examples=100)
 
 
 def answer(case: ArrivalsOf[Any], aggregates: Aggregates, **more: Any) -> list[str]:
-    """What the kernel answers to one unit."""
+    """The kernel's windows of one unit."""
     return texts(windows_of({0: whole_input(case.records, case.definition)}, aggregates, **more))
 
 
 def expected(case: ArrivalsOf[Any], aggregates: Aggregates) -> list[str]:
-    """What the oracle answers."""
+    """The oracle's windows."""
     return texts(keyed_windows(*case, aggregates))
 
 
@@ -123,10 +123,10 @@ def test_sessions_of_one_key_beyond_grace_are_those_of_the_oracle(
 
 @EVERY_FEW
 @given(st.lists(whole_inputs(any_definitions), max_size=5), CUTS, RANDOM)
-def test_targets_of_several_windows_stand_in_one_input(
+def test_one_input_has_computed_days_of_several_windows(
     cases: list[ArrivalsOf[Definition]], cuts: list[int], random: Random
 ) -> None:
-    """Each target has its own windows and close times, also where the keys are the same."""
+    """Each computed day has its own windows and close times, also for the same keys."""
     asked = {number: whole_input(*case[::2]) for number, case in enumerate(cases)}
     found = windows_of(asked, SOME_AGGREGATES, cuts=cuts, random=random)
     assert texts(found) == texts(
@@ -154,7 +154,7 @@ def test_keys_are_of_any_type(keys: Keys) -> None:
 def test_without_close_times_every_record_is_on_time(
     case: ArrivalsOf[Definition], cuts: list[int]
 ) -> None:
-    """As with a grace that closes nothing."""
+    """As with a grace so long that no window closes."""
     records, _, definition = case
     asked = whole_input(records, definition)
     reads = [read._replace(close_time_ms=None) for read in asked.reads]
@@ -175,7 +175,7 @@ def test_without_a_key_all_records_are_one_group(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_units_give_the_windows_that_they_changed_or_closed(kind: str) -> None:
-    """Rules A2 to A5, D2 and E4: each unit a target with the records of all units up to it."""
+    """Rules A2 to A5, D2 and E4: each unit reads the records of all units up to it."""
 
     @PROPERTY
     @given(arrivals_of(KINDS[kind], source_partitions=3), CUTS, RANDOM)
@@ -224,7 +224,7 @@ def test_a_record_costs_two_rows_however_many_windows_hold_it(advance_ms: int) -
     assert sum(len(windows_of_run(run)) for run in runs) == 3 * 1000 // advance_ms
 
 
-def test_a_run_longer_than_spark_should_hold_comes_in_parts() -> None:
+def test_a_run_too_long_for_spark_comes_in_parts() -> None:
     """Of 200,000 windows that hold one record, and 150,000 silent ones before the next."""
     times, size_ms = (0, 350_000), 200_000
     definition = TimeDefinition(size_ms, 1, 0, emit_empty=True)
@@ -302,7 +302,7 @@ def test_silent_windows_that_are_no_results_cost_nothing() -> None:
     ids=str,
 )
 def test_the_furthest_times_and_the_longest_windows_do_not_overflow(definition: Definition) -> None:
-    """What specifications and records may hold fits 64 bits."""
+    """The largest specifications and times fit 64 bits."""
     times = (-MAX_INSTANT_MS, -1, 0, MAX_INSTANT_MS - 2, MAX_INSTANT_MS, 5, -MAX_INSTANT_MS + 1)
     case = ArrivalsOf(arriving(*times), 1, definition)
     assert answer(case, {}) == expected(case, {})

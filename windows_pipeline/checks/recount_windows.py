@@ -16,13 +16,14 @@ from windows_pipeline.checks.recount_session_kernel import ADDED, SessionRecount
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_end_ms, last_instant
 from windows_pipeline.engine.radix_sort import in_radix_order
 from windows_pipeline.engine.time_shards import (
-    IS_OWN,
-    SLICE,
-    length_for_reach,
-    with_own_slice,
+    IN_HOME_SHARD,
+    TIME_SHARD,
+    length_for_look_back,
+    with_home_shard,
     within_a_day,
 )
 from windows_pipeline.incremental.windows import ARRIVAL
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import FixedWindows, SessionWindows
 
 _GROUPED = ("_computed_day", "key")
@@ -50,7 +51,10 @@ _ADDED = (
 
 
 def recount_windows(
-    records: DataFrame, windows: DataFrame, spec: FixedWindows | SessionWindows
+    records: DataFrame,
+    windows: DataFrame,
+    spec: FixedWindows | SessionWindows,
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Recounts each window, and finds the new records that no window holds.
 
@@ -60,6 +64,7 @@ def recount_windows(
             `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, `closed`; other columns
             are dropped.
         spec: The windows' definition.
+        tuning: How finely a key's time is cut into time shards.
 
     Returns:
         Three kinds of rows. Milliseconds and counts are bigint; columns that a kind of row lacks
@@ -85,20 +90,26 @@ def recount_windows(
     """
     if isinstance(spec, SessionWindows):
         return _of_sessions(records, windows, spec)
-    return _of_fixed(records, windows, spec)
+    return _of_fixed(records, windows, spec, tuning)
 
 
-def _of_fixed(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
+def _of_fixed(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec)).select(*_RECORD_COLUMNS)
-    rows = _in_slices(in_time, windows.select(*_WINDOW_COLUMNS), spec)
-    carried = [field for field in rows.schema if field.name not in ("_is_new", SLICE, IS_OWN)]
+    rows = _in_time_shards(in_time, windows.select(*_WINDOW_COLUMNS), spec, tuning)
+    carried = [
+        field for field in rows.schema if field.name not in ("_is_new", TIME_SHARD, IN_HOME_SHARD)
+    ]
     # The recount needs whole groups, but no order within them.
-    grouped = in_radix_order(rows, [*_GROUPED, SLICE])
+    grouped = in_radix_order(rows, [*_GROUPED, TIME_SHARD])
     recounted = grouped.mapInArrow(RecountKernel(spec), T.StructType([*carried, *_ADDED]))
     return recounted.withColumn("last_instant_ms", last_instant(spec, last_end_ms(spec)))
 
 
-def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> DataFrame:
+def _in_time_shards(
+    records: DataFrame, windows: DataFrame, spec: FixedWindows, tuning: Tuning
+) -> DataFrame:
     """Puts records and windows into time shards, each with the neighbours that it depends on.
 
     The recount of a window depends on the records that it holds or that have just left, and on
@@ -108,9 +119,9 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
     """
     difference_ms = difference_of(spec)
     near_ms = difference_ms + 1
-    length_ms = within_a_day(length_for_reach(near_ms))
+    length_ms = within_a_day(length_for_look_back(near_ms, tuning), tuning)
     if length_ms is None:
-        whole = {SLICE: F.lit(0).cast("bigint"), IS_OWN: F.lit(True)}
+        whole = {TIME_SHARD: F.lit(0).cast("bigint"), IN_HOME_SHARD: F.lit(True)}
         return _together(records, windows).withColumns(whole)
     # Cuts lie half a shard after the engine's, so the recount sees records lost at those.
     time_ms, near = F.col("_event_time_ms") - F.lit(length_ms // 2), F.lit(near_ms)
@@ -119,8 +130,8 @@ def _in_slices(records: DataFrame, windows: DataFrame, spec: FixedWindows) -> Da
     further_ms = F.when(F.col("_close_time_ms") > F.col("_event_time_ms"), near).otherwise(0)
     matters_at_ms = [time_ms - further_ms, time_ms + near + further_ms]
     return _together(
-        with_own_slice(records, held_until_ms, matters_at_ms, length_ms),
-        with_own_slice(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
+        with_home_shard(records, held_until_ms, matters_at_ms, length_ms),
+        with_home_shard(windows, last_ms, [last_ms - near, last_ms + near], length_ms),
     )
 
 

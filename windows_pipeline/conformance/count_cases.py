@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COUNT_KINDS = ("tumble_count", "slide_count")
 
 _ANSWERS = ("updates", "datastream_updates")
-"""The fields of the Table API's answers and of DataStream's; each case has a target for each."""
+"""The fields of the Table API's and DataStream's answers; each is a computed day of a case."""
 
 
 class Update(NamedTuple):
@@ -56,7 +56,7 @@ def count_updates(
 
 
 def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, CountAnswers]:
-    """Answers the cases of count windows in one job, with two targets for each case.
+    """Answers the cases of count windows in one job, with two computed days for each case.
 
     Args:
         spark: The session.
@@ -68,19 +68,19 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
     answers = {number: CountAnswers() for number in specs}
     if not specs:
         return answers
-    targets = {
+    computed_days = {
         number * len(_ANSWERS) + index: replace(spec, short_first=name == "datastream_updates")
         for number, spec in specs.items()
         for index, name in enumerate(_ANSWERS)
     }
     rows = [
-        (target, record.key, record.offset)
-        for target in targets
-        for record in cases[target // len(_ANSWERS)].records
+        (day, record.key, record.offset)
+        for day in computed_days
+        for record in cases[day // len(_ANSWERS)].records
     ]
     records = spark.createDataFrame(rows, "_computed_day int, key string, offset bigint")
     offsets = Aggregate("offsets", Function.COLLECT_LIST, "offset")
-    for row in evaluate_counts(records, targets, ["key"], [offsets]).collect():
+    for row in evaluate_counts(records, computed_days, ["key"], [offsets]).collect():
         number, index = divmod(row["_computed_day"], len(_ANSWERS))
         update = Update(row.last_offset, row.key, tuple(sorted(row.offsets)))
         getattr(answers[number], _ANSWERS[index]).append(update)

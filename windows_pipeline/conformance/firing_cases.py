@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.fields import instant_ms, whole_number
-from windows_pipeline.engine.firings.kernel import FiringTarget
+from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
@@ -124,41 +124,41 @@ def firing_differences(
     """Answers cases of firings; returns one line for each difference, by the cases' numbers."""
     if not cases:
         return {}
-    targets: dict[int, FiringTarget] = {}
-    of_target: dict[int, int] = {}
+    computed_days: dict[int, FiringSpec] = {}
+    case_of_day: dict[int, int] = {}
     for number, case in cases.items():
         # A second target fires at each record and shows that record alone: a record in none of
         # its firings was dropped.
         alone = replace(case.trigger, early_every_records=1, early_every_ms=None, discards=True)
         for trigger in (case.trigger, alone):
-            of_target[len(targets)] = number
-            targets[len(targets)] = FiringTarget(case.windows, trigger)
-    records = _records(spark, cases, of_target).persist()
+            case_of_day[len(computed_days)] = number
+            computed_days[len(computed_days)] = FiringSpec(case.windows, trigger)
+    records = _records(spark, cases, case_of_day).persist()
     try:
-        fired = fire(records, targets, ["key"], [_OFFSETS], ["offset"], input_ends=True)
+        fired = fire(records, computed_days, ["key"], [_OFFSETS], ["offset"], input_ends=True)
         rows = fired.collect()
     finally:
         records.unpersist()
-    got: dict[int, list[Row]] = {target: [] for target in targets}
+    got: dict[int, list[Row]] = {day: [] for day in computed_days}
     for row in rows:
         got[row["_computed_day"]].append(row)
     return {
-        number: _differences(cases[number], got[target], got[target + 1])
-        for target, number in of_target.items()
-        if target % 2 == 0
+        number: _differences(cases[number], got[day], got[day + 1])
+        for day, number in case_of_day.items()
+        if day % 2 == 0
     }
 
 
 def _records(
-    spark: SparkSession, cases: Mapping[int, FiringCase], of_target: Mapping[int, int]
+    spark: SparkSession, cases: Mapping[int, FiringCase], case_of_day: Mapping[int, int]
 ) -> DataFrame:
     rows = []
-    for target, number in of_target.items():
+    for day, number in case_of_day.items():
         for record, stream_time_ms in zip(
             cases[number].records, _stream_times(cases[number]), strict=True
         ):
             offset, key, time_ms = record
-            rows.append((target, offset, key, time_ms, stream_time_ms, offset))
+            rows.append((day, offset, key, time_ms, stream_time_ms, offset))
     columns = "_computed_day int, offset bigint, key string, _event_time_ms bigint, "
     columns += "_stream_time_ms bigint, value bigint"
     return spark.createDataFrame(rows, columns)

@@ -1,4 +1,4 @@
-"""Answers the cases of row windows in one Spark job, with a target for each case."""
+"""Answers the cases of row windows in one Spark job, with a computed day for each case."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, lis
         spark: The session.
         cases: Cases of any kind, by their numbers.
     """
-    targets = {n: case.spec for n, case in cases.items() if isinstance(case.spec, RowWindow)}
-    if not targets:
+    computed_days = {n: case.spec for n, case in cases.items() if isinstance(case.spec, RowWindow)}
+    if not computed_days:
         return {}
     rows = [
         (number, position, record.offset, record.key, record.timestamp)
-        for number in targets
+        for number in computed_days
         for position, record in enumerate(cases[number].records)
     ]
     schema = "_computed_day int, arrival bigint, offset bigint, key string, _event_time_ms bigint"
     records = spark.createDataFrame(rows, schema)
     keep = ["_computed_day", "offset", "key"]
-    answers: dict[int, list[RowAnswer]] = {number: [] for number in targets}
-    for row in evaluate_rows(records, targets, ["key"], [_OFFSETS], ["arrival"], keep).collect():
+    answers: dict[int, list[RowAnswer]] = {number: [] for number in computed_days}
+    for row in evaluate_rows(
+        records, computed_days, ["key"], [_OFFSETS], ["arrival"], keep
+    ).collect():
         bounds = row["_window_start_ms"], row["_window_end_ms"]
         answer = RowAnswer(row.key, row.offset, *bounds, tuple(sorted(row.result_0)))
         answers[row["_computed_day"]].append(answer)

@@ -1,4 +1,4 @@
-"""Answers many cases in a few Spark jobs, with a target for each case."""
+"""Answers many cases in a few Spark jobs, with a computed day for each case."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows
 from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.assign import place
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.assign import assign
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, WindowSpec
 
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
@@ -72,11 +72,11 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
     specs = _time_specs(cases)
     if not specs:
         return {}
-    targets = {number: Target(spec) for number, spec in specs.items()}
+    computed_days = {number: ComputedDay(spec) for number, spec in specs.items()}
     answers = {number: Answers() for number in specs}
     records = _records(spark, {number: cases[number] for number in specs}).persist()
     try:
-        for row in evaluate(records, targets, ["key"], [_OFFSETS], _ARRIVAL).collect():
+        for row in evaluate(records, computed_days, ["key"], [_OFFSETS], _ARRIVAL).collect():
             case, spec = cases[row["_computed_day"]], specs[row["_computed_day"]]
             end_ms = row["_window_end_ms"]
             if case.is_batch and isinstance(spec, SessionWindows):
@@ -84,7 +84,9 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
             window = Answer(row.key, row["_window_start_ms"], end_ms, tuple(sorted(row.offsets)))
             found = answers[row["_computed_day"]]
             (found.final if row.closed else found.open).append(window)
-        for row in late(records, targets, ["key"], _ARRIVAL).where("reason = 'late'").collect():
+        for row in (
+            late(records, computed_days, ["key"], _ARRIVAL).where("reason = 'late'").collect()
+        ):
             answers[row["_computed_day"]].dropped.append(row.offset)
         for row in records.where("_close_time_ms IS NOT NULL").collect():
             if _is_partly_late(
@@ -110,8 +112,8 @@ def _time_specs(cases: Mapping[int, Case]) -> dict[int, WindowSpec]:
 def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
     if isinstance(spec, SessionWindows):
         return False
-    placement = place(spec, np.array([time_ms]), np.array([close_ms]))
-    return bool(placement.partly_late[0])
+    assignment = assign(spec, np.array([time_ms]), np.array([close_ms]))
+    return bool(assignment.partly_late[0])
 
 
 def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:

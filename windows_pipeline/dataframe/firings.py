@@ -19,15 +19,15 @@ from windows_pipeline.dataframe.inputs import (
 from windows_pipeline.dataframe.names import require_results
 from windows_pipeline.dataframe.windows import (
     Stream,
-    evaluate_sliced,
+    evaluate_windows,
     input_of,
     session_timeout,
 )
 from windows_pipeline.engine.firings.final import at_closing
-from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import closing_grid_ms, fire
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
-from windows_pipeline.engine.firings.watermark_steps import collect_rises
+from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import WindowFunction
@@ -127,7 +127,7 @@ def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: boo
     """The columns of `firing_evaluation.fire`."""
     if trigger.final_only:
         return _when_closed(windows, own, input_ends=input_ends)
-    targets = {0: FiringTarget(trigger.fitted(windows), trigger)}
+    targets = {0: FiringSpec(trigger.fitted(windows), trigger)}
     timed = with_stream_times(own.records(), _arrival(own), input_ends=input_ends)
     return fire(timed, targets, own.keys, own.aggregates, ARRIVAL_COLUMNS, input_ends=input_ends)
 
@@ -137,14 +137,14 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
     arrival = _arrival(own)
     delay_ms = windows.close_delay_ms
     timed = with_close_times(own.records(), delay_ms, arrival)
-    found = evaluate_sliced(timed, windows, own, own.aggregates)
+    found = evaluate_windows(timed, windows, own, own.aggregates)
     in_time = with_stream_times(own.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
-    rises = collect_rises(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
+    advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
     # An end that belongs to its window is passed a millisecond later (rule A4).
     beyond_ms = delay_ms if isinstance(windows, TimeWindows) else delay_ms + 1
     closed = found if input_ends else found.where("closed")
-    return at_closing(closed, beyond_ms, rises, in_time.schema, ARRIVAL_COLUMNS)
+    return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
 
 
 def _arrival(own: Input) -> Arrival:

@@ -21,10 +21,10 @@ from windows_pipeline.dataframe.checks import (
 from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.dataframe.names import unquoted
 from windows_pipeline.engine.row_kernel import result_column
-from windows_pipeline.engine.row_time_shards import row_slice_length_ms, rows_in_slices
+from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
-from windows_pipeline.engine.time_shards import SLICE
+from windows_pipeline.engine.time_shards import TIME_SHARD
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
@@ -196,10 +196,10 @@ def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[
     aggregates, keys = own.aggregates, own.keys
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
         return evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
-    length_ms = row_slice_length_ms(window)
+    length_ms = row_shard_length_ms(window)
     if length_ms is not None:
-        rows = rows_in_slices(rows, window, length_ms)
-        keys = [*keys, SLICE]
+        rows = rows_in_time_shards(rows, window, length_ms)
+        keys = [*keys, TIME_SHARD]
     return evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
 
 

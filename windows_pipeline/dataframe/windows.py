@@ -20,10 +20,14 @@ from windows_pipeline.dataframe.inputs import (
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
 from windows_pipeline.engine.lateness import last_instant
-from windows_pipeline.engine.preaggregation.slices import apart, in_panes, merges
-from windows_pipeline.engine.time_shards import slice_length_ms
+from windows_pipeline.engine.preaggregation.slices import (
+    can_pre_aggregate,
+    in_slices,
+    with_separate_columns,
+)
+from windows_pipeline.engine.time_shards import shard_length_ms
 from windows_pipeline.engine.windows import evaluate, late
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
 
 _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
@@ -85,7 +89,7 @@ def aggregate_streams(
     # Of one stream the number of records is there already.
     counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
     computed = [one for one in aggregates if one.name not in counts]
-    found = evaluate_sliced(timed, windows, first, computed, pre_aggregate=pre_aggregate)
+    found = evaluate_windows(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     if by_end:
         last_ms = last_instant(windows, F.col("_window_end_ms"))
         close_after_ms = close_after(records, delay_ms, None).scalar()
@@ -123,10 +127,10 @@ def late_records(windows: WindowSpec, stream: Stream, arrival: Arrival) -> DataF
     timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
     found = late(
         timed,
-        {0: Target(windows)},
+        {0: ComputedDay(windows)},
         own.keys,
         _arrival(windows, own),
-        slice_ms=slice_length_ms(windows),
+        shard_ms=shard_length_ms(windows),
     )
     delayed = found.withColumn(
         "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
@@ -155,7 +159,7 @@ def input_of(stream: Stream, source: int = 0) -> Input:
     )
 
 
-def evaluate_sliced(
+def evaluate_windows(
     records: DataFrame,
     windows: WindowSpec,
     first: Input,
@@ -163,21 +167,21 @@ def evaluate_sliced(
     *,
     pre_aggregate: bool = True,
 ) -> DataFrame:
-    """The windows, each key's time cut into slices where the windows allow it."""
-    targets = {0: Target(windows)}
-    of_panes = None
-    if pre_aggregate and isinstance(windows, TimeWindows) and merges(aggregates):
-        records, aggregates = apart(records, aggregates)
-        of_panes = records.schema
-        records = in_panes(records, windows, first.keys, aggregates)
+    """The windows, each key's time cut into time shards where the windows allow it."""
+    targets = {0: ComputedDay(windows)}
+    of_slices = None
+    if pre_aggregate and isinstance(windows, TimeWindows) and can_pre_aggregate(aggregates):
+        records, aggregates = with_separate_columns(records, aggregates)
+        of_slices = records.schema
+        records = in_slices(records, windows, first.keys, aggregates)
     return evaluate(
         records,
         targets,
         first.keys,
         aggregates,
         _arrival(windows, first),
-        of_panes=of_panes,
-        slice_ms=slice_length_ms(windows),
+        of_slices=of_slices,
+        shard_ms=shard_length_ms(windows),
     )
 
 

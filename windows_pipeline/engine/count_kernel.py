@@ -1,6 +1,6 @@
 """Count windows of each partition: records in arrival order in, windows out.
 
-A key's records are never held whole: only those that a window to come may hold.
+A key's records are never in memory all at once: only those that a later window can contain.
 """
 
 from __future__ import annotations
@@ -19,60 +19,61 @@ from windows_pipeline.windows.count_windows import CountWindows
 
 
 class CountKernel:
-    """Gives the count windows of each partition; see `count_evaluation.evaluate_counts`."""
+    """Computes the count windows of each partition; see `evaluate_counts`."""
 
     def __init__(
         self,
-        targets: Mapping[int, CountWindows],
+        computed_days: Mapping[int, CountWindows],
         keys: Sequence[str],
         aggregates: Sequence[Aggregate],
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
-        self._targets = dict(targets)
+        self._computed_days = dict(computed_days)
         self._by = ["_computed_day", *keys]
         self._aggregates = list(aggregates)
         self._chunk_rows = chunk_rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by target, keys and offset."""
-        held: list[pa.RecordBatch] = []
-        held_rows, wanted_rows = 0, self._chunk_rows
+        """Takes records sorted by computed day, keys and offset."""
+        buffered: list[pa.RecordBatch] = []
+        buffered_rows, least_rows = 0, self._chunk_rows
         skipped = done = 0
         for batch in batches:
-            held.append(batch)
-            held_rows += batch.num_rows
-            if held_rows < wanted_rows:
+            buffered.append(batch)
+            buffered_rows += batch.num_rows
+            if buffered_rows < least_rows:
                 continue
-            table = pa.Table.from_batches(held).combine_chunks()
+            table = pa.Table.from_batches(buffered).combine_chunks()
             groups = self._groups(table, skipped, done)
             yield from self._windows(table, groups)
-            kept_from, skipped, done = groups.rest()
-            held, held_rows = table.slice(kept_from).to_batches(), table.num_rows - kept_from
-            # Long windows keep many records, which are then looked at twice at most.
-            wanted_rows = max(self._chunk_rows, 2 * held_rows)
-        if held_rows:
-            table = pa.Table.from_batches(held).combine_chunks()
+            rest_from, skipped, done = groups.rest()
+            buffered = table.slice(rest_from).to_batches()
+            buffered_rows = table.num_rows - rest_from
+            # Long windows leave many records, each of which is then read at most twice.
+            least_rows = max(self._chunk_rows, 2 * buffered_rows)
+        if buffered_rows:
+            table = pa.Table.from_batches(buffered).combine_chunks()
             yield from self._windows(table, self._groups(table, skipped, done))
 
     def _groups(self, table: pa.Table, skipped: int, done: int) -> CountedGroups:
-        """The groups of a table whose first one began earlier, maybe."""
+        """The groups of a table; the first one may have begun in an earlier table."""
         starts = group_starts(table, self._by)
         self._require_order(table)
-        numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
-        known, spec_of = np.unique(numbers, return_inverse=True)
-        specs = [self._targets[int(number)] for number in known]
-        of_first = np.zeros((2, len(numbers)), np.int64)
+        days = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
+        distinct_days, spec_of = np.unique(days, return_inverse=True)
+        specs = [self._computed_days[int(day)] for day in distinct_days]
+        of_first = np.zeros((2, len(days)), np.int64)
         of_first[:, 0] = skipped, done
         return CountedGroups(specs, spec_of, starts, *of_first)
 
     def _windows(self, table: pa.Table, groups: CountedGroups) -> Iterator[pa.RecordBatch]:
         def describe(window: int) -> str:
-            last = self._named(table, int(windows.entered[window]) - 1)
-            return f"the window of {records_in[window]} records that ends with {last}"
+            last = self._describe(table, int(windows.entered[window]) - 1)
+            return f"the window of {record_counts[window]} records that ends with {last}"
 
         windows = groups.windows()
-        records_in = windows.entered - windows.left
-        # Arrival is the only order there is: a record's place stands for its time.
+        record_counts = windows.entered - windows.left
+        # Only arrival orders records here, so a record's position is its time.
         whole = WindowedRecords(groups.starts, windows.enter_order, windows, describe)
         for records in parts_of(whole, self._aggregates):
             yield self._batch(table, records)
@@ -93,23 +94,24 @@ class CountKernel:
         return pa.RecordBatch.from_pydict(columns)
 
     def _require_order(self, table: pa.Table) -> None:
-        """Refuses records of which nobody knows which came first."""
+        """Refuses records whose order of arrival is not known."""
         if table.column("offset").null_count:
             missing = int(np.flatnonzero(np.asarray(table.column("offset").is_null()))[0])
             raise ValueError(
-                f"{self._named(table, missing)} does not say when it came; name a column that "
-                "orders arrival and has no nulls"
+                f"{self._describe(table, missing)} has no place in the order of arrival; name a "
+                "column that orders arrival and has no nulls"
             )
         starts = group_starts(table, [*self._by, "offset"])
-        twice = np.flatnonzero(np.diff(starts) > 1)
-        if len(twice):
+        duplicates = np.flatnonzero(np.diff(starts) > 1)
+        if len(duplicates):
             raise ValueError(
-                f"{self._named(table, int(starts[twice[0]]))} comes twice, so the order of "
-                "arrival is not known; name a column that has each value once a key, or a "
+                f"{self._describe(table, int(starts[duplicates[0]]))} comes twice, so the order "
+                "of arrival is not known; name a column that has each value once a key, or a "
                 "struct of several"
             )
 
-    def _named(self, table: pa.Table, record: int) -> str:
+    def _describe(self, table: pa.Table, record: int) -> str:
+        """Names a record in an error."""
         key = [table.column(name)[record].as_py() for name in self._by[1:]]
-        named = key[0] if len(key) == 1 else tuple(key)
-        return f"record {table.column('offset')[record].as_py()!r} of key {named!r}"
+        shown = key[0] if len(key) == 1 else tuple(key)
+        return f"record {table.column('offset')[record].as_py()!r} of key {shown!r}"

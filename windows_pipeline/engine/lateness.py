@@ -15,7 +15,7 @@ from windows_pipeline.windows import (
 
 
 def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) -> Column:
-    """The last millisecond that belongs to a window: it is closed if that lies before the close.
+    """The last millisecond of a window, which is closed once the close time is later.
 
     The ends of hopping and tumbling windows do not belong to them (rules A4, C1).
     """
@@ -23,10 +23,10 @@ def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) 
 
 
 def last_end_ms(spec: FixedWindows) -> Column:
-    """The end of the last window that holds a record, or, in a gap, of the one before."""
+    """The end of the last window that contains a record; in a gap, of the window before it."""
     time_ms = F.col("_event_time_ms")
     if isinstance(spec, TimeWindows):
-        # The remainder is not negative, also before 1970 (rule C1).
+        # pmod is not negative before 1970 either (rule C1).
         time_ms -= F.expr(f"pmod(_event_time_ms, {spec.advance_ms}L)")
     return time_ms + F.lit(spec.length_ms)
 
@@ -40,11 +40,11 @@ def is_late(spec: FixedWindows | GracedRows) -> Column:
 
 
 def is_outside_windows(spec: FixedWindows | GracedRows) -> Column:
-    """Whether no window covers a record: below the first, or in a gap (rules A5, B6, C1)."""
+    """Whether a record lies before the first window, or in a gap (rules A5, B6, C1)."""
     in_gap = F.lit(False)
     if isinstance(spec, GracedRows):
         return in_gap
-    # Of sliding windows the last one that holds a record starts with it.
+    # The last sliding window that contains a record starts at the record.
     last_start_ms = F.col("_event_time_ms")
     if isinstance(spec, TimeWindows):
         in_gap = last_end_ms(spec) <= F.col("_event_time_ms")

@@ -1,8 +1,9 @@
-"""Numbers that change from plan to plan, given so that the plans' code stays the same.
+"""Numbers that change from plan to plan, written so that Spark compiles the same code for all.
 
-Spark writes a literal number into the Java code that it makes of a plan. A stream's plans differ
-only in such numbers, so each micro-batch's would be compiled anew, by Spark and then by the JVM.
-An array is handed to the code; a number that is looked up in one is no part of it.
+Spark writes a literal number into the Java code that it generates for a plan. The plans of a
+stream's micro-batches differ only in such numbers, so Spark, and then the JVM, would compile each
+of them again. Spark passes an array to the generated code by reference, so a number that the code
+looks up in an array is no part of it.
 """
 
 from __future__ import annotations
@@ -11,31 +12,32 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def given(number: int, beside: Column) -> Column:
-    """A number, as a column of bigint.
+def literal(number: int, anchor: Column) -> Column:
+    """A number as a column of bigint that is no part of the generated code.
 
-    Spark pushes no comparison with it into a scan; `coarse_from_ms` does for that.
+    Spark pushes no comparison with it into a scan; compare with `coarse_from_ms` for that.
 
     Args:
         number: The number.
-        beside: A column of int or bigint of the same rows; only where it is null, so is the
-            number. Not one that a condition holds to one value: Spark would work out the place
-            ahead, and write a literal.
+        anchor: A column of int or bigint of the same rows; the result is null where it is null.
+            No condition may hold the column to a single value: Spark would then compute the
+            array's index while it plans, and write a literal after all.
     """
-    first = beside.bitwiseAND(F.lit(0))
-    # Spark declares the entry never null, and beside a null it is: such rows can't be fetched.
-    return F.when(beside.isNotNull(), F.array(F.lit(number).cast("bigint"))[first])
+    zero = anchor.bitwiseAND(F.lit(0))
+    # Spark declares the array's element never null. For a null index it is null, and such rows
+    # cannot be collected; so the null is written out.
+    return F.when(anchor.isNotNull(), F.array(F.lit(number).cast("bigint"))[zero])
 
 
 def coarse_from_ms(from_ms: int, until_ms: int) -> int:
-    """A time at or before another, which stays the same while that one moves on a little.
+    """Rounds a time down, so that the result stays the same while the time moves on a little.
 
-    Files and rows before it can be left unread; at most twice as much is read as from the time
-    itself.
+    A scan can skip files and rows before the result. It reads at most twice as much as it would
+    from the time itself.
 
     Args:
         from_ms: The time.
-        until_ms: How far records go, at least about.
+        until_ms: About where the records end.
     """
     span_ms = max(until_ms - from_ms, 1)
     step_ms = 1 << (span_ms.bit_length() - 1)

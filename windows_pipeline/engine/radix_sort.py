@@ -1,10 +1,10 @@
-"""Brings the records of a group together, in the order of event time, by one number each.
+"""Sorts records by group and event time, by a single number that Spark can radix-sort.
 
-Spark sorts by a single number by its digits (radix sort), and by several columns by comparing
-rows, which takes longer than the shuffle itself. The number is a hash of the group above the low
-bits of the event time. Few groups share a hash, and few groups have times on two sides of a
-multiple of what these bits hold (34.8 years); their rows come out side by side and are put in
-order here.
+Spark sorts by several columns by comparing rows, which takes longer than the shuffle itself; it
+sorts by a single number digit by digit. The number is a hash of the group, followed by the low 40
+bits of the event time. Two cases remain: groups that share a hash, and groups whose times lie on
+both sides of a multiple of 2**40 ms (34.8 years). Their rows come out consecutively, and
+`groups_in_order` sorts them.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from pyspark.sql import functions as F
 from windows_pipeline.kernels.groups import CHUNK_ROWS, group_starts, whole_groups
 
 SORT_KEY = "_sort_key"
-"""That number's column; a source's begin with a letter."""
+"""The column of that number."""
 _TIME_BITS = 40
 _LOW_BITS = 2**_TIME_BITS - 1
 
 
 def in_radix_order(records: DataFrame, group: Sequence[str]) -> DataFrame:
-    """Sends each group to a partition, and orders it for `groups_in_order`.
+    """Sends each group to one partition, and sorts the partition for `groups_in_order`.
 
     Args:
         records: The group's columns, `_event_time_ms` (bigint) and any others.
         group: The group's columns.
 
     Returns:
-        The records with `_sort_key` (bigint), in its order.
+        The records with `_sort_key` (bigint), sorted by it.
     """
     sort_key = _radix_key(group, "_event_time_ms")
-    # After the shuffle, which need not move it.
+    # Computed after the shuffle, which then need not move it.
     keyed = records.repartition(*group).withColumn(SORT_KEY, sort_key)
     return keyed.sortWithinPartitions(SORT_KEY)
 
 
 def _radix_key(group: Sequence[str], time_ms: str) -> Column:
-    """The number (bigint) that brings a group's records together, by a time in milliseconds."""
-    # A null time is an error that names it, later.
+    """The sort key (bigint): a hash of the group, then the low bits of a time in milliseconds."""
+    # The kernels refuse a null time, and name it.
     low_bits = F.coalesce(F.col(time_ms).bitwiseAND(F.lit(_LOW_BITS)), F.lit(0))
     return F.shiftleft(F.xxhash64(*group), _TIME_BITS).bitwiseOR(low_bits)
 
@@ -51,64 +51,67 @@ def _radix_key(group: Sequence[str], time_ms: str) -> Column:
 def groups_in_order(
     batches: Iterator[pa.RecordBatch], group: Sequence[str], chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[tuple[pa.Table, np.ndarray]]:
-    """Yields tables of whole groups by event time, with where each starts and the last ends.
+    """Yields tables of whole groups by event time, and where each group starts.
 
     Args:
-        batches: What `in_radix_order` gives.
+        batches: The result of `in_radix_order`.
         group: The group's columns; nulls are equal to each other.
-        chunk_rows: How many rows make a chunk; groups that share a hash are not parted.
+        chunk_rows: How many rows make a chunk; groups that share a hash stay in one.
+
+    Yields:
+        The rows, and the groups' starts with one more entry for the end of the last group.
     """
     for rows, runs in whole_groups(map(_with_hash, batches), [SORT_KEY], chunk_rows):
         table = rows.drop_columns(SORT_KEY)
         starts = group_starts(table, group)
-        mixed = _mixed_runs(table, runs, starts)
-        if mixed.any():
-            table = table.take(_in_order(table, runs, mixed, group)).combine_chunks()
+        unsorted = _unsorted_runs(table, runs, starts)
+        if unsorted.any():
+            table = table.take(_sorted_rows(table, runs, unsorted, group)).combine_chunks()
             starts = group_starts(table, group)
         yield table, starts
 
 
 def _with_hash(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the hash alone as its sort key."""
-    place = batch.schema.get_field_index(SORT_KEY)
-    hashes = pc.shift_right(batch.column(place), _TIME_BITS)
-    return batch.set_column(place, SORT_KEY, hashes)
+    """The batch with only the hash in the column of the sort key."""
+    index = batch.schema.get_field_index(SORT_KEY)
+    hashes = pc.shift_right(batch.column(index), _TIME_BITS)
+    return batch.set_column(index, SORT_KEY, hashes)
 
 
-def _mixed_runs(table: pa.Table, runs: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Which runs of one hash have several groups, or times that go back."""
+def _unsorted_runs(table: pa.Table, runs: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A mask of the runs of equal hashes that contain several groups, or times that fall."""
     breaks = np.zeros(table.num_rows, np.bool_)
     breaks[starts[:-1]] = True
     time_ms = _times(table)
     breaks[1:] |= time_ms[1:] < time_ms[:-1]
     breaks[runs[:-1]] = False
-    mixed = np.zeros(len(runs) - 1, np.bool_)
-    mixed[np.searchsorted(runs, np.flatnonzero(breaks), "right") - 1] = True
-    return mixed
+    unsorted = np.zeros(len(runs) - 1, np.bool_)
+    unsorted[np.searchsorted(runs, np.flatnonzero(breaks), "right") - 1] = True
+    return unsorted
 
 
-def _in_order(
-    table: pa.Table, runs: np.ndarray, mixed: np.ndarray, group: Sequence[str]
+def _sorted_rows(
+    table: pa.Table, runs: np.ndarray, unsorted: np.ndarray, group: Sequence[str]
 ) -> pa.Array:
-    """The places of the rows, those of some runs by group and event time within these."""
-    run = np.repeat(np.arange(len(mixed)), np.diff(runs))
-    rows = np.flatnonzero(mixed[run])
-    own = table.select([*group, "_event_time_ms"]).take(pa.array(rows))
-    codes = [code for name in group for code in _codes(own.column(name).combine_chunks())]
-    places = np.arange(table.num_rows)
-    places[rows] = rows[np.lexsort((_times(own), *codes, run[rows]))]
-    return pa.array(places)
+    """The row numbers in order: those of the unsorted runs by group and event time."""
+    run = np.repeat(np.arange(len(unsorted)), np.diff(runs))
+    rows = np.flatnonzero(unsorted[run])
+    to_sort = table.select([*group, "_event_time_ms"]).take(pa.array(rows))
+    codes = [code for name in group for code in _codes(to_sort.column(name).combine_chunks())]
+    order = np.arange(table.num_rows)
+    order[rows] = rows[np.lexsort((_times(to_sort), *codes, run[rows]))]
+    return pa.array(order)
 
 
 def _codes(column: pa.Array) -> Iterator[np.ndarray]:
-    """Numbers that are equal where the values are, as `group_starts` compares them."""
+    """Numbers that are equal where values are equal, by the comparison of `group_starts`."""
     if pa.types.is_struct(column.type):
         yield column.is_null().to_numpy(zero_copy_only=False)
         for field in column.flatten():
             yield from _codes(field)
         return
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # one zero
+        column = pc.add(column, 0.0)  # turns -0.0 into 0.0
     yield column.dictionary_encode("encode").indices.to_numpy()
 
 

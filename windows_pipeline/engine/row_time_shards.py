@@ -1,51 +1,54 @@
-"""Cuts a key's time into slices for row windows, each with the rows that its own ones look at."""
+"""Cuts each key's time into time shards for row windows (see `time_shards`)."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.engine.time_shards import length_for_reach, with_own_slice
+from windows_pipeline.engine.time_shards import length_for_look_back, with_home_shard
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows, TumbleRows
 
 
-def row_slice_length_ms(window: RowWindow) -> int | None:
-    """How long a slice is; None where windows cannot be cut into slices.
+def row_shard_length_ms(window: RowWindow, tuning: Tuning = TUNING) -> int | None:
+    """How long a time shard is, in milliseconds; None where windows are computed without shards.
 
-    So it is where a bound is open or counted in rows, and of sessions, of any length.
+    Frames with an open bound, frames counted in rows and sessions have no longest length.
     """
     match window:
         case SlideRows(unit=FrameUnit.RANGE, back=int(), ahead=int()):
-            return length_for_reach(sum(_reach_ms(window)) + 1)
+            return length_for_look_back(sum(_look_ms(window)) + 1, tuning)
         case TumbleRows(unit=FrameUnit.RANGE):
-            return length_for_reach(window.size)
+            return length_for_look_back(window.size, tuning)
         case _:
             return None
 
 
-def rows_in_slices(records: DataFrame, window: RowWindow, length_ms: int) -> DataFrame:
-    """Gives each row its own slice, and the next or last one if rows there look at it.
+def rows_in_time_shards(records: DataFrame, window: RowWindow, length_ms: int) -> DataFrame:
+    """Puts each row into the time shard of its event time, and into a neighbour that needs it.
+
+    The shard before or after needs the row where windows of that shard's rows contain it.
 
     Args:
         records: `_event_time_ms` and any other columns.
         window: The windows.
-        length_ms: What `row_slice_length_ms` gives, or of it `within_a_day`.
+        length_ms: The result of `row_shard_length_ms`, or of `within_a_day`.
 
     Returns:
-        The rows with `_slice` (bigint) and `_is_own` (boolean).
+        The rows with `_time_shard` (bigint) and `_in_home_shard` (boolean).
     """
     time_ms = F.col("_event_time_ms")
-    before_ms, after_ms = _reach_ms(window)
+    before_ms, after_ms = _look_ms(window)
     others_ms = [
         F.try_subtract(time_ms, F.lit(before_ms)),
         F.try_add(time_ms, F.lit(after_ms)),
     ]
-    return with_own_slice(records, time_ms, others_ms, length_ms)
+    return with_home_shard(records, time_ms, others_ms, length_ms)
 
 
-def _reach_ms(window: RowWindow) -> tuple[int, int]:
-    """How far before and after a row those lie that look at it."""
+def _look_ms(window: RowWindow) -> tuple[int, int]:
+    """How far before and after a row lie the rows whose windows contain it."""
     if isinstance(window, SlideRows) and window.back is not None and window.ahead is not None:
         return max(window.ahead, 0), max(window.back, 0)
     return 0, 0

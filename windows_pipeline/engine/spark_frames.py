@@ -1,4 +1,4 @@
-"""Row windows by Spark's own frames, where these are linear and as exact as the engine's."""
+"""Row windows by Spark's own frames, where Spark is as fast and as exact as the engine."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SlideRows
 
-_WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_PLAIN = (*_WHOLE, T.DecimalType, T.StringType, T.BinaryType, T.DateType, T.TimestampType)
+_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_SIMPLE = (*_INTEGERS, T.DecimalType, T.StringType, T.BinaryType, T.DateType, T.TimestampType)
 
 _HALF_BITS = 32
 _LOW_HALF = (1 << _HALF_BITS) - 1
-_PLACE = "\0"
-"""What stands in an error's text where each row names its window."""
+_WINDOW = "\0"
+"""The part of an error's text that each row replaces by the name of its window."""
 
 
 def spark_serves(window: RowWindow, records: DataFrame, aggregates: Sequence[Aggregate]) -> bool:
-    """Whether Spark's own frame is as good.
+    """Whether Spark's own frame has the engine's results at the same cost.
 
-    A frame without a start only grows, so Spark adds each row once, and spills a group that
-    memory does not hold. Its counts, its sums of integers and its smallest and largest values
-    are the same as the engine's (rules G1, G2); floats and the rest are not to the last bit.
+    A frame without a start only grows: Spark adds each row once, and spills a group that does
+    not fit into memory. Spark's counts, sums of integers, and smallest and largest values equal
+    the engine's (rules G1, G2). Its sums of floats and other aggregates differ in the last bits.
     """
     if not isinstance(window, SlideRows) or window.back is not None:
         return False
-    return all(_is_alike(one, records) for one in aggregates)
+    return all(_is_same_in_spark(each, records) for each in aggregates)
 
 
 def evaluate_in_spark(
@@ -44,7 +44,7 @@ def evaluate_in_spark(
     arrival: Sequence[str],
     keep: Sequence[str],
 ) -> DataFrame:
-    """As `row_evaluation.evaluate_rows`, without bounds, of a window that `spark_serves`."""
+    """Computes `evaluate_rows` without window bounds, for a window that `spark_serves`."""
     in_order = Window.partitionBy(*keys).orderBy(_time_ms(window), *arrival)
     first, last = Window.unboundedPreceding, Window.unboundedFollowing
     ahead = last if window.ahead is None else window.ahead
@@ -52,24 +52,24 @@ def evaluate_in_spark(
         frame = in_order.rowsBetween(first, ahead)
     else:
         frame = Window.partitionBy(*keys).orderBy(_time_ms(window)).rangeBetween(first, ahead)
-    named = {result_column(place): one for place, one in enumerate(aggregates)}
-    halved = [name for name, one in named.items() if _is_sum_of_bigints(one, records)]
+    named = {result_column(index): each for index, each in enumerate(aggregates)}
+    halved = [name for name, each in named.items() if _is_sum_of_bigints(each, records)]
     found = [
         part
-        for name, one in named.items()
-        for part in (_halves(name, one, frame) if name in halved else [_whole(name, one, frame)])
+        for name, each in named.items()
+        for part in (_halves(name, each, frame) if name in halved else [_whole(name, each, frame)])
     ]
     rows = records.select(*keep, *keys, "_event_time_ms", *found)
-    place = _place(window, keys)
+    window_name = _window_name(window, keys)
     results = (
-        _of_halves(name, one, place) if name in halved else F.col(name)
-        for name, one in named.items()
+        _of_halves(name, each, window_name) if name in halved else F.col(name)
+        for name, each in named.items()
     )
     return rows.select(*keep, *results)
 
 
 def _is_sum_of_bigints(aggregate: Aggregate, records: DataFrame) -> bool:
-    """Whether it can overflow: of smaller integers no group is long enough."""
+    """Whether the sum can overflow. For smaller integers no group has enough rows."""
     kind = records.schema[aggregate.column].dataType
     return aggregate.function is Function.SUM and isinstance(kind, T.LongType)
 
@@ -81,26 +81,26 @@ def _whole(name: str, aggregate: Aggregate, frame: WindowSpec) -> Column:
 
 
 def _halves(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
-    """The sums of the values' halves, which stay within a bigint on the way, too."""
+    """The sums of the values' high and low halves, which never overflow a bigint."""
     value = F.col(aggregate.column)
     high = F.sum(F.shiftright(value, _HALF_BITS)).over(frame)
     low = F.sum(value.bitwiseAND(F.lit(_LOW_HALF))).over(frame)
     return [high.alias(name), low.alias(f"{name}_low")]
 
 
-def _of_halves(name: str, aggregate: Aggregate, place: Column) -> Column:
-    """The sum that `_halves` are of, an error where it does not fit."""
+def _of_halves(name: str, aggregate: Aggregate, window_name: Column) -> Column:
+    """The sum from its `_halves`; an error where it does not fit a bigint."""
     below = F.col(f"{name}_low")
     high, low = F.col(name) + F.shiftright(below, _HALF_BITS), below.bitwiseAND(F.lit(_LOW_HALF))
     most = 1 << _HALF_BITS - 1
-    before, after = integer_overflow(aggregate, _PLACE).split(_PLACE)
-    refusal = F.raise_error(F.concat(F.lit(before), place, F.lit(after))).cast("bigint")
+    before, after = integer_overflow(aggregate, _WINDOW).split(_WINDOW)
+    refusal = F.raise_error(F.concat(F.lit(before), window_name, F.lit(after))).cast("bigint")
     total = F.shiftleft(high, _HALF_BITS).bitwiseOR(low)
     return F.when(~high.between(-most, most - 1), refusal).otherwise(total).alias(name)
 
 
-def _place(window: SlideRows, keys: Sequence[str]) -> Column:
-    """Names a row's window, as the engine does it."""
+def _window_name(window: SlideRows, keys: Sequence[str]) -> Column:
+    """Names a row's window in an error, in the words of the engine."""
     texts = [F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in keys]
     key = F.concat(F.lit("("), F.concat_ws(", ", *texts), F.lit(")"))
     at = F.lit("in the order of arrival")
@@ -109,24 +109,24 @@ def _place(window: SlideRows, keys: Sequence[str]) -> Column:
     return F.concat(F.lit("the window of a row of key "), key, F.lit(" "), at)
 
 
-def _is_alike(aggregate: Aggregate, records: DataFrame) -> bool:
+def _is_same_in_spark(aggregate: Aggregate, records: DataFrame) -> bool:
     kind = records.schema[aggregate.column].dataType
     match aggregate.function:
         case Function.COUNT:
             return True
         case Function.MIN | Function.MAX:
-            return isinstance(kind, _PLAIN)
+            return isinstance(kind, _SIMPLE)
         case Function.SUM:
-            return isinstance(kind, _WHOLE)
+            return isinstance(kind, _INTEGERS)
         case _:
             return False
 
 
 def _time_ms(window: SlideRows) -> Column:
-    """The time, an error where the engine has one; nothing where arrival alone counts."""
+    """The event time, an error where it is out of range; a constant where only arrival orders."""
     if window.by_arrival:
         return F.lit(0)
     time_ms = F.col("_event_time_ms")
-    told = F.concat(F.lit("event time "), time_ms.cast("string"), F.lit(" ms is out of range"))
-    refusal = F.raise_error(told)
+    text = F.concat(F.lit("event time "), time_ms.cast("string"), F.lit(" ms is out of range"))
+    refusal = F.raise_error(text)
     return F.when(time_ms.between(-MAX_INSTANT_MS, MAX_INSTANT_MS), time_ms).otherwise(refusal)

@@ -1,8 +1,8 @@
-"""Cuts a key's time into slices, each with the records that reach into it (a look-back).
+"""Cuts each key's time into time shards, each with the earlier records that its windows look at.
 
-So a hot key, or a window over all records, is not one task: its slices are groups of their own.
-A window is of the slice that it ends in, a record of the one that the last window ends in that
-can hold it.
+A hot key, or a window over all records, would be one task. Its time shards are groups of their
+own, so they are several. A window belongs to the shard in which it ends. A record belongs to the
+shard in which the last window that can contain it ends: its home shard.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.kernels.windows.sliding import Windows
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SlidingWindows,
@@ -22,149 +23,148 @@ from windows_pipeline.windows import (
     WindowSpec,
 )
 
-SLICE = "_slice"
-IS_OWN = "_is_own"
-"""Whether a row is of the slice that it lies in. A source's columns begin with a letter."""
-REACHES_A_SLICE = 64
-"""A record is copied where it reaches into the next slice: one in so many."""
-FEWEST_REACHES = 16
-DAYS_SLICE_MS = 90 * 60_000
-"""So long are the slices of a day at most, unless they were fewer reaches: 16 of them."""
-MAX_SLICE_MS = 2**53
-"""A longer slice could overflow together with an event time."""
+TIME_SHARD = "_time_shard"
+IN_HOME_SHARD = "_in_home_shard"
+"""The column that says whether a row is in its home shard, or a copy in another one."""
+MOST_OF_A_DAY_MS = 90 * 60_000
+"""The longest time shard of a pipeline, unless it would be too few look-backs long."""
 
 
-def slice_length_ms(windows: WindowSpec) -> int | None:
-    """How long a slice is; None where windows cannot be cut into slices.
+def shard_length_ms(windows: WindowSpec, tuning: Tuning = TUNING) -> int | None:
+    """How long a time shard is, in milliseconds; None where windows are computed without shards.
 
-    A session may be of any length. Hopping windows without records are told from a key's first
-    record on, which a slice does not know.
+    Sessions have no longest length. Empty hopping windows begin at a key's first record, which
+    a later shard does not contain.
     """
-    reach_ms = _reach_ms(windows)
-    return None if reach_ms is None else length_for_reach(reach_ms)
+    look_back_ms = _look_back_ms(windows)
+    return None if look_back_ms is None else length_for_look_back(look_back_ms, tuning)
 
 
-def length_for_reach(reach_ms: int) -> int | None:
-    """How long slices are into which rows reach from so far away; None where that is too long."""
-    length_ms = reach_ms * REACHES_A_SLICE
-    return length_ms if length_ms <= MAX_SLICE_MS else None
+def length_for_look_back(look_back_ms: int, tuning: Tuning = TUNING) -> int | None:
+    """How long a time shard is whose windows look back so far; None where it would be too long."""
+    length_ms = look_back_ms * tuning.shard_look_backs
+    return length_ms if length_ms <= tuning.max_shard_ms else None
 
 
-def within_a_day(length_ms: int | None) -> int | None:
-    """A slice's length for a pipeline, whose units are days: shorter where windows are long.
+def within_a_day(length_ms: int | None, tuning: Tuning = TUNING) -> int | None:
+    """Shortens a time shard for a pipeline, whose arrival units are days.
 
-    So a key's day is several slices, unless windows are as long as an hour and a half.
+    Then a key's day is several shards, unless windows are longer than an hour and a half.
     """
     if length_ms is None:
         return None
-    reach_ms = length_ms // REACHES_A_SLICE
-    return reach_ms * min(REACHES_A_SLICE, max(FEWEST_REACHES, DAYS_SLICE_MS // reach_ms))
+    look_back_ms = length_ms // tuning.shard_look_backs
+    look_backs = max(tuning.least_shard_look_backs, MOST_OF_A_DAY_MS // look_back_ms)
+    return look_back_ms * min(tuning.shard_look_backs, look_backs)
 
 
-def settling_reach_ms(windows: SlidingWindows) -> int:
-    """How far a record matters to others that settle (rule A5): to those in the windows it makes.
+def partly_late_look_back_ms(windows: SlidingWindows) -> int:
+    """How far before a time shard records matter to its partly late records (rule A5).
 
-    They lie up to a difference after it, and so does the end of the last window that holds them.
+    A partly late record counts in windows that records up to one time difference before it made.
+    The last window that can contain it ends up to one more time difference after it.
     """
     return 2 * (windows.time_difference_ms + 1)
 
 
-def in_slices(
-    records: DataFrame, windows: WindowSpec, length_ms: int, *, settling: bool = False
+def in_time_shards(
+    records: DataFrame, windows: WindowSpec, length_ms: int, *, with_partly_late: bool = False
 ) -> DataFrame:
-    """Gives each record the slices that windows which hold it, or that it leaves, end in.
+    """Assigns each record to every time shard in which a window contains or just lost it.
 
     Args:
         records: `_event_time_ms` and any other columns.
         windows: The windows.
-        length_ms: What `slice_length_ms` gives, or of it `within_a_day`.
-        settling: Whether also those in which records settle that lie in its windows (rule A5):
-            they have to see each window that it makes.
+        length_ms: The result of `shard_length_ms`, or of `within_a_day`.
+        with_partly_late: Whether partly late records are listed. Their home shard then also needs
+            the records that made the windows that contain them (rule A5).
 
     Returns:
-        The records with `_slice` (bigint); one that reaches into the next slice twice.
+        The records with `_time_shard` (bigint); a record that the next shard needs comes twice.
     """
-    reach_ms = _reach_ms(windows)
-    if settling and isinstance(windows, SlidingWindows):
-        reach_ms = settling_reach_ms(windows)
+    look_back_ms = _look_back_ms(windows)
+    if with_partly_late and isinstance(windows, SlidingWindows):
+        look_back_ms = partly_late_look_back_ms(windows)
     time_ms = F.col("_event_time_ms")
-    last_ms = F.try_add(time_ms, F.lit(reach_ms))
-    return records.withColumn(SLICE, F.explode(_slices(time_ms, [last_ms], length_ms)))
+    last_ms = F.try_add(time_ms, F.lit(look_back_ms))
+    return records.withColumn(TIME_SHARD, F.explode(_shards_of(time_ms, [last_ms], length_ms)))
 
 
-def with_own_slice(
-    rows: DataFrame, own_ms: Column, others_ms: Sequence[Column], length_ms: int
+def with_home_shard(
+    rows: DataFrame, home_ms: Column, others_ms: Sequence[Column], length_ms: int
 ) -> DataFrame:
-    """Gives each row the slice of an instant, and that of the one other that lies elsewhere.
+    """Puts each row into its home shard, and a copy into one other shard that needs it.
 
     Args:
         rows: Any columns.
-        own_ms: The instant that says which slice a row is of.
-        others_ms: Other instants; all are within less than a slice.
-        length_ms: How long a slice is.
+        home_ms: The instant whose shard is the row's home shard.
+        others_ms: Instants whose shards need the row, too. All are less than a shard apart, so
+            at most one of them lies outside the home shard.
+        length_ms: How long a time shard is.
 
     Returns:
-        The rows with `_slice` (bigint) and `_is_own` (boolean).
+        The rows with `_time_shard` (bigint) and `_in_home_shard` (boolean).
     """
-    slices = F.posexplode(_slices(own_ms, others_ms, length_ms))
-    return rows.select("*", slices.alias(IS_OWN, SLICE)).withColumn(IS_OWN, F.col(IS_OWN) == 0)
+    shards = F.posexplode(_shards_of(home_ms, others_ms, length_ms))
+    placed = rows.select("*", shards.alias(IN_HOME_SHARD, TIME_SHARD))
+    return placed.withColumn(IN_HOME_SHARD, F.col(IN_HOME_SHARD) == 0)
 
 
-def _slices(own_ms: Column, others_ms: Sequence[Column], length_ms: int) -> Column:
-    """The numbers of the slices that the instants lie in: one or two."""
-    # A time that is null or out of range is an error that names it, later.
-    own = F.coalesce(_slice_of(own_ms, length_ms), F.lit(0))
-    slices = F.array(own)
+def _shards_of(home_ms: Column, others_ms: Sequence[Column], length_ms: int) -> Column:
+    """The numbers of the one or two time shards that the instants lie in, the home shard first."""
+    # The kernels refuse a time that is null or out of range, and name it.
+    home = F.coalesce(_shard_of(home_ms, length_ms), F.lit(0))
+    shards = F.array(home)
     for other_ms in others_ms:
-        other = _slice_of(other_ms, length_ms)
-        slices = F.when(other != own, F.array(own, other)).otherwise(slices)
-    return slices
+        other = _shard_of(other_ms, length_ms)
+        shards = F.when(other != home, F.array(home, other)).otherwise(shards)
+    return shards
 
 
-def of_own_slice(
-    windows: Windows, slice_of_group: np.ndarray, length_ms: int, advance_ms: int
+def ending_in_shard(
+    windows: Windows, shard_of_group: np.ndarray, length_ms: int, advance_ms: int
 ) -> Windows:
-    """Keeps the windows that end in the slice that they were found in: each once.
+    """Keeps the windows that end in the time shard that found them, so that each comes once.
 
     Args:
-        windows: The windows; runs of hopping ones are cut where they reach into other slices.
-        slice_of_group: The slice of each group.
-        length_ms: How long a slice is.
-        advance_ms: From one window of a run to the next.
+        windows: The windows; a run of hopping windows is cut at the shard's bounds.
+        shard_of_group: The number of each group's time shard.
+        length_ms: How long a time shard is.
+        advance_ms: From each window of a run to the next.
     """
-    first_ms = slice_of_group[windows.group] * length_ms
+    first_ms = shard_of_group[windows.group] * length_ms
     beyond_ms = first_ms + length_ms
     end_ms, last_end_ms = windows.end_ms, windows.last_end_ms
     if last_end_ms is None:
         return windows.only((end_ms >= first_ms) & (end_ms < beyond_ms))
-    end_ms = end_ms + _steps(first_ms - end_ms, advance_ms)
-    last_end_ms = last_end_ms - _steps(last_end_ms - beyond_ms + 1, advance_ms)
+    end_ms = end_ms + _whole_advances(first_ms - end_ms, advance_ms)
+    last_end_ms = last_end_ms - _whole_advances(last_end_ms - beyond_ms + 1, advance_ms)
     cut = windows._replace(end_ms=end_ms, last_end_ms=last_end_ms)
     return cut.only(end_ms <= last_end_ms)
 
 
-def settle_in(records: pa.Table, length_ms: int | None, slice_ms: int) -> np.ndarray:
-    """Whether each record settles in the slice that it lies in: once (rule A5).
+def in_home_shard(records: pa.Table, length_ms: int | None, shard_ms: int) -> np.ndarray:
+    """A mask of the records that are in their home shard, which alone judges them (rule A5).
 
     Args:
-        records: `_event_time_ms` and `_slice`.
-        length_ms: How long after a record the last window ends that can hold it.
-        slice_ms: How long a slice is.
+        records: `_event_time_ms` and `_time_shard`.
+        length_ms: How long after a record the last window that can contain it ends.
+        shard_ms: How long a time shard is.
     """
-    assert length_ms is not None  # noqa: S101  sessions are not cut
+    assert length_ms is not None  # noqa: S101  sessions have no time shards
     last_end_ms = np.array(records.column("_event_time_ms"), np.int64) + length_ms
-    settles: np.ndarray = last_end_ms // slice_ms == np.array(records.column(SLICE), np.int64)
-    return settles
+    is_home: np.ndarray = last_end_ms // shard_ms == np.array(records.column(TIME_SHARD), np.int64)
+    return is_home
 
 
-def _steps(at_least_ms: np.ndarray, advance_ms: int) -> np.ndarray:
-    """So many advances, in milliseconds; none where there is nothing to go."""
-    steps: np.ndarray = -(-np.maximum(at_least_ms, 0) // advance_ms) * advance_ms
-    return steps
+def _whole_advances(distance_ms: np.ndarray, advance_ms: int) -> np.ndarray:
+    """Distances rounded up to whole advances, in milliseconds; 0 for a negative distance."""
+    rounded: np.ndarray = -(-np.maximum(distance_ms, 0) // advance_ms) * advance_ms
+    return rounded
 
 
-def _reach_ms(windows: WindowSpec) -> int | None:
-    """How far after a record the windows end that it changes."""
+def _look_back_ms(windows: WindowSpec) -> int | None:
+    """How far a window's end can lie after a record that it contains or has just lost."""
     match windows:
         case SlidingWindows():
             return windows.time_difference_ms + 1
@@ -176,8 +176,8 @@ def _reach_ms(windows: WindowSpec) -> int | None:
             return None
 
 
-def _slice_of(instant_ms: Column, length_ms: int) -> Column:
-    """The number of the slice that an instant lies in; null where it is null or out of range."""
+def _shard_of(instant_ms: Column, length_ms: int) -> Column:
+    """The number of an instant's time shard; null where the instant is null or out of range."""
     length = F.lit(length_ms)
     below = F.try_subtract(instant_ms, F.pmod(instant_ms, length))
     return F.call_function("div", below, length)

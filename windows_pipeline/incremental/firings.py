@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.arrival.merge import Position, Resumed
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.lateness import last_instant
 
@@ -29,7 +29,7 @@ class Positions(NamedTuple):
 
 def unit_firings(
     records: DataFrame,
-    windows: FiringTarget,
+    windows: FiringSpec,
     aggregates: Sequence[Aggregate],
     positions: Mapping[int, Positions],
     resumed: Sequence[Resumed],

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.windows import late
 from windows_pipeline.incremental.windows import ARRIVAL
-from windows_pipeline.kernels.windows.chunk import Target
+from windows_pipeline.kernels.windows.chunk import ComputedDay
 from windows_pipeline.windows import (
     FixedWindows,
     GracedRows,
@@ -44,7 +44,7 @@ def late_records(
         The columns of the table late_records, in no order.
     """
     if isinstance(spec, SessionWindows):
-        judged = late(records, {day: Target(spec) for day in computed_days}, ["key"], ARRIVAL)
+        judged = late(records, {day: ComputedDay(spec) for day in computed_days}, ["key"], ARRIVAL)
         found = judged.where("_is_new")
     elif isinstance(spec, GracedRows):
         found = records.where(F.col("_is_new") & is_late(spec)).withColumn("reason", F.lit("late"))

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.watermark import Read, Timeline, Unit
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.literals import given
+from windows_pipeline.engine.literals import literal
 from windows_pipeline.kernels.time import NEVER_MS
 
 _EPOCH = date(1970, 1, 1)
@@ -90,7 +90,7 @@ def _with_literals(records: DataFrame, units: Sequence[Unit], reads: Sequence[Re
     return records.withColumns(
         {
             "_computed_day": F.lit(day_number(reads[0].computed_day)),
-            "_from_ms": given(reads[0].from_ms, F.col("_event_time_ms")),
+            "_from_ms": literal(reads[0].from_ms, F.col("_event_time_ms")),
             "_watermark_ms": F.try_element_at(_map_of(watermark_ms), day) if units else unknown,
             "_before_ms": F.try_element_at(of_day, "source_partition") if before_ms else unknown,
         }

@@ -14,12 +14,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.row_kernel import NUMBER, ROWS_THERE, result_column
-from windows_pipeline.engine.row_time_shards import row_slice_length_ms, rows_in_slices
+from windows_pipeline.engine.row_kernel import GROUP_ROWS, NUMBER, result_column
+from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in_time_shards
 from windows_pipeline.engine.rows import evaluate_rows
-from windows_pipeline.engine.time_shards import SLICE, within_a_day
+from windows_pipeline.engine.time_shards import TIME_SHARD, within_a_day
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
@@ -55,6 +56,7 @@ def unit_rows(
     spec: GracedRows,
     aggregates: Sequence[Aggregate],
     closings: Mapping[int, Closing],
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Computes the rows that became final with each computed day.
 
@@ -64,12 +66,13 @@ def unit_rows(
         spec: The windows.
         aggregates: What to compute.
         closings: The close times before and after each computed day, by day number.
+        tuning: How finely a key's time is cut into time shards.
 
     Returns:
         The columns that `engine.windows.evaluate` returns for windows, all closed, and the
         columns that name the row. In no order.
     """
-    found = _with_results(_up_to_last_close(in_time, spec, closings), spec, aggregates)
+    found = _with_results(_up_to_last_close(in_time, spec, closings), spec, aggregates, tuning)
     start_ms, end_ms = _bounds_ms(spec)
     final = _final_in(
         found.where(_has_result(spec)).withColumns(
@@ -107,7 +110,7 @@ def _up_to_last_close(
 
 
 def _with_results(
-    records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate]
+    records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggregate], tuning: Tuning
 ) -> DataFrame:
     """Adds to each record the columns of `_OF_RECORDS` and the aggregates of its window."""
     # Prefixed, because a value column may have any name.
@@ -126,12 +129,12 @@ def _with_results(
         *(F.col(name).alias(prefixed) for name, prefixed in values.items()),
     )
     frame, keys = spec.frame, ["key"]
-    length_ms = within_a_day(row_slice_length_ms(frame))
+    length_ms = within_a_day(row_shard_length_ms(frame, tuning), tuning)
     if length_ms is not None:
-        rows, keys = rows_in_slices(rows, frame, length_ms), ["key", SLICE]
+        rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
     keep = ["key", _TIME_MS, *ROW_KEY]
     numbers = length_ms is None
-    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_KEY[1:], keep, tells_number=numbers)
+    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_KEY[1:], keep, with_numbers=numbers)
     return found.withColumnsRenamed(
         {result_column(index): name for index, name in enumerate(_OF_RECORDS)}
     )
@@ -141,7 +144,7 @@ def _has_result(spec: GracedRows) -> Column:
     """Whether a row has a result: all its followers have arrived, or it fills a count window."""
     match spec.window:
         case SlideRows(unit=FrameUnit.ROWS, ahead=int(ahead)) if ahead > 0:
-            return F.col(NUMBER) + F.lit(ahead) <= F.col(ROWS_THERE)
+            return F.col(NUMBER) + F.lit(ahead) <= F.col(GROUP_ROWS)
         case CountWindows(size=size, advance=advance, short_first=short_first):
             beyond_first = F.col(NUMBER) - F.lit(advance if short_first else size)
             return (beyond_first >= 0) & (beyond_first % F.lit(advance) == 0)

@@ -8,10 +8,15 @@ from pyspark.sql import DataFrame
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
-from windows_pipeline.engine.time_shards import settling_reach_ms, slice_length_ms, within_a_day
+from windows_pipeline.engine.time_shards import (
+    partly_late_look_back_ms,
+    shard_length_ms,
+    within_a_day,
+)
 from windows_pipeline.engine.windows import evaluate
 from windows_pipeline.incremental.rows import unit_rows
-from windows_pipeline.kernels.windows.chunk import Closing, Target
+from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
+from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import (
     FixedWindows,
     GracedRows,
@@ -31,7 +36,7 @@ def lookback_ms(spec: FixedWindows) -> int:
     window that ends at the close time reaches back by one time difference. One more difference
     shows which earlier windows counted a partly late record (rule A5).
     """
-    return spec.size_ms if isinstance(spec, TimeWindows) else settling_reach_ms(spec)
+    return spec.size_ms if isinstance(spec, TimeWindows) else partly_late_look_back_ms(spec)
 
 
 def unit_windows(
@@ -41,6 +46,7 @@ def unit_windows(
     closings: Mapping[int, Closing],
     *,
     only_closed: bool = False,
+    tuning: Tuning = TUNING,
 ) -> DataFrame:
     """Computes the windows that each computed day changed or closed; see `evaluate`.
 
@@ -54,22 +60,23 @@ def unit_windows(
         closings: The close times before and after each computed day, by day number.
         only_closed: Whether to leave open windows out. Open sessions are always returned, because
             late records follow from them.
+        tuning: How finely a key's time is cut into time shards.
     """
     if isinstance(spec, GracedRows):
-        return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings)
-    computed_days = {day: Target(spec, *closing) for day, closing in closings.items()}
+        return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
+    computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}
     if isinstance(spec, SessionWindows):
-        return evaluate(records, computed_days, ["key"], aggregates, ARRIVAL, tells_uncounted=True)
+        return evaluate(records, computed_days, ["key"], aggregates, ARRIVAL, with_partly_late=True)
     # Records that no window counts need no shuffle.
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
     # If a missing day blocks all days, there is nothing to cut into time shards.
-    length_ms = within_a_day(slice_length_ms(spec)) if computed_days else None
+    length_ms = within_a_day(shard_length_ms(spec, tuning), tuning) if computed_days else None
     return evaluate(
         in_time,
         computed_days,
         ["key"],
         aggregates,
-        tells_uncounted=True,
-        slice_ms=length_ms,
+        with_partly_late=True,
+        shard_ms=length_ms,
         only_closed=only_closed,
     )

@@ -131,7 +131,11 @@ class AlertsJob(WindowsJob):
         ]
         records = records_to_read(raw, arrivals.timeline, reads, spec.close_delay_ms)
         windows = unit_windows(
-            records, spec, self.windows.aggregate_list, {day_number(day): closing}
+            records,
+            spec,
+            self.windows.aggregate_list,
+            {day_number(day): closing},
+            tuning=self.settings.tuning,
         ).where("closed")
         columns = [
             field.name for field in self.own.final_windows.schema if field.name != "arrival_unit"

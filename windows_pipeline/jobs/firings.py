@@ -19,7 +19,7 @@ from windows_pipeline.checks.recount_firings import (
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.firing_trigger import FiringTrigger
-from windows_pipeline.engine.firings.kernel import AFTER, FiringTarget
+from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, unit_firings
 from windows_pipeline.incremental.records import day_number
@@ -125,7 +125,7 @@ class FiringsJob(WindowsJob):
         window's first firing that breaks the rule, which came before, maybe.
         """
         trigger = self.trigger.spec
-        target = FiringTarget(trigger.fitted(self.windows.spec), trigger)
+        target = FiringSpec(trigger.fitted(self.windows.spec), trigger)
         fired = unit_firings(
             records,
             target,

@@ -74,6 +74,7 @@ class KeyedWindowsJob(WindowsJob):
             self.windows.aggregate_list,
             closings,
             only_closed=not self.windows.partial_results,
+            tuning=self.settings.tuning,
         )
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
@@ -103,7 +104,7 @@ class KeyedWindowsJob(WindowsJob):
         if isinstance(spec, GracedRows):
             beside = recount_rows(records, given, spec, arrivals.closings(days))
         else:
-            beside = recount_windows(records, given, spec)
+            beside = recount_windows(records, given, spec, self.settings.tuning)
         checks = window_checks(self.windows)
         told = beside.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)

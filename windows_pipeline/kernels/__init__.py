@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: NumPy and Numba, no Spark."""
+"""Computes windows, aggregates and firings of NumPy arrays, with Numba and without Spark."""

@@ -1,4 +1,4 @@
-"""Column types as Arrow has them in what Spark sends and takes."""
+"""The Arrow types of column types, as Spark exchanges them with Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def arrow_type(kind: ColumnType) -> pa.DataType:
     """The Arrow type that Spark reads as a column type."""
     if kind.name == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
-    fields = [pa.field(name, arrow_type(of)) for name, of in kind.fields]
+    fields = [pa.field(name, arrow_type(field)) for name, field in kind.fields]
     if kind.name == "array":
         return pa.list_(fields[0])
     return pa.struct(fields) if kind.name == "struct" else _PLAIN[kind.name]

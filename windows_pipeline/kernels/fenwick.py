@@ -1,8 +1,7 @@
-"""Marks on places in a row, kept in a Fenwick tree: each step costs the logarithm of the row.
+"""A Fenwick tree that counts marks at positions; each operation takes logarithmic time.
 
-A place can have several.
-
-The tree is an array of zeros, one longer than the row.
+A position can have several marks. The tree is an array, one longer than the number of positions,
+and begins as zeros.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from windows_pipeline.compat.numba_jit import compiled
 
 
 @compiled
-def mark(tree: np.ndarray, place: int, change: int) -> None:
-    """Sets so many marks on a place, or takes them away (below 0)."""
-    node = place + 1
+def mark(tree: np.ndarray, position: int, change: int) -> None:
+    """Adds marks to a position, or removes them where the change is negative."""
+    node = position + 1
     while node < len(tree):
         tree[node] += change
         node += node & -node
 
 
 @compiled
-def marks_before(tree: np.ndarray, place: int) -> int:
-    """How many marks are on the places before one."""
+def marks_before(tree: np.ndarray, position: int) -> int:
+    """How many marks all positions before this one have."""
     marks = 0
-    node = place
+    node = position
     while node > 0:
         marks += tree[node]
         node -= node & -node
@@ -33,8 +32,8 @@ def marks_before(tree: np.ndarray, place: int) -> int:
 
 
 @compiled
-def place_of(tree: np.ndarray, number: int) -> int:
-    """The place of the mark with so many marks before it."""
+def position_of(tree: np.ndarray, number: int) -> int:
+    """The position of the mark that has `number` marks before it."""
     step = 1
     while 2 * step < len(tree):
         step *= 2

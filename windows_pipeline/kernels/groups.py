@@ -1,4 +1,4 @@
-"""Cuts sorted Arrow batches into chunks of whole groups, so that no partition is held whole."""
+"""Cuts sorted Arrow batches into chunks of whole groups, so that no partition fills the memory."""
 
 from __future__ import annotations
 
@@ -8,45 +8,50 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-CHUNK_ROWS = 200_000
+from windows_pipeline.tuning import TUNING
+
+CHUNK_ROWS = TUNING.chunk_rows
 
 
 def whole_groups(
     batches: Iterator[pa.RecordBatch], by: Sequence[str], chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[tuple[pa.Table, np.ndarray]]:
-    """Yields tables of whole groups, with where each group starts and where the last ends.
+    """Yields tables of whole groups, and where each group starts.
 
     Args:
-        batches: Rows, those of a group side by side.
+        batches: Rows; those of a group are consecutive.
         by: The group's columns; nulls are equal to each other.
         chunk_rows: How many rows make a chunk; a larger group is a chunk of its own.
+
+    Yields:
+        The rows, and the groups' starts with one more entry for the end of the last group.
     """
-    held: list[pa.RecordBatch] = []
-    held_rows, wanted_rows = 0, chunk_rows
+    buffered: list[pa.RecordBatch] = []
+    buffered_rows, least_rows = 0, chunk_rows
     for batch in batches:
-        held.append(batch)
-        held_rows += batch.num_rows
-        if held_rows < wanted_rows:
+        buffered.append(batch)
+        buffered_rows += batch.num_rows
+        if buffered_rows < least_rows:
             continue
-        table = pa.Table.from_batches(held).combine_chunks()
+        table = pa.Table.from_batches(buffered).combine_chunks()
         starts = group_starts(table, by)
         last = int(starts[-2])
-        if last == 0:  # one group so far; look again when there is twice as much
-            wanted_rows = 2 * held_rows
+        if last == 0:  # a single group so far: look again once there are twice as many rows
+            least_rows = 2 * buffered_rows
             continue
         yield table.slice(0, last), starts[:-1]
-        held = table.slice(last).to_batches()
-        held_rows, wanted_rows = table.num_rows - last, chunk_rows
-    if held_rows:
-        table = pa.Table.from_batches(held).combine_chunks()
+        buffered = table.slice(last).to_batches()
+        buffered_rows, least_rows = table.num_rows - last, chunk_rows
+    if buffered_rows:
+        table = pa.Table.from_batches(buffered).combine_chunks()
         yield table, group_starts(table, by)
 
 
 def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
-    """Where each run of equal group columns starts, and the number of rows at the end.
+    """Where each run of equal group columns starts, with the number of rows as the last entry.
 
-    As Spark compares keys: nulls are equal to each other, NaN equals NaN, and structs are equal
-    where all their fields are.
+    Values are compared as Spark compares keys: nulls are equal to each other, NaN equals NaN, and
+    structs are equal where all their fields are equal.
     """
     differs = np.zeros(max(table.num_rows - 1, 0), np.bool_)
     for name in by:
@@ -55,16 +60,16 @@ def group_starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
 
 
 def _differs_from_next(column: pa.Array) -> np.ndarray:
-    """Which values but the last are not equal to the next one."""
+    """A mask, for all values but the last, of those that differ from the next value."""
     earlier, later = column.slice(0, max(len(column) - 1, 0)), column.slice(1)
-    differs: np.ndarray = np.not_equal(*(_array(pc.is_null(side)) for side in (earlier, later)))
+    differs: np.ndarray = np.not_equal(*(_array(pc.is_null(part)) for part in (earlier, later)))
     if pa.types.is_struct(column.type):
         for field in column.flatten():
             differs |= _differs_from_next(field)
         return differs
     differs |= _array(pc.fill_null(pc.not_equal(earlier, later), False))
     if pa.types.is_floating(column.type):
-        nans = [_array(pc.fill_null(pc.is_nan(side), False)) for side in (earlier, later)]
+        nans = [_array(pc.fill_null(pc.is_nan(part), False)) for part in (earlier, later)]
         differs &= ~(nans[0] & nans[1])
     return differs
 

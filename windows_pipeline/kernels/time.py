@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NEVER_MS = -(2**62)
-"""Earlier than every event time: before it nothing has arrived and nothing is closed."""
+"""Earlier than every event time: at this time nothing has arrived and no window is closed."""
 
 END_OF_INPUT_MS = -NEVER_MS
 """Later than every event time: the watermark once the whole input has been read."""

@@ -1,4 +1,4 @@
-"""A column's values as arrays: numbers, their order, and which are not null."""
+"""Turns an Arrow column into NumPy arrays: its numbers, their order, and a mask of non-nulls."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pyarrow.compute as pc
 from windows_pipeline.kernels.aggregates.running import order_codes
 
 _EXACT_DIGITS = 15
-"""Whole numbers of so many digits, and powers of ten to it, are doubles."""
+"""Integers of so many digits, and powers of ten up to this one, are exact as doubles."""
 
 
 def as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
+    """A column as a single array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def is_valid(column: pa.Array) -> np.ndarray:
-    """Which values are not null."""
+    """A mask of the values that are not null."""
     return np.asarray(pc.is_valid(column), np.bool_)
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The same values with one zero and one NaN, so that equal ones are alike to the bit."""
+    """The same values with one kind of zero and of NaN, so that equal values have equal bits."""
     if pa.types.is_floating(column.type):
         nan, zero = (pa.scalar(number, column.type) for number in (np.nan, 0.0))
         return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
@@ -34,50 +34,50 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def numbers_of(column: pa.Array) -> np.ndarray:
-    """Integers and floats as 64-bit numbers, 0 in the place of nulls."""
+    """Integers and floats as 64-bit numbers, and nulls as 0."""
     kind = np.float64 if pa.types.is_floating(column.type) else np.int64
     return writable(np.asarray(column.fill_null(0), kind))
 
 
 def writable(values: np.ndarray) -> np.ndarray:
-    """The values, copied where they are Arrow's, which are read-only.
+    """The values, copied where they are read-only, as Arrow's are.
 
-    Compiled code is made for each type that it is called with, and these are two.
+    Numba compiles a function once for read-only and once for writable arrays.
     """
     return values if values.flags.writeable else values.copy()
 
 
 def doubles_of(column: pa.Array) -> np.ndarray:
-    """Numbers of any type, each as the double nearest to it, 0 in the place of nulls."""
+    """Numbers of any type, each as the nearest double, and nulls as 0."""
     if not pa.types.is_decimal(column.type):
         return numbers_of(column).astype(np.float64, copy=False)
     scale = column.type.scale
     if column.type.precision <= _EXACT_DIGITS:
         doubles: np.ndarray = decimal_words(column)[:, 0] / 10.0**scale
         return doubles
-    # Python divides whole numbers exactly, then rounds.
+    # Python rounds the quotient of integers only once.
     return np.array([unscaled / 10**scale for unscaled in unscaled_integers(column)], np.float64)
 
 
 def decimal_words(column: pa.Array) -> np.ndarray:
-    """Decimals without their point, 128 bits as two signed words, the low one first."""
+    """Unscaled decimals: 128 bits as two signed words, the low word first; nulls are 0."""
     start = column.offset * 2
     words = np.frombuffer(column.buffers()[1], np.int64)[start : start + 2 * len(column)]
     return np.where(is_valid(column)[:, None], words.reshape(-1, 2), 0)
 
 
 def unscaled_integers(column: pa.Array) -> list[int]:
-    """Decimals without their point as Python's integers, 0 in the place of nulls."""
+    """Unscaled decimals as Python's integers, and nulls as 0."""
     words = decimal_words(column)
     low, high = words[:, 0].view(np.uint64).tolist(), words[:, 1].tolist()
     return [upper << 64 | lower for upper, lower in zip(high, low, strict=True)]
 
 
 def value_codes(column: pa.Array) -> np.ndarray:
-    """Integers in the order that Spark gives to the values; some one number stands for null.
+    """Integers whose order is Spark's order of the values; the code of null is arbitrary.
 
-    NaN is the largest number, -0.0 equals 0.0; text and binary go by their bytes; in structs
-    the first field that differs decides, null before all else.
+    NaN is the largest number, -0.0 equals 0.0; text and binary are compared by their bytes;
+    structs by the first field that differs, where null comes first.
     """
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -90,7 +90,7 @@ def value_codes(column: pa.Array) -> np.ndarray:
         return _struct_ranks(column)
     encoded = column.dictionary_encode()
     order = np.asarray(pc.sort_indices(encoded.dictionary), np.int64)
-    ranks = np.zeros(len(order) + 1, np.int64)  # one more, where all is null
+    ranks = np.zeros(len(order) + 1, np.int64)  # one more, for a column of nulls only
     ranks[order] = np.arange(len(order))
     ranked: np.ndarray = ranks[np.asarray(encoded.indices.fill_null(0))]
     return ranked
@@ -109,26 +109,26 @@ def _struct_ranks(column: pa.Array) -> np.ndarray:
     return ranks
 
 
-def places_by_time_and_value(
+def positions_by_time_and_value(
     starts: np.ndarray, time_ms: np.ndarray, codes: np.ndarray, valid: np.ndarray
 ) -> np.ndarray:
-    """Each record's place in the order of group, event time and value, null the smallest.
+    """Each record's position in the order of group, event time and value, null the smallest.
 
-    The records are by group. Where they are in the order of event time too, only equal times
-    are to be sorted.
+    The records are sorted by group. Where they are also sorted by event time, only the records
+    of equal times are sorted here.
     """
     falls = np.flatnonzero(np.diff(time_ms) < 0) + 1
-    if not np.isin(falls, starts).all():  # by arrival, as blocks of so many rows are
+    if not np.isin(falls, starts).all():  # sorted by arrival, as blocks of n rows are
         group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        sorted_places = np.empty(len(time_ms), np.int64)
-        sorted_places[np.lexsort((codes, valid, time_ms, group))] = np.arange(len(time_ms))
-        return sorted_places
+        sorted_positions = np.empty(len(time_ms), np.int64)
+        sorted_positions[np.lexsort((codes, valid, time_ms, group))] = np.arange(len(time_ms))
+        return sorted_positions
     begins = np.ones(len(time_ms) + 1, np.bool_)
     begins[1:-1] = time_ms[1:] != time_ms[:-1]
     begins[starts] = True
     tied = np.flatnonzero(~(begins[1:] & begins[:-1]))
-    places = np.arange(len(time_ms))
+    positions = np.arange(len(time_ms))
     run = np.cumsum(begins[:-1])[tied]
-    of_tied = tied[np.lexsort((codes[tied], valid[tied], run))]
-    places[of_tied] = tied
-    return places
+    sorted_ties = tied[np.lexsort((codes[tied], valid[tied], run))]
+    positions[sorted_ties] = tied
+    return positions

@@ -17,6 +17,7 @@ from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables, window_tables
+from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import FixedWindows, GracedRows, PipelineWindows, SessionWindows
 
 
@@ -66,7 +67,8 @@ def records_of_alert(
     records = arrivals.records(source.raw_events.read(spark), [unit])
     own = records.where(F.col("key") == F.lit(key))
     if isinstance(spec, (SessionWindows, GracedRows)):
-        counted = _of_listed(own, spec, arrivals.closings([unit]), end_ms)
+        closings = arrivals.closings([unit])
+        counted = _of_listed(own, spec, closings, end_ms, settings.tuning)
     else:
         counted = _of_fixed(own, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
@@ -87,12 +89,17 @@ def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
 
 
 def _of_listed(
-    records: DataFrame, spec: PipelineWindows, closings: Mapping[int, Closing], end_ms: int
+    records: DataFrame,
+    spec: PipelineWindows,
+    closings: Mapping[int, Closing],
+    end_ms: int,
+    tuning: Tuning,
 ) -> DataFrame:
     """The records of the windows that end then, where not all between the bounds count."""
     place = list(ARRIVAL)
     told = records.withColumn("record", F.struct(*place))
     listed = Aggregate("records", Function.COLLECT_LIST, "record")
-    found = unit_windows(told, spec, [listed], closings).where(F.col("_window_end_ms") == end_ms)
+    computed = unit_windows(told, spec, [listed], closings, tuning=tuning)
+    found = computed.where(F.col("_window_end_ms") == end_ms)
     members = found.select(F.explode("records").alias("member")).select("member.*")
     return records.join(members, place, "semi")

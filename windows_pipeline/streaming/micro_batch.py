@@ -20,7 +20,7 @@ from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
-from windows_pipeline.engine.literals import given
+from windows_pipeline.engine.literals import literal
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
@@ -184,7 +184,7 @@ class MicroBatch:
     def _raw(self, ordered: DataFrame) -> DataFrame:
         instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         accepted = ordered.where(F.col("reason").isNull())
-        return accepted.withColumns({**instants, "batch": given(self.number, F.col("offset"))})
+        return accepted.withColumns({**instants, "batch": literal(self.number, F.col("offset"))})
 
     def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
         """Appends accepted and rejected records, where there are any."""

@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_instant
-from windows_pipeline.engine.literals import coarse_from_ms, given
-from windows_pipeline.engine.windows import UNCOUNTED
+from windows_pipeline.engine.literals import coarse_from_ms, literal
+from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
@@ -97,13 +97,14 @@ class BatchWindows:
             # A session that reaches further is open, which all its records tell; rows may be
             # counted by arrival.
             time_ms = F.col("_event_time_ms")
-            wanted = records.where(time_ms < given(self._scope.closing.after_ms, time_ms))
+            wanted = records.where(time_ms < literal(self._scope.closing.after_ms, time_ms))
         found_windows = unit_windows(
             wanted,
             windows.spec,
             windows.aggregate_list,
             {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
+            tuning=self.job.settings.tuning,
         )
         kept, late = self._kept(self._placed(found_windows), self._late_on_arrival(records))
         found = self._found(kept, late)
@@ -181,7 +182,7 @@ class BatchWindows:
     @property
     def _number(self) -> Column:
         """The micro-batch's number, beside a row of raw_events."""
-        return given(self.batch, F.col("offset"))
+        return literal(self.batch, F.col("offset"))
 
     def _not_before(self, from_ms: int) -> Column:
         """An instant at or before a time, to hold a table's own column against.
@@ -212,11 +213,11 @@ class BatchWindows:
         last_ms = last_instant(job.windows.spec, F.col("_window_end_ms"))
         unit = self._closing_unit(last_ms)
         placed = found.withColumns(
-            {"arrival_unit": unit, "batch": given(self.batch, F.col("record_count"))}
+            {"arrival_unit": unit, "batch": literal(self.batch, F.col("record_count"))}
         )
         schema = job.own.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
-        beside = [name for name in UNCOUNTED if name in placed.columns]
+        beside = [name for name in PARTLY_LATE if name in placed.columns]
         if job.windows.trigger is not None:
             beside.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *beside)
@@ -257,7 +258,7 @@ class BatchWindows:
 
     def _found(self, kept: FetchedRows, late: _Late) -> _Found:
         """How many rows each table gets."""
-        known = ["record_count", *(name for name in UNCOUNTED[:1] if name in kept.columns)]
+        known = ["record_count", *(name for name in PARTLY_LATE[:1] if name in kept.columns)]
         windows, *uncounted, closed, alerts = kept.totals(known, ["closed", _BROKEN])
         # Of row windows a record is counted or late as it comes.
         return _Found(windows, closed, alerts, sum(uncounted), late)
@@ -277,7 +278,7 @@ class BatchWindows:
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
         # Earlier records are looked at only where one of them settles.
         own = records if found.uncounted else self._own_records
-        settled = kept.known(UNCOUNTED[0]).frame.withColumn("_computed_day", F.lit(self._target))
+        settled = kept.known(PARTLY_LATE[0]).frame.withColumn("_computed_day", F.lit(self._target))
         late = late_records(own, settled, spec, values, [self._target])
         last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
         unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
@@ -297,7 +298,7 @@ class BatchWindows:
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         last_ms = last_instant(spec, F.unix_millis("window_end"))
-        is_earlier = last_ms < given(before_ms, last_ms)
+        is_earlier = last_ms < literal(before_ms, last_ms)
         unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*unknown.columns)
         nothing = F.lit(None).cast("bigint")

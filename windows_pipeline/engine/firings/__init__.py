@@ -1,1 +1,1 @@
-"""Spark plans around the kernels of firings."""
+"""Spark plans that compute firings with the kernels."""

@@ -1,4 +1,4 @@
-"""Windows as they fire once, when they close (rules A4, E1, E2)."""
+"""Firings of windows that fire once, when they close (rules A4, E1, E2)."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.engine.firings.kernel import AFTER
-from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
 
 
 def at_closing(
     windows: DataFrame,
     beyond_ms: int,
-    rises: Mapping[int, Rises],
+    advances: Mapping[int, Advances],
     records: T.StructType,
     arrival: Sequence[str],
 ) -> DataFrame:
-    """Adds to closed windows what their only firing says.
+    """Adds the columns of a firing to closed windows: of their only one.
 
     Args:
-        windows: What `evaluation.evaluate` gives, those that close.
-        beyond_ms: How far above a window's end stream time closes it.
-        rises: Where stream time rose, by target.
+        windows: The closed windows of `evaluate`.
+        beyond_ms: How far stream time must be above a window's end to close it.
+        advances: The watermark advances, by computed day.
         records: The columns of arrival with their types.
         arrival: Their names.
 
     Returns:
-        Of each window the columns of `firing_evaluation.fire`.
+        The columns of `fire`, a row a window.
     """
-    told = windows.drop("closed").withColumns(
+    firings = windows.drop("closed").withColumns(
         {
             "closes_ms": F.col("_window_end_ms") + F.lit(beyond_ms),
             "firing_id": F.lit(0).cast("bigint"),
@@ -43,33 +43,34 @@ def at_closing(
             "is_final": F.lit(True),
         }
     )
-    schema = T.StructType([*told.schema, T.StructField("_stream_time_ms", T.LongType())])
+    schema = T.StructType([*firings.schema, T.StructField("_stream_time_ms", T.LongType())])
     for name in arrival:
         schema.add(AFTER + name, records[name].dataType)
-    return told.mapInArrow(_ClosingKernel(rises, arrival), schema).drop("closes_ms")
+    return firings.mapInArrow(_ClosingKernel(advances, arrival), schema).drop("closes_ms")
 
 
 class _ClosingKernel:
-    """Looks up the rise that closes each window."""
+    """Looks up the watermark advance that closes each window."""
 
-    def __init__(self, rises: Mapping[int, Rises], arrival: Sequence[str]) -> None:
-        self._rises = dict(rises)
+    def __init__(self, advances: Mapping[int, Advances], arrival: Sequence[str]) -> None:
+        self._advances = dict(advances)
         self._arrival = list(arrival)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            targets = np.array(table.column("_computed_day"), np.int64)
-            for target in np.unique(targets).tolist():
-                own = table.filter(pa.array(targets == target))
-                yield from self._closed(own, self._rises[target]).to_batches()
+            days = np.array(table.column("_computed_day"), np.int64)
+            for day in np.unique(days).tolist():
+                of_day = table.filter(pa.array(days == day))
+                yield from self._closed(of_day, self._advances[day]).to_batches()
 
-    def _closed(self, windows: pa.Table, rises: Rises) -> pa.Table:
-        place = np.searchsorted(rises.stream_time_ms, np.array(windows.column("closes_ms")))
-        met_ms = rises.stream_time_ms[place]
+    def _closed(self, windows: pa.Table, advances: Advances) -> pa.Table:
+        closes_ms = np.array(windows.column("closes_ms"))
+        closing = np.searchsorted(advances.stream_time_ms, closes_ms)
+        met_ms = advances.stream_time_ms[closing]
         met = pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS)
         windows = windows.append_column("_stream_time_ms", met)
-        after = rises.at.take(pa.array(place))
+        after = advances.at.take(pa.array(closing))
         for name in self._arrival:
             windows = windows.append_column(AFTER + name, after.column(name))
         return windows

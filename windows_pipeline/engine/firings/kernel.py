@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.firings.watermark_steps import Rises
+from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.kernels.aggregates.dispatch import (
     aggregate_windows,
     event_time_bounds,
@@ -18,7 +18,7 @@ from windows_pipeline.kernels.aggregates.dispatch import (
 )
 from windows_pipeline.kernels.firings.find import Arrived, Firings, find_firings
 from windows_pipeline.kernels.firings.window_state import FiringReason
-from windows_pipeline.kernels.firings.windows import New
+from windows_pipeline.kernels.firings.windows import NewInput
 from windows_pipeline.kernels.groups import whole_groups
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.kernels.values import as_array, writable
@@ -28,50 +28,50 @@ from windows_pipeline.windows import FiringWindows, SessionWindows
 from windows_pipeline.windows.triggers import Trigger
 
 AFTER = "after_"
-"""Before the names of the columns that say which record a firing came after."""
+"""The prefix of the columns that identify the record after which a window fired."""
 _REASONS = pa.array([reason.name for reason in FiringReason])
 _CAUSES = pa.array(["RECORD", "STREAM_TIME"])
 
 
-class FiringTarget(NamedTuple):
-    """The windows that are wanted, and when they fire."""
+class FiringSpec(NamedTuple):
+    """The windows to compute, and when they fire."""
 
     windows: FiringWindows
     trigger: Trigger
 
 
 class FiringKernel:
-    """Gives the firings of each partition; see `firing_evaluation.fire`."""
+    """Computes the firings of each partition; see `fire`."""
 
     def __init__(
         self,
-        targets: Mapping[int, FiringTarget],
-        rises: Mapping[int, Rises],
+        computed_days: Mapping[int, FiringSpec],
+        advances: Mapping[int, Advances],
         keys: Sequence[str],
         arrival: Sequence[str],
         aggregates: Sequence[Aggregate],
         *,
         with_earlier: bool = False,
     ) -> None:
-        self._targets = dict(targets)
-        self._rises = dict(rises)
+        self._computed_days = dict(computed_days)
+        self._advances = dict(advances)
         self._by = ["_computed_day", *keys]
         self._arrival = list(arrival)
         self._aggregates = list(aggregates)
         self._with_earlier = with_earlier
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes records sorted by target, keys and arrival."""
+        """Takes records sorted by computed day, keys and arrival."""
         for table, starts in whole_groups(batches, self._by):
-            numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
-            cuts = np.flatnonzero(np.diff(numbers)) + 1
-            for first, last in pairwise([0, *cuts.tolist(), len(numbers)]):
+            days = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
+            cuts = np.flatnonzero(np.diff(days)) + 1
+            for first, last in pairwise([0, *cuts.tolist(), len(days)]):
                 low, high = int(starts[first]), int(starts[last])
-                own = table.slice(low, high - low).combine_chunks()
-                yield from self._fire(int(numbers[first]), own, starts[first : last + 1] - low)
+                of_day = table.slice(low, high - low).combine_chunks()
+                yield from self._fire(int(days[first]), of_day, starts[first : last + 1] - low)
 
-    def _fire(self, number: int, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
-        target, rises = self._targets[number], self._rises[number]
+    def _fire(self, day: int, table: pa.Table, starts: np.ndarray) -> Iterator[pa.RecordBatch]:
+        spec, advances = self._computed_days[day], self._advances[day]
         at = table.select(self._arrival)
         time_ms = event_times(table)
         stream_time_ms = writable(np.asarray(table.column("_stream_time_ms"), np.int64))
@@ -79,48 +79,50 @@ class FiringKernel:
             starts,
             time_ms,
             stream_time_ms,
-            rises.entry(stream_time_ms, at),
-            rises.stream_time_ms,
+            advances.entry(stream_time_ms, at),
+            advances.stream_time_ms,
         )
         new = None
         if "_is_new" in table.column_names:
             is_new = np.array(table.column("_is_new"), np.bool_)
-            new = New(is_new, rises.is_new, self._with_earlier)
-        # Records and rises in one row, by which a firing says what it came after.
-        moments = _below(at, rises.at)
-        met_ms = np.concatenate((stream_time_ms, rises.stream_time_ms))
-        for found in find_firings(target.windows, target.trigger, arrived, new):
-            own = found if new is None or new.with_earlier else found.only(_after_new(found, new))
-            if not len(own.id):
+            new = NewInput(is_new, advances.is_new, self._with_earlier)
+        # Records and then advances, so that one index says what a firing came after.
+        causes = _appended(at, advances.at)
+        met_ms = np.concatenate((stream_time_ms, advances.stream_time_ms))
+        for found in find_firings(spec.windows, spec.trigger, arrived, new):
+            firings = found
+            if new is not None and not new.with_earlier:
+                firings = found.only(_after_new(found, new))
+            if not len(firings.id):
                 continue
-            after = own.after + own.by_rise * len(stream_time_ms)
-            told = self._told(target, own, met_ms[after], moments.take(pa.array(after)))
-            yield from self._rows(table, starts, own, told)
+            after = firings.after + firings.by_advance * len(stream_time_ms)
+            columns = self._columns(spec, firings, met_ms[after], causes.take(pa.array(after)))
+            yield from self._rows(table, starts, firings, columns)
 
-    def _told(
-        self, target: FiringTarget, found: Firings, met_ms: np.ndarray, moments: pa.Table
+    def _columns(
+        self, spec: FiringSpec, found: Firings, met_ms: np.ndarray, causes: pa.Table
     ) -> dict[str, pa.Array]:
-        """The columns that don't depend on the panes' records."""
+        """The columns that do not depend on the panes' records."""
         end_ms = found.end_ms
-        if isinstance(target.windows, SessionWindows):
-            end_ms = end_ms - target.windows.gap_ms
+        if isinstance(spec.windows, SessionWindows):
+            end_ms = end_ms - spec.windows.gap_ms
         return {
             "_window_start_ms": pa.array(found.start_ms),
             "_window_end_ms": pa.array(end_ms),
             "firing_id": pa.array(found.id),
             "reason": _REASONS.take(pa.array(found.reason)),
-            "cause": _CAUSES.take(pa.array(found.by_rise.astype(np.int64))),
+            "cause": _CAUSES.take(pa.array(found.by_advance.astype(np.int64))),
             "_stream_time_ms": pa.array(met_ms, mask=met_ms == END_OF_INPUT_MS),
-            **{AFTER + name: as_array(moments.column(name)) for name in self._arrival},
+            **{AFTER + name: as_array(causes.column(name)) for name in self._arrival},
             "is_final": pa.array(found.is_final),
         }
 
     def _rows(
-        self, table: pa.Table, starts: np.ndarray, found: Firings, told: Mapping[str, pa.Array]
+        self, table: pa.Table, starts: np.ndarray, found: Firings, columns: Mapping[str, pa.Array]
     ) -> Iterator[pa.RecordBatch]:
         def describe(firing: int) -> str:
             key = [table.column(name)[int(first[firing])].as_py() for name in self._by[1:]]
-            start, end = told["_window_start_ms"][firing], told["_window_end_ms"][firing]
+            start, end = columns["_window_start_ms"][firing], columns["_window_end_ms"][firing]
             return (
                 f"firing {found.id[firing]} of the window of key "
                 f"{key[0] if len(key) == 1 else tuple(key)!r} from {start} to {end} (ms)"
@@ -128,20 +130,19 @@ class FiringKernel:
 
         first = starts[found.group]
         record = pa.array(found.record)
-        values = {one.column: table.column(one.column).take(record) for one in self._aggregates}
+        values = {each.column: table.column(each.column).take(record) for each in self._aggregates}
         done = 0
         for panes in parts_of(found.panes._replace(describe=describe), self._aggregates):
-            number = len(panes.windows.group)
-            span = slice(done, done + number)
-            of_group = pa.array(first[span])
+            count = len(panes.windows.group)
+            of_group = pa.array(first[done : done + count])
             yield pa.RecordBatch.from_pydict(
                 {name: table.column(name).take(of_group).combine_chunks() for name in self._by}
-                | {name: column.slice(done, number) for name, column in told.items()}
-                | self._filled(panes, values)
+                | {name: column.slice(done, count) for name, column in columns.items()}
+                | self._aggregated(panes, values)
             )
-            done += number
+            done += count
 
-    def _filled(
+    def _aggregated(
         self, panes: WindowedRecords, values: Mapping[str, pa.ChunkedArray]
     ) -> dict[str, pa.Array]:
         first_ms, last_ms = event_time_bounds(panes)
@@ -150,23 +151,23 @@ class FiringKernel:
             "_last_event_time_ms": last_ms,
             "record_count": pa.array(panes.windows.entered - panes.windows.left),
         }
-        for one in self._aggregates:
-            columns[one.name] = aggregate_windows(one, values[one.column], panes)
+        for each in self._aggregates:
+            columns[each.name] = aggregate_windows(each, values[each.column], panes)
         return columns
 
 
-def _after_new(found: Firings, new: New) -> np.ndarray:
-    """A mask of the firings after a new record or rise."""
-    is_new = np.concatenate((new.records, new.rises))
-    after_new: np.ndarray = is_new[found.after + found.by_rise * len(new.records)]
+def _after_new(found: Firings, new: NewInput) -> np.ndarray:
+    """A mask of the firings after a new record or watermark advance."""
+    is_new = np.concatenate((new.records, new.advances))
+    after_new: np.ndarray = is_new[found.after + found.by_advance * len(new.records)]
     return after_new
 
 
-def _below(records: pa.Table, rises: pa.Table) -> pa.Table:
-    """Two tables of the same columns as one, whatever each says about nulls."""
+def _appended(records: pa.Table, advances: pa.Table) -> pa.Table:
+    """The rows of two tables of the same columns, whatever each schema says about nulls."""
     columns = {}
     for name in records.column_names:
         upper = records.column(name)
-        lower = rises.column(name).cast(upper.type)
+        lower = advances.column(name).cast(upper.type)
         columns[name] = pa.chunked_array([*upper.chunks, *lower.chunks]).combine_chunks()
     return pa.table(columns)

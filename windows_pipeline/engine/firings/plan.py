@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringTarget
-from windows_pipeline.engine.firings.watermark_steps import collect_rises
+from windows_pipeline.engine.firings.kernel import AFTER, FiringKernel, FiringSpec
+from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.windows import TimeWindows, WindowSpec
 
 
 def fire(
     records: DataFrame,
-    targets: Mapping[int, FiringTarget],
+    computed_days: Mapping[int, FiringSpec],
     keys: Sequence[str],
     aggregates: Sequence[Aggregate],
     arrival: Sequence[str],
@@ -24,47 +24,49 @@ def fire(
     input_ends: bool = False,
     with_earlier: bool = False,
 ) -> DataFrame:
-    """The firings that come with each target unit (rule E4).
+    """Computes the firings that come with each computed day (rule E4).
 
-    A Spark job finds where stream time rose at once; the rest runs when the result does.
+    This runs a Spark job at once, which finds the watermark advances. The rest runs with the
+    result.
 
     Args:
-        records: One row a record and target: `_computed_day` (int, a key of `targets`), the key
-            columns, `_event_time_ms` and `_stream_time_ms` (bigint: the record's own and the one
-            it met on arrival, rule A2), the columns of `arrival`, and those that the aggregates
-            take. Of a unit it needs the records, of all keys and of this and earlier units, of
-            windows that were not closed before it. With `_is_new` (boolean) only the firings
-            after records that have it are given; without, all are. Of several source
-            partitions, only records at or before the slowest one's place, and new are those
-            behind its place before the unit: what the merge holds for good.
-        targets: The windows that are wanted and when they fire: what `Trigger.fitted` takes.
+        records: One row a record and computed day: `_computed_day` (int, a key of
+            `computed_days`), the key columns, `_event_time_ms` (bigint), `_stream_time_ms`
+            (bigint: the stream time that the record met on arrival, rule A2), the columns of
+            `arrival`, and the aggregates' columns. Each day needs the records of all keys, of
+            this and earlier days, in windows that were not closed before the day. With `_is_new`
+            (boolean) only firings after records that have it are returned, else all firings. Of
+            several source partitions only the records that the merge has passed may be given,
+            and those that it passed with the day are new.
+        computed_days: The windows to compute and when they fire, as `Trigger.fitted` takes them.
         keys: The columns whose values make a group (nulls are a value); any types that sort.
         aggregates: What to compute of each pane.
-        arrival: The columns that order arrival among records that met one stream time.
+        arrival: The columns that order the arrival of records that met one stream time.
         input_ends: Whether stream time passes everything after the last record.
-        with_earlier: With `_is_new`, whether to give earlier firings, too, of windows that have
-            new ones, or close, and maybe of others.
+        with_earlier: With `_is_new`, whether to return also earlier firings: those of windows
+            that have new firings or close, and possibly of other windows.
 
     Returns:
-        `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (of sessions the last
-        record),
-        `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `_stream_time_ms` (null at the
-        end of the input), the columns of `arrival` with `after_` before their names,
-        `is_final`, `_first_event_time_ms`, `_last_event_time_ms`, `record_count` and the
-        aggregates, the last four of the pane. In no order.
+        `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
+        record), `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `_stream_time_ms` (null
+        at the end of the input), the columns of `arrival` with the prefix `after_`, `is_final`,
+        and of the pane `_first_event_time_ms`, `_last_event_time_ms`, `record_count` and the
+        aggregates. In no order.
 
     Raises:
-        ArithmeticError: When it runs: a sum does not fit its type (rule G2).
-        ValueError: When it runs: an event time is null or out of range.
+        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ValueError: When Spark runs it: an event time is null or out of range.
     """
-    rises = collect_rises(records, arrival, _grid_ms(targets), input_ends=input_ends)
-    kernel = FiringKernel(targets, rises, keys, arrival, aggregates, with_earlier=with_earlier)
+    advances = collect_advances(records, arrival, _grid_ms(computed_days), input_ends=input_ends)
+    kernel = FiringKernel(
+        computed_days, advances, keys, arrival, aggregates, with_earlier=with_earlier
+    )
     group = ["_computed_day", *keys]
-    others = ["_is_new"] if "_is_new" in records.columns else []
-    columns = [one.column for one in aggregates]
-    wanted = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *others, *columns]
+    is_new = ["_is_new"] if "_is_new" in records.columns else []
+    columns = [each.column for each in aggregates]
+    needed = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *is_new, *columns]
     in_order = (
-        records.select(*dict.fromkeys(wanted))
+        records.select(*dict.fromkeys(needed))
         .repartition(*group)
         .sortWithinPartitions(*group, "_stream_time_ms", *arrival)
     )
@@ -72,20 +74,20 @@ def fire(
     return in_order.mapInArrow(kernel, schema)
 
 
-def _grid_ms(targets: Mapping[int, FiringTarget]) -> int:
-    """What all times that something happens at are multiples of, 1 where there is no such."""
+def _grid_ms(computed_days: Mapping[int, FiringSpec]) -> int:
+    """The common divisor of all instants at which windows fire or close; 1 where there is none."""
     grid_ms = 0
-    for windows, trigger in targets.values():
+    for windows, trigger in computed_days.values():
         if not isinstance(windows, TimeWindows) or trigger.as_in_flink:
             return 1
         lengths = (windows.size_ms, windows.advance_ms, windows.grace_ms)
         early_ms = trigger.early_every_ms or 0
         grid_ms = gcd(grid_ms, *lengths, trigger.out_of_orderness_ms, early_ms)
-    return max(grid_ms, 1)  # without a target there is nothing to ask
+    return max(grid_ms, 1)  # 0 without a computed day
 
 
 def closing_grid_ms(windows: WindowSpec) -> int:
-    """The same, of where windows close."""
+    """The common divisor of all instants at which windows close; 1 where there is none."""
     if not isinstance(windows, TimeWindows):
         return 1
     return gcd(windows.size_ms, windows.advance_ms, windows.grace_ms)
@@ -109,7 +111,7 @@ def _result_schema(
     schema.add("is_final", T.BooleanType())
     for name in ("_first_event_time_ms", "_last_event_time_ms", "record_count"):
         schema.add(name, T.LongType())
-    for one in aggregates:
-        result = one.result_type(records[one.column].dataType.simpleString())
-        schema.add(one.name, T.DataType.fromDDL(result))
+    for each in aggregates:
+        result = each.result_type(records[each.column].dataType.simpleString())
+        schema.add(each.name, T.DataType.fromDDL(result))
     return schema

@@ -1,4 +1,4 @@
-"""A user's window function over firings, batch by batch (rule E3)."""
+"""Calls a user's window function for firings, batch by batch (rule E3)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from windows_pipeline.kernels.aggregates.user_errors import with_place
+from windows_pipeline.kernels.aggregates.user_errors import with_location
 from windows_pipeline.kernels.arrow_types import arrow_type
 from windows_pipeline.windows.time_window import TimeWindow
 from windows_pipeline.windows.window_function import FiringContext, Row, WindowFunction
 
 RECORDS = "records"
-"""The column with a pane's records."""
+"""The column of a pane's records."""
 _CONTEXT = ("firing_id", "reason", "cause", "_stream_time_ms", "is_final")
 
 
 class FunctionKernel:
-    """Gives the rows that a user's function makes of firings."""
+    """Returns the rows that a user's function makes of firings."""
 
     def __init__(
         self, function: WindowFunction, keys: Sequence[str], aggregates: Sequence[str]
@@ -30,36 +30,36 @@ class FunctionKernel:
         self._names = [name for name, _ in function.row_type.fields]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Takes what `firing_evaluation.fire` gives."""
+        """Takes the result of `fire`."""
         for batch in batches:
             yield self._batch(batch)
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        made: list[Row] = []
+        results: list[Row] = []
         firing_of: list[int] = []
         for firing, (key, content, context) in enumerate(self._firings(batch)):
             rows = self._process(key, content, context)
-            made += rows
+            results += rows
             firing_of += [firing] * len(rows)
         try:
-            array = pa.array(made, self._type)
+            array = pa.array(results, self._type)
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
-            self._check_types(batch, made, firing_of)
+            self._check_types(batch, results, firing_of)
             raise
         return pa.RecordBatch.from_struct_array(array)
 
     def _process(self, key: Any, content: Any, context: FiringContext) -> list[Row]:
         try:
-            given = self._function.process(key, context.window, content, context)
-            rows = None if given is None else list(given)
+            returned = self._function.process(key, context.window, content, context)
+            rows = None if returned is None else list(returned)
         except Exception as error:
             raise RuntimeError(
-                f"the window function failed in {_named(key, context)}: {with_place(error)}"
+                f"the window function failed in {_described(key, context)}: {with_location(error)}"
             ) from error
         if rows is None:
             raise TypeError(
-                f"the window function gave None in {_named(key, context)}; have it yield rows, "
-                "or return a list of them"
+                f"the window function returned None in {_described(key, context)}; have it yield "
+                "rows, or return a list of them"
             )
         return [self._row(row, key, context) for row in rows]
 
@@ -90,10 +90,10 @@ class FunctionKernel:
         return tuple(row) if isinstance(row, list) else row
 
     def _check_types(
-        self, batch: pa.RecordBatch, made: Sequence[Row], firing_of: Sequence[int]
+        self, batch: pa.RecordBatch, results: Sequence[Row], firing_of: Sequence[int]
     ) -> None:
         contexts = list(self._firings(batch))
-        for row, firing in zip(made, firing_of, strict=True):
+        for row, firing in zip(results, firing_of, strict=True):
             try:
                 pa.array([row], self._type)
             except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
@@ -102,12 +102,12 @@ class FunctionKernel:
 
     def _no_row(self, row: Row, key: Any, context: FiringContext) -> str:
         return (
-            f"the window function gave {row!r}, which is no row of {self._function.schema!r}, "
-            f"in {_named(key, context)}"
+            f"the window function returned {row!r}, which is no row of {self._function.schema!r}, "
+            f"in {_described(key, context)}"
         )
 
 
-def _named(key: Any, context: FiringContext) -> str:
+def _described(key: Any, context: FiringContext) -> str:
     start_ms, end_ms = context.window
     return (
         f"firing {context.firing_id} of the window of key {key!r} from {start_ms} to {end_ms} (ms)"

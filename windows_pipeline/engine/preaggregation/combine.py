@@ -1,4 +1,4 @@
-"""Makes windows of panes that were summed up before (rule C2; see `panes`)."""
+"""Computes the aggregates of windows from their slices (rule C2; see `slices`)."""
 
 from __future__ import annotations
 
@@ -52,51 +52,51 @@ from windows_pipeline.kernels.aggregates.variance import Multiples, lowest_by_gr
 from windows_pipeline.kernels.values import as_array, is_valid, numbers_of, plain, value_codes
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 
-MOST_RECORDS = 1 << 29
-"""Of one pane. With more, sums of squares' limbs could wrap where Spark is told not to stop."""
+MAX_SLICE_RECORDS = 1 << 29
+"""The most records of one slice. With more, sums of squares could overflow unnoticed in Spark."""
 
 
-def record_count_of_panes(panes: pa.Table, records: WindowedRecords) -> pa.Array:
-    """How many records each window's panes hold.
+def record_count_of_slices(slices: pa.Table, records: WindowedRecords) -> pa.Array:
+    """How many records each window's slices contain.
 
     Raises:
-        ArithmeticError: A pane holds so many that its sums may have passed beyond a bigint.
+        ArithmeticError: A slice has so many records that its sums may have overflowed a bigint.
     """
-    count = _numbers(panes, RECORDS)
-    if count.max(initial=0) > MOST_RECORDS:
+    count = _numbers(slices, RECORDS)
+    if count.max(initial=0) > MAX_SLICE_RECORDS:
         raise ArithmeticError(
-            f"{count.max()} records of one key and pane are more than can be summed up before they "
-            f"are moved ({MOST_RECORDS}); pass pre_aggregate=False"
+            f"a key has {count.max()} records in one slice of time; at most {MAX_SLICE_RECORDS} "
+            "can be aggregated before the shuffle; pass pre_aggregate=False"
         )
     return pa.array(running_total(records.windows, count))
 
 
-def event_time_bounds_of_panes(
-    panes: pa.Table, records: WindowedRecords
+def event_time_bounds_of_slices(
+    slices: pa.Table, records: WindowedRecords
 ) -> tuple[pa.Array, pa.Array]:
     """The first and the last event time in each window, in ms; null in an empty one."""
-    first_ms, last_ms = _numbers(panes, FIRST_MS), _numbers(panes, LAST_MS)
-    every = np.ones(len(first_ms), np.bool_)
-    first = running_largest(records.windows, ~first_ms, every)
-    last = running_largest(records.windows, last_ms, every)
+    first_ms, last_ms = _numbers(slices, FIRST_MS), _numbers(slices, LAST_MS)
+    valid = np.ones(len(first_ms), np.bool_)
+    first = running_largest(records.windows, ~first_ms, valid)
+    last = running_largest(records.windows, last_ms, valid)
     return _taken(pa.array(first_ms), first), _taken(pa.array(last_ms), last)
 
 
-def combine_panes(aggregate: Aggregate, panes: pa.Table, records: WindowedRecords) -> pa.Array:
-    """Computes an aggregate of each window from what is known of its panes' values.
+def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedRecords) -> pa.Array:
+    """Computes an aggregate of each window from the partial aggregates of its slices.
 
     Args:
         aggregate: What to compute.
-        panes: What `panes.in_panes` gives.
-        records: The panes in the place of records, and the windows.
+        slices: The rows that `in_slices` returns.
+        records: The slices as if each were a record, and the windows.
 
     Returns:
-        A value a window, of the type that `Aggregate.result_type` says.
+        A value a window, of type `Aggregate.result_type`.
 
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2); names the window.
     """
-    states, windows = as_array(panes.column(aggregate.column)), records.windows
+    states, windows = as_array(slices.column(aggregate.column)), records.windows
     match aggregate.function:
         case Function.COUNT:
             return pa.array(running_total(windows, numbers_of(states)))
@@ -115,7 +115,7 @@ def combine_panes(aggregate: Aggregate, panes: pa.Table, records: WindowedRecord
         case Function.COUNT_DISTINCT:
             return distinct_counts(plain(states), records)
         case Function.PERCENTILE | Function.MEDIAN:
-            return percentiles(aggregate, plain(states), _numbers(panes, RECORDS), records)
+            return percentiles(aggregate, plain(states), _numbers(slices, RECORDS), records)
     return _of_sums(aggregate, states, records)
 
 
@@ -180,9 +180,9 @@ def _limbs(states: pa.Array, prefix: str) -> list[np.ndarray]:
 def _wholes(limbs: Sequence[np.ndarray], shifts: np.ndarray) -> list[int]:
     """Limbs as Python's integers, shifted."""
     wholes = [0] * len(shifts)
-    for place, limb in enumerate(limbs):
+    for index, limb in enumerate(limbs):
         wholes = [
-            whole + (part << LIMB_BITS * place)
+            whole + (part << LIMB_BITS * index)
             for whole, part in zip(wholes, limb.tolist(), strict=True)
         ]
     return [whole << shift for whole, shift in zip(wholes, shifts.tolist(), strict=True)]
@@ -194,15 +194,15 @@ def _extreme(values: pa.Array, records: WindowedRecords, *, smallest: bool) -> p
     return _taken(values, found)
 
 
-def _taken(values: pa.Array, pane: np.ndarray) -> pa.Array:
-    """The value of each window's pane, null where that is -1."""
-    return values.take(pa.array(pane, mask=pane < 0))
+def _taken(values: pa.Array, index: np.ndarray) -> pa.Array:
+    """The value at each window's index of a slice; null where the index is -1."""
+    return values.take(pa.array(index, mask=index < 0))
 
 
 def _field(states: pa.Array, name: str) -> pa.Array:
-    """A field of structs, null where the struct is."""
+    """A field of structs; null where the struct is null."""
     return pc.struct_field(states, name)
 
 
-def _numbers(panes: pa.Table, name: str) -> np.ndarray:
-    return numbers_of(as_array(panes.column(name)))
+def _numbers(slices: pa.Table, name: str) -> np.ndarray:
+    return numbers_of(as_array(slices.column(name)))

@@ -1,8 +1,8 @@
-"""Sums records up before they are moved, one row a key and pane (rule C2).
+"""Aggregates records before the shuffle, one row a key and slice (rule C2).
 
-A pane is a piece of time that no bound of a hopping window cuts: all its records are in the same
-windows, but for those that came too late for some. It is as long as gcd(size, advance), or longer
-where that is shorter than it need be. `combining` makes windows of panes.
+A slice is a piece of time that no bound of a hopping window cuts: the same windows contain all its
+records, except for those that were closed when a record came. It is gcd(size, advance) long, or
+longer where fewer bounds fall. `combine` computes windows from slices.
 """
 
 from __future__ import annotations
@@ -33,65 +33,69 @@ from windows_pipeline.kernels.aggregates.sums import VARIANCES
 from windows_pipeline.windows import TimeWindows
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
-RECORDS = "pane_records"
+RECORDS = "_slice_records"
 FIRST_MS = "_event_time_ms"
-LAST_MS = "pane_last_ms"
+LAST_MS = "_slice_last_ms"
 HIGH, LOW, VALUES, TIME_MS, VALUE, TOTAL = "high", "low", "values", "time_ms", "value", "total"
 POWER, SCALE, MULTIPLES, KIND = "power", "scale", "multiples", "kind"
-"""The fields of what is known of a pane's values; see `_state`."""
+"""The fields of a slice's partial aggregate; see `_state`."""
 
 _MOST_DIGITS = 28
-"""Spark gives the sum of decimals ten digits more, and 38 at the most."""
+"""Spark's sum of decimals has ten digits more than they have, but at most 38."""
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _DOUBLES = (T.FloatType, T.DoubleType)
 _MOST_BIGINT_DIGITS = 18
-"""Decimals of so many digits are bigints without their point."""
+"""An unscaled decimal of so many digits is a bigint."""
 _ADDING = (Function.SUM, Function.AVG)
 _OF_VALUES = (Function.COUNT_DISTINCT, Function.PERCENTILE, Function.MEDIAN)
-"""What needs each distinct value of a pane, with the number of its records."""
+"""Aggregates that need each distinct value of a slice, with the number of its records."""
 
 
-def merges(aggregates: Sequence[Aggregate]) -> bool:
-    """Whether panes tell all that these aggregates need, exactly (rule G2).
+def can_pre_aggregate(aggregates: Sequence[Aggregate]) -> bool:
+    """Whether all of these aggregates can be computed from slices, exactly (rule G2).
 
-    So it is but for lists and a user's aggregates. A list's partial result is its records, and
-    a user's functions are Python's, where records only come once they were moved.
+    Lists and a user's aggregates cannot. A list's partial result would be its records. A user's
+    functions run in Python, which gets records only after the shuffle.
     """
     return not any(
-        one.function is Function.COLLECT_LIST or isinstance(one.function, UserAggregate)
-        for one in aggregates
+        each.function is Function.COLLECT_LIST or isinstance(each.function, UserAggregate)
+        for each in aggregates
     )
 
 
-def apart(records: DataFrame, aggregates: Sequence[Aggregate]) -> tuple[DataFrame, list[Aggregate]]:
-    """Gives each aggregate a column of its own, as `in_panes` needs."""
-    own = [f"{one.column}_{place}" for place, one in enumerate(aggregates)]
-    copies = {name: F.col(one.column) for name, one in zip(own, aggregates, strict=True)}
-    renamed = [replace(one, column=name) for name, one in zip(own, aggregates, strict=True)]
+def with_separate_columns(
+    records: DataFrame, aggregates: Sequence[Aggregate]
+) -> tuple[DataFrame, list[Aggregate]]:
+    """Copies columns so that each aggregate has its own, as `in_slices` needs."""
+    names = [f"{each.column}_{index}" for index, each in enumerate(aggregates)]
+    copies = {name: F.col(each.column) for name, each in zip(names, aggregates, strict=True)}
+    renamed = [replace(each, column=name) for name, each in zip(names, aggregates, strict=True)]
     return (records.withColumns(copies) if copies else records), renamed
 
 
-def in_panes(
+def in_slices(
     records: DataFrame, windows: TimeWindows, keys: Sequence[str], aggregates: Sequence[Aggregate]
 ) -> DataFrame:
-    """Sums up the records of each key and pane that entered the same windows.
+    """Aggregates the records of each key and slice that entered the same windows.
 
-    Where doubles are summed, those of one magnitude (`pane_numbers`); for distinct counts and
-    percentiles, those of one value.
+    Where doubles are summed, a slice has a row for each magnitude (`slice_numbers`); for distinct
+    counts and percentiles, a row for each value.
 
     Args:
-        records: What `evaluation.evaluate` takes, all of one target.
+        records: The records that `evaluate` takes, all of one computed day.
         windows: The windows.
         keys: The key's columns.
-        aggregates: Such as `merges` takes, each of a column of its own.
+        aggregates: Aggregates that `can_pre_aggregate`, each with a column of its own.
 
     Returns:
-        The same columns, as `evaluate` takes them: the event time is the pane's first, the close
-        time the largest that its records met, the aggregates' columns say what is known of their
-        values; with `pane_records` (bigint) and `pane_last_ms` (bigint).
+        The same columns, as `evaluate` takes them: the event time is the slice's first, the close
+        time the largest that its records met, and an aggregate's column is its partial result;
+        with `_slice_records` (bigint: how many) and `_slice_last_ms` (bigint: the last event
+        time).
     """
     time_ms = F.col(FIRST_MS)
-    in_range = F.when(F.abs(time_ms) <= F.lit(MAX_INSTANT_MS), time_ms)  # the rest is refused later
+    # The kernel refuses times out of range.
+    in_range = F.when(F.abs(time_ms) <= F.lit(MAX_INSTANT_MS), time_ms)
     entry_ms = _next_end(windows, in_range)
     carried = []
     if "_close_after_ms" in records.columns:
@@ -100,16 +104,16 @@ def in_panes(
         entry_ms = F.greatest(entry_ms, _next_end(windows, F.col("_close_time_ms")))
         carried.append(F.max("_close_time_ms").alias("_close_time_ms"))
     exit_ms = in_range - F.pmod(in_range, F.lit(windows.advance_ms))
-    values = [one.column for one in aggregates if one.function in _OF_VALUES]
+    values = [each.column for each in aggregates if each.function in _OF_VALUES]
     states = {
-        one.column: _state(one, records.schema[one.column].dataType)
-        for one in aggregates
-        if one.column not in values
+        each.column: _state(each, records.schema[each.column].dataType)
+        for each in aggregates
+        if each.column not in values
     }
-    doubles = [one.column for one in aggregates if _adds_doubles(one, records.schema)]
-    squared = [one.column for one in aggregates if one.function in VARIANCES]
+    doubles = [each.column for each in aggregates if _adds_doubles(each, records.schema)]
+    squared = [each.column for each in aggregates if each.function in VARIANCES]
     prepared = _with_wholes(_as_multiples(records, doubles), squared)
-    panes = prepared.groupBy(
+    slices = prepared.groupBy(
         "_computed_day",
         *keys,
         entry_ms.alias("entry_ms"),
@@ -117,7 +121,7 @@ def in_panes(
         *map(_power, doubles),
         *values,
     )
-    return panes.agg(
+    return slices.agg(
         F.min(time_ms).alias(FIRST_MS),
         F.max(time_ms).alias(LAST_MS),
         F.count("*").alias(RECORDS),
@@ -132,8 +136,8 @@ def _adds_doubles(aggregate: Aggregate, records: T.StructType) -> bool:
 
 
 def _as_multiples(records: DataFrame, doubles: Sequence[str]) -> DataFrame:
-    """Doubles as multiples (`pane_numbers.scaled`), with the powers."""
-    if not doubles:  # Spark Connect takes no call without a column
+    """Doubles as multiples (`slice_numbers.scaled`), with the powers."""
+    if not doubles:  # Spark Connect refuses a call without columns
         return records
     values = {name: F.col(name).cast("double") for name in doubles}
     split = records.withColumns({_power(name): power_of(value) for name, value in values.items()})
@@ -147,7 +151,7 @@ def _power(name: str) -> str:
 
 
 def _with_wholes(records: DataFrame, squared: Sequence[str]) -> DataFrame:
-    """With decimals that are no bigints as several; else Spark would divide for each limb anew."""
+    """Splits decimals too long for a bigint once; Spark would else divide again for each limb."""
     wholes: dict[str, Column] = {}
     for name in squared:
         kind = records.schema[name].dataType
@@ -162,17 +166,17 @@ def _is_long(kind: T.DataType) -> TypeGuard[T.DecimalType]:
 
 
 def _wholes(name: str) -> list[str]:
-    return [f"{name}_whole_{place}" for place in range(3)]
+    return [f"{name}_whole_{index}" for index in range(3)]
 
 
 def _next_end(windows: TimeWindows, instant_ms: Column) -> Column:
-    """The first window end after an instant, but for a constant."""
+    """The first window end after an instant, less a constant."""
     before_ms = instant_ms - F.lit(windows.size_ms)
     return before_ms - F.pmod(before_ms, F.lit(windows.advance_ms))
 
 
 def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
-    """What is known of a pane's values, so that those of several panes can be combined."""
+    """The partial aggregate of a slice's values, which `combine` merges with other slices'."""
     value = F.col(aggregate.column)
     time_and_value = F.struct(F.col(FIRST_MS).alias(TIME_MS), value.alias(VALUE))
     match aggregate.function:
@@ -191,14 +195,14 @@ def _state(aggregate: Aggregate, kind: T.DataType) -> Column:
         return F.struct(*_unit(aggregate, kind), *_sums_of_limbs(aggregate, kind), values)
     if isinstance(kind, T.DecimalType):
         return F.struct(*_sums_of_decimals(value, kind), values)
-    # In halves, so that nothing wraps.
+    # High and low halves, so that neither sum overflows.
     high = F.sum(F.shiftright(value.cast("bigint"), 32))
     low = F.sum(value.cast("bigint").bitwiseAND(F.lit((1 << 32) - 1)))
     return F.struct(high.alias(HIGH), low.alias(LOW), values)
 
 
 def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
-    """The sum, or where Spark's could overflow, those of what is below and above 64 bits."""
+    """The sum; or where Spark's could overflow, the sums of the low 64 bits and of the rest."""
     of_kind = F.lit(None).cast(kind).alias(KIND)
     if kind.precision <= _MOST_DIGITS:
         return [F.sum(value).alias(TOTAL), of_kind]
@@ -208,14 +212,14 @@ def _sums_of_decimals(value: Column, kind: T.DecimalType) -> list[Column]:
 
 
 def _unit(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
-    """What the whole numbers are multiples of: powers of two and of a tenth."""
+    """The unit that the whole numbers count: a power of two over a power of ten."""
     power = F.col(_power(aggregate.column)) if isinstance(kind, _DOUBLES) else F.lit(0)
     scale = kind.scale if isinstance(kind, T.DecimalType) else 0
     return [power.alias(POWER), F.lit(scale).alias(SCALE)]
 
 
 def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
-    """Sums of whole numbers, and for variances of their squares, limb by limb."""
+    """Sums of whole numbers limb by limb, and for variances also of their squares."""
     value = F.col(aggregate.column)
     if isinstance(kind, _DOUBLES):
         limbs = limbs_of_scaled(value)
@@ -225,8 +229,8 @@ def _sums_of_limbs(aggregate: Aggregate, kind: T.DataType) -> list[Column]:
         limbs = limbs_of_integer((value * F.lit(Decimal(10**kind.scale))).cast("bigint"))
     else:
         limbs = limbs_of_integer(value.cast("bigint"))
-    sums = [F.sum(limb).alias(f"{LIMB}{place}") for place, limb in enumerate(limbs)]
+    sums = [F.sum(limb).alias(f"{LIMB}{index}") for index, limb in enumerate(limbs)]
     if aggregate.function in VARIANCES:
         squares = enumerate(square_of(limbs))
-        sums += [F.sum(limb).alias(f"{SQUARE_LIMB}{place}") for place, limb in squares]
+        sums += [F.sum(limb).alias(f"{SQUARE_LIMB}{index}") for index, limb in squares]
     return sums

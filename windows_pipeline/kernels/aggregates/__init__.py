@@ -1,1 +1,1 @@
-"""The aggregates of windows."""
+"""Computes the aggregates of windows."""

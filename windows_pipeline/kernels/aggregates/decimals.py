@@ -1,7 +1,7 @@
 """Exact sums and means of decimals, for many windows at once (rule G2).
 
-A number is a sign and a list of digits of 32 bits, the lowest first, each an array over the
-windows; so nothing wraps, however large a sum gets on the way.
+A number is a sign and a list of 32-bit digits, the lowest first, each an array over the windows. So
+no sum overflows, however large it gets on the way.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _DIGIT_MASK = (1 << _DIGIT_BITS) - 1
 
 
 class Wide(NamedTuple):
-    """Whole numbers of any length, one a window."""
+    """Integers of any length, one a window: their signs and their digits."""
 
     negative: np.ndarray
     digits: list[np.ndarray]
 
     def fits(self, precision: int) -> np.ndarray:
-        """Which are of at most so many decimal digits."""
+        """A mask of the numbers that have at most `precision` decimal digits."""
         less = np.zeros(len(self.negative), np.bool_)
         bound = 10**precision
         for digit in self.digits:
@@ -36,7 +36,7 @@ class Wide(NamedTuple):
         return less
 
     def over(self, divisor: np.ndarray, factor: int) -> Wide:
-        """The numbers times a factor below 2**31 by divisors below 2**31, rounded half up."""
+        """The numbers times a factor, over divisors (both below 2**31), rounded half up."""
         product, carry = [], np.zeros_like(divisor)
         for digit in self.digits:
             carry = digit * factor + carry
@@ -50,7 +50,7 @@ class Wide(NamedTuple):
         return Wide(self.negative, _carried(quotient[::-1], 2 * rest >= divisor))
 
     def decimals(self, kind: pa.DataType, null: np.ndarray) -> pa.Array:
-        """The numbers, of at most 38 digits, as the digits of decimals without their point."""
+        """Decimals of a type, with the numbers (of at most 38 digits) as their unscaled values."""
         low = self.digits[0] | self.digits[1] << _DIGIT_BITS
         high = self.digits[2] | self.digits[3] << _DIGIT_BITS
         negated = np.where(low == 0, -high, ~high)
@@ -64,12 +64,12 @@ class Wide(NamedTuple):
 def running_sum_of_decimals(
     windows: Windows, column: pa.Array, above: pa.Array | None = None
 ) -> Wide:
-    """Each window's sum, in units of the column's last place.
+    """Each window's sum, unscaled.
 
     Args:
         windows: The windows.
         column: Decimals.
-        above: Whole ones to be added 2**64 times, in the same units; None for none.
+        above: Decimals whose unscaled values count 2**64 times; None for none.
     """
     low, high = decimal_words(column).T
     pieces = [low & _DIGIT_MASK, low >> _DIGIT_BITS & _DIGIT_MASK]
@@ -87,13 +87,13 @@ def running_sum_of_decimals(
     top = running_total(windows, pieces[-1]) + carry
     negative = top < 0
     digits += [top & _DIGIT_MASK, top >> _DIGIT_BITS & _DIGIT_MASK]
-    # The complement and one more is the number without its sign.
+    # The magnitude of a negative number is its complement plus one.
     magnitude = [np.where(negative, digit ^ _DIGIT_MASK, digit) for digit in digits]
     return Wide(negative, _carried(magnitude, negative))
 
 
 def _carried(digits: list[np.ndarray], carry: np.ndarray) -> list[np.ndarray]:
-    """The digits of the number that is larger by one where there is a carry."""
+    """The digits of the numbers, increased by one where the carry is 1."""
     sums = []
     for digit in digits:
         larger = digit + carry

@@ -1,4 +1,4 @@
-"""Aggregates over the windows of a chunk, whatever kind of window made them (rules G1, G2)."""
+"""Computes an aggregate of every window of a chunk, whatever its kind (rules G1, G2)."""
 
 from __future__ import annotations
 
@@ -25,30 +25,26 @@ from windows_pipeline.kernels.values import (
     as_array,
     doubles_of,
     is_valid,
-    places_by_time_and_value,
     plain,
+    positions_by_time_and_value,
     value_codes,
 )
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-
-PART_WINDOWS = 1 << 20
-"""How many windows a part holds."""
-PART_VALUES = 1 << 22
-"""How many values the lists of one part hold in all, unless a single one is longer."""
+from windows_pipeline.tuning import TUNING, Tuning
 
 
 def parts_of(
-    records: WindowedRecords, aggregates: Sequence[Aggregate]
+    records: WindowedRecords, aggregates: Sequence[Aggregate], tuning: Tuning = TUNING
 ) -> Iterator[WindowedRecords]:
-    """The windows in parts that fit in memory.
+    """Splits the windows into parts whose results fit in memory.
 
-    Hopping windows can be many more than records, and the lists of a chunk hold each record as
-    many times as there are windows with it.
+    There can be many more hopping windows than records, and lists repeat a record for each window
+    that contains it.
     """
     windows = records.windows
-    cuts = set(range(PART_WINDOWS, len(windows.group), PART_WINDOWS))
+    cuts = set(range(tuning.part_windows, len(windows.group), tuning.part_windows))
     if any(aggregate.function is Function.COLLECT_LIST for aggregate in aggregates):
-        part = np.cumsum(windows.entered - windows.left) // PART_VALUES
+        part = np.cumsum(windows.entered - windows.left) // tuning.part_values
         cuts.update((np.flatnonzero(np.diff(part)) + 1).tolist())
     for start, end in pairwise([0, *sorted(cuts), len(windows.group)]):
         yield records.part(start, end)
@@ -57,14 +53,15 @@ def parts_of(
 def event_time_bounds(records: WindowedRecords) -> tuple[pa.Array, pa.Array]:
     """The first and the last event time in each window, in ms; null in an empty one."""
     times, windows = pa.array(records.time_ms), records.windows
-    if (np.diff(windows.enter_order) > 0).all():  # none is partly late: they enter as they leave
+    # Without partly late records, records enter in the order in which they leave.
+    if (np.diff(windows.enter_order) > 0).all():
         empty = windows.entered == windows.left
         first = np.where(empty, -1, windows.left)
         last = np.where(empty, -1, windows.entered - 1)
     else:
-        every = np.ones(len(records.time_ms), np.bool_)
-        first = running_largest(windows, ~records.time_ms, every)
-        last = running_largest(windows, records.time_ms, every)
+        valid = np.ones(len(records.time_ms), np.bool_)
+        first = running_largest(windows, ~records.time_ms, valid)
+        last = running_largest(windows, records.time_ms, valid)
     return _taken(times, first), _taken(times, last)
 
 
@@ -79,7 +76,7 @@ def aggregate_windows(
         records: The records and the windows.
 
     Returns:
-        A value a window, of the type that `Aggregate.result_type` says.
+        A value a window, of type `Aggregate.result_type`.
 
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2).
@@ -110,33 +107,33 @@ def aggregate_windows(
 
 
 def _extreme(function: Function, values: pa.Array, records: WindowedRecords) -> pa.Array:
-    """The smallest or largest by value, or by event time and then value."""
+    """The smallest or largest value, or the first or last by event time and then value."""
     by_value = function in (Function.MIN, Function.MAX)
-    codes = value_codes(values) if by_value else _places(values, records)
+    codes = value_codes(values) if by_value else _positions(values, records)
     if function in (Function.MIN, Function.FIRST):
         codes = ~codes
     return _taken(values, running_largest(records.windows, codes, is_valid(values)))
 
 
 def _lists(values: pa.Array, records: WindowedRecords) -> pa.Array:
-    places = _places(values, records)
-    offsets, listed = running_lists(records.windows, places, is_valid(values))
+    positions = _positions(values, records)
+    offsets, listed = running_lists(records.windows, positions, is_valid(values))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(listed)))
 
 
 def _taken(values: pa.Array, record: np.ndarray) -> pa.Array:
-    """The value of each window's record, null where that is -1."""
+    """The value of each window's record; null where the record is -1."""
     return values.take(pa.array(record, mask=record < 0))
 
 
-def _places(values: pa.Array, records: WindowedRecords) -> np.ndarray:
-    return places_by_time_and_value(
+def _positions(values: pa.Array, records: WindowedRecords) -> np.ndarray:
+    return positions_by_time_and_value(
         records.starts, records.time_ms, value_codes(values), is_valid(values)
     )
 
 
 def distinct_counts(values: pa.Array, records: WindowedRecords) -> pa.Array:
-    """How many different values each window holds; the values are `plain`."""
+    """How many different values each window contains; the values must be `plain`."""
     encoded = pa.array(value_codes(values)).dictionary_encode()
     codes, code_count = np.array(encoded.indices), len(encoded.dictionary)
     valid = is_valid(values)
@@ -146,13 +143,13 @@ def distinct_counts(values: pa.Array, records: WindowedRecords) -> pa.Array:
 def percentiles(
     aggregate: Aggregate, values: pa.Array, times: np.ndarray, records: WindowedRecords
 ) -> pa.Array:
-    """The percentile that `aggregate` asks for of each window, null of no value.
+    """The percentile or median of each window's values; null where it has none.
 
     Args:
         aggregate: What to compute.
-        values: The values, `plain`.
-        times: How many times each value is there.
-        records: The records, or panes, that the values are of, and the windows.
+        values: The values of records or slices; they must be `plain`.
+        times: How many records have each value.
+        records: The records or slices, and the windows.
     """
     percentage = 0.5 if aggregate.percentage is None else float(aggregate.percentage)
     counts = np.where(is_valid(values), times, 0)

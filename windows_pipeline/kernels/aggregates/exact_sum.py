@@ -1,9 +1,9 @@
-"""Sums of doubles that forget nothing: a wide fixed-point accumulator.
+"""Exact sums of doubles in a wide fixed-point accumulator.
 
-Every finite double is a whole multiple of 2**-1074, so a sum of doubles is a whole number of
-such units. The accumulator holds that number in 32-bit digits, each in a 64-bit slot: adding
-and taking away are exact, in any order, and the value read is the true sum, rounded once
-(rule G2). One slot bears 2**31 records of one window before it could overflow.
+Every finite double is an integer multiple of 2**-1074, and so is a sum of doubles. The accumulator
+has that integer in 32-bit digits, each in a 64-bit slot. So adding and subtracting are exact in any
+order, and the result is the true sum, rounded once (rule G2). A slot overflows only after 2**31
+records of one window.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from windows_pipeline.compat.numba_jit import compiled
 
 DIGITS = 70
-"""32 * 70 = 2240 bits: 2098 for the largest double over the smallest, 32 for sums of them that
-are added as one, the rest for carries."""
+"""32 * 70 = 2240 bits: 2098 from the smallest to the largest double, 32 for the sums that
+`add_whole` adds at once, the rest for carries."""
 
 LOWEST_EXPONENT = -1074
 _DIGIT_BITS = 32
@@ -26,7 +26,7 @@ _MANTISSA_BITS = 53
 
 @compiled
 def add(digits: np.ndarray, value: float, sign: int) -> tuple[int, int]:
-    """Adds (sign 1) or takes away (sign -1) a finite double; returns the digits touched."""
+    """Adds (sign 1) or subtracts (sign -1) a finite double; returns the digits set."""
     fraction, exponent = math.frexp(value)
     whole = np.int64(math.ldexp(fraction, _MANTISSA_BITS))
     position = exponent - _MANTISSA_BITS - LOWEST_EXPONENT
@@ -38,9 +38,9 @@ def add(digits: np.ndarray, value: float, sign: int) -> tuple[int, int]:
 
 @compiled
 def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> tuple[int, int]:
-    """Adds or takes away a whole number of 2**(position - 1074); returns the digits touched.
+    """Adds or subtracts whole * 2**(position - 1074); returns the first and last digit set.
 
-    The number is of up to 63 bits and a sign, its place not below 0.
+    `whole` has up to 63 bits and a sign, `position` is not negative.
     """
     if whole < 0:
         whole = -whole
@@ -59,11 +59,11 @@ def add_whole(digits: np.ndarray, whole: np.int64, position: int, sign: int) -> 
 def rounded(
     digits: np.ndarray, first: int, last: int, scratch: np.ndarray, count: int = 1
 ) -> float:
-    """The sum held in digits[first..last], rounded to the nearest double, by a count.
+    """The sum in digits[first..last], rounded to the nearest double, divided by a count.
 
-    Ties go to even. A mean is finite also where the sum lies beyond the largest double.
+    Ties go to even. A mean is finite even where the sum is beyond the largest double.
     """
-    top = last + 2  # two digits more for the carries
+    top = last + 2  # two more digits for the carries
     carry = np.int64(0)
     for i in range(first, top + 1):
         slot = digits[i] + carry if i <= last else carry
@@ -105,7 +105,7 @@ def _round_digits(scratch: np.ndarray, first: int, top: int, count: int) -> floa
         mantissa >>= 1
         exponent += 1
     if exponent > 1023 - _MANTISSA_BITS + 1:
-        # No mean of doubles is beyond the largest, nor is it where the sum was rounded.
+        # A mean is never beyond the largest double, even where the sum was rounded.
         return math.inf if count == 1 else math.ldexp(float(mantissa) / count, exponent)
     return math.ldexp(float(mantissa), exponent) / count
 

@@ -1,7 +1,7 @@
 """Distinct counts, percentiles and lists of many windows in one pass (rules G1, G2).
 
-As in `running`, each record enters once and leaves once; what is inside is kept as counts by
-value, so that a window costs no more for being long, lists aside.
+As in `running`, each record enters once and leaves once. The records inside are counted by value,
+so a long window costs no more than a short one, except for its list.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.aggregates.running import running_count
-from windows_pipeline.kernels.fenwick import mark, place_of
+from windows_pipeline.kernels.fenwick import mark, position_of
 from windows_pipeline.kernels.windows.sliding import Windows
 
 
 def running_distinct_count(
     windows: Windows, codes: np.ndarray, valid: np.ndarray, code_count: int
 ) -> np.ndarray:
-    """How many different values each window holds; codes are from 0 to below `code_count`."""
+    """How many different values each window contains; codes go from 0 to below `code_count`."""
     return _distinct(windows.entered, windows.left, windows.enter_order, codes, valid, code_count)
 
 
@@ -57,13 +57,13 @@ def running_percentile(
     counts: np.ndarray,
     percentage: float,
 ) -> np.ndarray:
-    """The value at `percentage * (count - 1)` of each window's sorted ones.
+    """The value at index `percentage * (count - 1)` of each window's sorted values.
 
-    Between two neighbours it is interpolated as Spark's `percentile` does it, to the bit.
+    Between two indexes it is interpolated exactly as Spark's `percentile` does.
 
     Args:
         starts: Where each group's records begin; one more entry for the end of the last.
-        windows: The windows; the result of one without a value is anything.
+        windows: The windows; the result of a window without a value is arbitrary.
         codes: The order of the values.
         values: The values as doubles.
         counts: How many times each value counts: 0 times where it is null.
@@ -100,8 +100,8 @@ def _percentiles(
         low, high = starts[group[w]], starts[group[w] + 1]
         order = np.argsort(codes[low:high], kind="mergesort")
         ascending, ranked = values[low:high][order], codes[low:high][order]
-        place = np.empty(high - low, np.int64)
-        place[order] = np.arange(high - low)
+        rank = np.empty(high - low, np.int64)
+        rank[order] = np.arange(high - low)
         tree = np.zeros(high - low + 1, np.int64)
         p = q = low
         inside = 0
@@ -111,11 +111,11 @@ def _percentiles(
                 r = enter_order[p]
                 p += 1
                 if counts[r] > 0:
-                    mark(tree, place[r - low], counts[r])
+                    mark(tree, rank[r - low], counts[r])
                     inside += counts[r]
             while q < left[w]:
                 if counts[q] > 0:
-                    mark(tree, place[q - low], -counts[q])
+                    mark(tree, rank[q - low], -counts[q])
                     inside -= counts[q]
                 q += 1
             if inside > 0:
@@ -130,30 +130,31 @@ def _interpolated(
     tree: np.ndarray, ascending: np.ndarray, ranked: np.ndarray, position: float
 ) -> float:
     below = int(position)
-    lower_place = place_of(tree, below)
-    lower = float(ascending[lower_place])
+    lower_position = position_of(tree, below)
+    lower = float(ascending[lower_position])
     if position == below:
         return lower
-    upper_place = place_of(tree, below + 1)
-    if ranked[lower_place] == ranked[upper_place]:  # the values, not the doubles nearest to them
+    upper_position = position_of(tree, below + 1)
+    # Compares the values themselves, not the doubles nearest to them.
+    if ranked[lower_position] == ranked[upper_position]:
         return lower
-    upper = float(ascending[upper_place])
+    upper = float(ascending[upper_position])
     return (below + 1 - position) * lower + (position - below) * upper
 
 
 def running_lists(
-    windows: Windows, places: np.ndarray, valid: np.ndarray
+    windows: Windows, positions: np.ndarray, valid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The records in each window that are not null, by their places.
+    """The records of each window whose value is not null, sorted by position.
 
     Returns:
-        Where each window's records start, with one more entry for the end of the last; and
-        the records.
+        Where each window's records start, with one more entry for the end of the last; and the
+        records.
     """
     offsets = np.concatenate(([0], np.cumsum(running_count(windows, valid))))
-    record_at = np.empty(len(places), np.int64)
-    record_at[places] = np.arange(len(places))
-    arrays = (windows.entered, windows.left, windows.enter_order, places, record_at)
+    record_at = np.empty(len(positions), np.int64)
+    record_at[positions] = np.arange(len(positions))
+    arrays = (windows.entered, windows.left, windows.enter_order, positions, record_at)
     return offsets, _lists(*arrays, valid, offsets)
 
 
@@ -162,33 +163,33 @@ def _lists(
     entered: np.ndarray,
     left: np.ndarray,
     enter_order: np.ndarray,
-    places: np.ndarray,
+    positions: np.ndarray,
     record_at: np.ndarray,
     valid: np.ndarray,
     offsets: np.ndarray,
 ) -> np.ndarray:
     listed = np.empty(offsets[-1], np.int64)
-    inside = np.zeros(len(places), np.bool_)
-    first = len(places)  # no record inside has a place before it
+    inside = np.zeros(len(positions), np.bool_)
+    first = len(positions)  # no record inside has a smaller position
     p = q = 0
     for w in range(len(entered)):
         while p < entered[w]:
             r = enter_order[p]
             p += 1
             if valid[r]:
-                inside[places[r]] = True
-                first = min(first, places[r])
+                inside[positions[r]] = True
+                first = min(first, positions[r])
         while q < left[w]:
-            inside[places[q]] = False
+            inside[positions[q]] = False
             q += 1
         if offsets[w] == offsets[w + 1]:
             continue
         while not inside[first]:
             first += 1
-        place = first
+        position = first
         for i in range(offsets[w], offsets[w + 1]):
-            while not inside[place]:
-                place += 1
-            listed[i] = record_at[place]
-            place += 1
+            while not inside[position]:
+                position += 1
+            listed[i] = record_at[position]
+            position += 1
     return listed

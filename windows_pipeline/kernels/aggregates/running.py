@@ -1,7 +1,7 @@
 """Aggregates of many windows in one pass: each record enters once and leaves once.
 
-Every function takes the `Windows` of a chunk and a value of each record in the order of group
-and event time, with a mask of those that are not null, and returns a value of each window.
+Every function takes the `Windows` of a chunk, a value of each record in the order of group and
+event time, and a mask of the values that are not null. It returns a value of each window.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def running_sum_of_integers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Exact sums as high * 2**32 + low, 0 <= low < 2**32 (rule G2).
 
-    The halves of the numbers are summed apart, so that nothing wraps on the way; a sum fits
-    64 bits where high fits 32.
+    The high and low halves of the values are summed separately, so that no sum overflows; the
+    whole sum fits 64 bits where high fits 32.
     """
-    kept = np.where(valid, values, 0)
-    low = running_total(windows, kept & _LOW_MASK)
-    high = running_total(windows, kept >> 32) + (low >> 32)
+    numbers = np.where(valid, values, 0)
+    low = running_total(windows, numbers & _LOW_MASK)
+    high = running_total(windows, numbers >> 32) + (low >> 32)
     return high, low & _LOW_MASK
 
 
 def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
-    """Sums of integers of up to 32 bits and a sign, which no chunk is too long for."""
+    """Sums of integers of up to 32 bits and a sign, which overflow for no length of chunk."""
     by_entry = np.concatenate(([0], np.cumsum(values[windows.enter_order])))
     by_time = np.concatenate(([0], np.cumsum(values)))
     inside: np.ndarray = by_entry[windows.entered] - by_time[windows.left]
@@ -45,13 +45,13 @@ def running_total(windows: Windows, values: np.ndarray) -> np.ndarray:
 def running_sum_of_doubles(
     windows: Windows, values: np.ndarray, valid: np.ndarray, by: np.ndarray
 ) -> np.ndarray:
-    """Correctly rounded sums (rule G2), NaN and infinities as IEEE 754 adds them.
+    """Correctly rounded sums (rule G2), with NaN and infinities added as in IEEE 754.
 
     Args:
         windows: The windows.
         values: Doubles.
-        valid: Which are not null.
-        by: What each sum is divided by: 1, or for a mean the count of its values.
+        valid: A mask of the values that are not null.
+        by: The divisor of each sum: 1, or for a mean the count of the window's values.
     """
     finite = valid & np.isfinite(values)
     nans = running_count(windows, valid & np.isnan(values))
@@ -64,7 +64,7 @@ def running_sum_of_doubles(
 def with_infinities(
     sums: np.ndarray, nans: np.ndarray, above: np.ndarray, below: np.ndarray
 ) -> np.ndarray:
-    """Sums of finite doubles with so many NaN and infinities added, as IEEE 754 does it."""
+    """Adds NaN and infinities, given their counts, to sums of finite doubles, as in IEEE 754."""
     sums[above > 0] = np.inf
     sums[below > 0] = -np.inf
     sums[(nans > 0) | ((above > 0) & (below > 0))] = np.nan
@@ -103,14 +103,14 @@ def _finite_sums(
 def running_sum_of_multiples(
     windows: Windows, powers: np.ndarray, limbs: np.ndarray, limb_bits: int, by: np.ndarray
 ) -> np.ndarray:
-    """Correctly rounded sums of whole multiples of powers of two (rule G2).
+    """Correctly rounded sums of integer multiples of powers of two (rule G2).
 
     Args:
         windows: The windows.
-        powers: Of each record the power, from -1074 on.
+        powers: Each record's power of two, at least -1074.
         limbs: A row a limb, the lowest first, each of up to 63 bits and a sign.
-        limb_bits: How many bits each limb lies above the one before.
-        by: What each sum is divided by, see `running_sum_of_doubles`.
+        limb_bits: How many bits each limb lies above the limb before.
+        by: The divisor of each sum, see `running_sum_of_doubles`.
     """
     order = windows.enter_order
     return _sums_of_multiples(windows.entered, windows.left, order, powers, limbs, limb_bits, by)
@@ -149,7 +149,7 @@ def _sums_of_multiples(
 
 
 def order_codes(values: np.ndarray) -> np.ndarray:
-    """Integers in the order that Spark gives to numbers: NaN largest, -0.0 equal to 0.0."""
+    """Integers in Spark's order of numbers: NaN is the largest, -0.0 equals 0.0."""
     if values.dtype != np.float64:
         return values.astype(np.int64)
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
@@ -158,9 +158,9 @@ def order_codes(values: np.ndarray) -> np.ndarray:
 
 
 def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """The record with each window's largest code, -1 where there is none.
+    """The record with each window's largest code; -1 where the window has no valid record.
 
-    Of the complement of the codes (`~codes`) it is the record with the smallest.
+    For the record with the smallest code pass the complement (`~codes`).
     """
     return _largest(windows.group, windows.entered, windows.left, windows.enter_order, codes, valid)
 
@@ -174,8 +174,9 @@ def _largest(
     codes: np.ndarray,
     valid: np.ndarray,
 ) -> np.ndarray:
-    # A queue in the order of leaving (records are numbered so) holds those that can still be
-    # the largest: of two, the one that leaves first stays only if it is larger.
+    # The queue has the records that can still become the largest, in the order in which they leave
+    # (which is the order of their numbers). Of two records, the one that leaves first stays only
+    # if it is larger.
     largest = np.full(len(group), -1, np.int64)
     queue = np.empty(len(codes), np.int64)
     head = tail = p = 0
@@ -194,16 +195,16 @@ def _largest(
 
 @compiled
 def _push(queue: np.ndarray, head: int, tail: int, record: int, codes: np.ndarray) -> int:
-    """Puts a record in its place (a partly late one may go before others); the new tail."""
-    place = tail
-    while place > head and queue[place - 1] > record:
-        place -= 1
-    if place < tail and codes[queue[place]] >= codes[record]:
-        return tail  # one that leaves later is as large
-    keep = place
+    """Inserts a record (a partly late one may go before others); returns the new tail."""
+    position = tail
+    while position > head and queue[position - 1] > record:
+        position -= 1
+    if position < tail and codes[queue[position]] >= codes[record]:
+        return tail  # a record that leaves later is at least as large
+    keep = position
     while keep > head and codes[queue[keep - 1]] <= codes[record]:
         keep -= 1
-    later = queue[place:tail].copy()
+    later = queue[position:tail].copy()
     queue[keep] = record
     queue[keep + 1 : keep + 1 + len(later)] = later
     return keep + 1 + len(later)

@@ -18,15 +18,15 @@ from windows_pipeline.kernels.values import is_valid, numbers_of
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 
 VARIANCES = {Function.VARIANCE: 1, Function.STDDEV: 1, Function.VAR_POP: 0, Function.STDDEV_POP: 0}
-"""What each divides by: the number of values less this."""
+"""Each variance divides by the number of values less this."""
 _ROOTS = (Function.STDDEV, Function.STDDEV_POP)
 
 
 def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Sums as bigint, double or decimal, null of no value.
+    """Sums as bigint, double or decimal; null for a window without a value.
 
     Raises:
-        ArithmeticError: One does not fit the type; names aggregate and window.
+        ArithmeticError: A sum does not fit its type; names aggregate and window.
     """
     windows, valid = records.windows, is_valid(column)
     count = running_count(windows, valid)
@@ -48,10 +48,10 @@ def integer_sum(
     count: np.ndarray,
     records: WindowedRecords,
 ) -> pa.Array:
-    """Sums of `count` integers in halves (`running.running_sum_of_integers`) as bigint.
+    """Sums of `count` integers as bigint, from their halves (`running_sum_of_integers`).
 
     Raises:
-        ArithmeticError: One does not fit; names aggregate and window.
+        ArithmeticError: A sum does not fit; names aggregate and window.
     """
     fits = (high >= -(2**31)) & (high < 2**31)
     overflows = np.flatnonzero(~fits)
@@ -61,7 +61,7 @@ def integer_sum(
 
 
 def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Sums by counts, as double or decimal, null of no value.
+    """Means as double or decimal; null for a window without a value.
 
     Raises:
         ArithmeticError: A mean does not fit a decimal of 38 digits; names aggregate and window.
@@ -80,14 +80,14 @@ def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) ->
 
 
 def divisors(aggregate: Aggregate, count: np.ndarray) -> np.ndarray:
-    """What sums of `count` doubles are divided by: for means the count, for sums 1."""
+    """The divisors of sums of `count` doubles: the count for means, 1 for sums."""
     return np.maximum(count, 1) if aggregate.function is Function.AVG else np.ones_like(count)
 
 
 def integer_mean(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> pa.Array:
-    """Sums of integers in halves by their number, as double."""
+    """Means of integers as double, from the halves of their sums."""
     quotients = (high * 2.0**32 + low) / np.maximum(count, 1)
-    # From 2**53 on the sum itself is rounded; Python divides whole numbers exactly.
+    # From 2**53 on a double rounds the sum itself; Python rounds a quotient of integers once.
     for window in np.flatnonzero((high < -(2**21)) | (high >= 2**21)):
         quotients[window] = (int(high[window]) << 32 | int(low[window])) / int(count[window])
     return pa.array(quotients, mask=count == 0)
@@ -100,10 +100,10 @@ def decimal_result(
     count: np.ndarray,
     records: WindowedRecords,
 ) -> pa.Array:
-    """Sums of `count` decimals of a type, or the means of these, as `aggregate` asks.
+    """The sums or means, by `aggregate`, of `count` decimals of type `kind`.
 
     Raises:
-        ArithmeticError: One does not fit its type; names aggregate and window.
+        ArithmeticError: A result does not fit its type; names aggregate and window.
     """
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
@@ -111,14 +111,14 @@ def decimal_result(
     overflows = np.flatnonzero(~sums.fits(result.precision))
     if len(overflows):
         written = f"decimal({result.precision},{result.scale})"
-        cure = "make the column a double, or a decimal with fewer digits after the point"
+        fix = "make the column a double, or a decimal with fewer digits after the point"
         window = records.describe(int(overflows[0]))
-        raise ArithmeticError(_overflow(aggregate, written, window, cure))
+        raise ArithmeticError(_overflow(aggregate, written, window, fix))
     return sums.decimals(result, count == 0)
 
 
 def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
-    """Variances or their roots, null of too few values, NaN where one is NaN or infinite."""
+    """Variances or standard deviations; null of too few values, NaN of any that is not finite."""
     windows, valid = records.windows, is_valid(column)
     finite = valid
     if pa.types.is_floating(column.type):
@@ -135,7 +135,7 @@ def variance_result(
     count: np.ndarray,
     records: WindowedRecords,
 ) -> pa.Array:
-    """Variances of `count` values or their roots, NaN where not all of these are finite."""
+    """Variances or standard deviations of `count` values; NaN where not all values are finite."""
     less = VARIANCES[function]
     variances = running_variance(records.windows, multiples, finite_count, less)
     variances[finite_count < count] = np.nan
@@ -150,12 +150,12 @@ def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
 
 
 def integer_overflow(aggregate: Aggregate, window: str) -> str:
-    """What is said of a sum of integers that does not fit."""
+    """The error of a sum of integers that does not fit a bigint."""
     return _overflow(aggregate, "bigint", window, "make the column a decimal or a double")
 
 
-def _overflow(aggregate: Aggregate, kind: str, window: str, cure: str) -> str:
+def _overflow(aggregate: Aggregate, kind: str, window: str, fix: str) -> str:
     return (
         f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
-        f"(rule G2): {cure}"
+        f"(rule G2): {fix}"
     )

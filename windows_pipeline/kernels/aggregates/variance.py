@@ -1,8 +1,9 @@
-"""Variances rounded once from the exact ones (rule G2), in Python's integers.
+"""Exact variances in Python's integers, rounded once (rule G2).
 
-Each value is a whole multiple of its group's unit. With n values, their sum and the sum of
-their squares the variance is (n * squares - sum**2) / (n * (n - 1)) square units: all whole
-numbers, so that records enter and leave without a trace, and one division that rounds.
+Each value is an integer multiple of its group's unit. The variance of n values is
+(n * squares - sum**2) / (n * (n - 1)) squared units, where `sum` and `squares` are the sums of the
+values and of their squares. These are integers, so records enter and leave exactly, and only the
+division rounds.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _MANTISSA_BITS = 53
 
 
 class Multiples(NamedTuple):
-    """Values as whole multiples of a unit.
+    """Values as integer multiples of a unit.
 
     Attributes:
-        whole: By record, the multiple; or of a pane's values the sum.
-        squares: By record, its square; or of a pane's values the sum of theirs.
+        whole: By record, its multiple; by slice, the sum of its values' multiples.
+        squares: By record, its multiple squared; by slice, the sum of these squares.
         square_units: By group, the unit's square as numerator and denominator.
     """
 
@@ -34,11 +35,11 @@ class Multiples(NamedTuple):
 
 
 def multiples_of(column: pa.Array, counted: np.ndarray, starts: np.ndarray) -> Multiples:
-    """Numbers of any type as exact multiples, 0 where they do not count.
+    """Numbers of any type as exact multiples, and 0 for values that do not count.
 
     Args:
         column: The values.
-        counted: Which count: neither null nor, of doubles, NaN or infinite.
+        counted: A mask of the values that count: not null, not NaN and not infinite.
         starts: Where each group's records begin; one more entry for the end of the last.
     """
     groups = len(starts) - 1
@@ -61,7 +62,7 @@ def _multiples(whole: list[int], square_units: list[tuple[int, int]]) -> Multipl
 
 
 def lowest_by_group(exponents: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """A power of two by group that no last bit is below: its unit."""
+    """The lowest power of two of each group, of which all its values are multiples: its unit."""
     return np.minimum.reduceat(exponents, starts[:-1]) if len(exponents) else exponents
 
 
@@ -75,13 +76,14 @@ def square_of_unit(exponent: int, scale: int = 0) -> tuple[int, int]:
 def running_variance(
     windows: Windows, values: Multiples, counts: np.ndarray, less: int
 ) -> np.ndarray:
-    """The variance of each window's values, divided by their number less 0 or 1.
+    """The variance of each window's values.
 
     Args:
         windows: The windows.
         values: The values.
-        counts: How many count in each window; the result is 0 where none is left to divide by.
-        less: 1 for the variance of a sample, 0 for that of a population.
+        counts: How many values count in each window; the result is 0 where `counts` <= `less`.
+        less: 1 for the variance of a sample, 0 for the variance of a population: the sum of
+            squares is divided by the number of values less this.
     """
     variances = np.zeros(len(counts), np.float64)
     whole, squared, order = values.whole, values.squares, windows.enter_order.tolist()
@@ -108,8 +110,8 @@ def running_variance(
 
 
 def _rounded(numerator: int, denominator: int) -> float:
-    """Python rounds the quotient of whole numbers once."""
+    """The quotient; Python rounds the quotient of integers once."""
     try:
         return numerator / denominator
-    except OverflowError:  # beyond the largest double, as IEEE rounds it
+    except OverflowError:  # beyond the largest double, which IEEE 754 rounds to infinity
         return math.inf

@@ -1,1 +1,1 @@
-"""Which firings a trigger makes, and what each holds."""
+"""Finds the firings that a trigger causes, and the records in each firing's pane."""

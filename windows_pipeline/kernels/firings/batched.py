@@ -1,9 +1,10 @@
-"""The firings of windows that overlap, at a cost that does not grow with their length (rule E2).
+"""Fires overlapping windows at a cost that does not grow with their length (rule E2).
 
-Early firings by an interval come at the same rises for all windows of a group, so these cut time
-into epochs. In one, windows pass first, then the others fire early: all of them, by their ends,
-show one after the other what differs by few records (`firing_chain`). A window that has passed
-fires for each record that still comes: that one is copied for it.
+Early firings by an interval come at the same watermark advances (ticks) for all windows of a group,
+so ticks cut time into tick intervals. In a tick interval, windows whose end passes fire first, and
+then, at the tick, all other windows fire early. Their panes, in the order of their ends, differ by
+few records from one to the next (see `shared_panes`). A window whose end has passed fires for each
+record that still comes: that record is copied for it.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from windows_pipeline.kernels.firings.window_state import (
     WITH_LATE,
     ticks_of,
 )
-from windows_pipeline.kernels.firings.windows import Came, Lives, New
+from windows_pipeline.kernels.firings.windows import ClockedRecords, MadeWindows, NewInput
 
-# A pane's places: its chain; how many of the chain's records have left and entered by then; its
-# window; and its firing (see `firing_life`).
+# The fields of a pane: its chain; how many of the chain's records have left and entered by it; its
+# window; and its firing (see `window_state`).
 (
     P_CHAIN,
     P_LEFT,
@@ -40,95 +41,98 @@ from windows_pipeline.kernels.firings.windows import Came, Lives, New
     P_WINDOW,
     P_ID,
     P_REASON,
-    P_BY_RISE,
+    P_BY_ADVANCE,
     P_AFTER,
     P_FINAL,
     PANE_SIZE,
 ) = range(10)
 _ON_TIME, _LATE = 1, 2
 
-# Windows apart by what they show when they pass, so that in each lot it is more from one to the
-# next: those that pass after they were made; the rest, by whether their last record made them.
+# Kinds of windows by what their ON_TIME pane shows, so that within a kind panes only grow from one
+# window to the next: windows whose end passes after they were made; and windows made after their
+# end had passed, by whether their last record or another one made them.
 _IN_TIME, _BY_LAST, _BY_OTHER = range(3)
-# Where panes discard, all of these show what came so far in their first epoch only; then the first
-# lot shows what came since the epoch before.
+# Where panes discard, a window's pane in its first tick interval shows all records so far. In later
+# tick intervals, windows of the first kind show the records since the tick before.
 _SINCE = 3
 
 
 class Moments(NamedTuple):
-    """When the windows of `Lives` do what they do.
+    """When each window of `MadeWindows` passes, fires and closes.
 
     Attributes:
-        closes: The clock that closes each.
-        end_at: The rise that it passes with; how many there are, if it doesn't.
-        lot: Which of the lots it is in. One that passed before it was made is fired by its maker.
-        until: The first record that its firing on time does not show.
-        told: How many of its firings are not wanted before all others.
-        begins: The first epoch in which it fires after these.
-        passes_in: The one within which it passes; one more than there are, if it doesn't.
-        ticks: The rises that end the epochs, all but the last.
+        closes: The clock that closes the window.
+        end_at: The advance by which its end passes; the number of advances, if it does not.
+        kind: Its kind. The maker of a window whose end had passed before fires it at once.
+        until: The first record that its ON_TIME firing does not show.
+        skipped: How many of its first firings are not asked for.
+        begins: The first tick interval in which it fires after these.
+        passes_in: The tick interval in which its end passes; one beyond the last, if it does not.
+        ticks: The advances that end the tick intervals, except the last interval.
     """
 
     closes: np.ndarray
     end_at: np.ndarray
-    lot: np.ndarray
+    kind: np.ndarray
     until: np.ndarray
-    told: np.ndarray
+    skipped: np.ndarray
     begins: np.ndarray
     passes_in: np.ndarray
     ticks: np.ndarray
 
     @property
-    def epochs(self) -> np.ndarray:
-        """In how many epochs each window can fire."""
+    def tick_intervals(self) -> np.ndarray:
+        """In how many tick intervals each window can fire."""
         last: np.ndarray = np.minimum(self.passes_in, len(self.ticks))
         several: np.ndarray = np.maximum(1 + last - self.begins, 1)
         return several
 
-    def only(self, kept: slice) -> Moments:
-        """Those of some windows."""
+    def only(self, chosen: slice) -> Moments:
+        """The moments of some windows."""
         of_windows = self._asdict()
         ticks = of_windows.pop("ticks")
-        return Moments(**{name: field[kept] for name, field in of_windows.items()}, ticks=ticks)
+        return Moments(**{name: field[chosen] for name, field in of_windows.items()}, ticks=ticks)
 
 
-def moments_of(lives: Lives, came: Came, policy: np.ndarray, new: New | None) -> Moments:
-    """Looks up the times of windows among the rises of the clock.
+def moments_of(
+    windows: MadeWindows, clocked: ClockedRecords, policy: np.ndarray, new: NewInput | None
+) -> Moments:
+    """Looks up the times of windows among the advances of the clock.
 
     Args:
-        lives: The windows.
-        came: The records.
-        policy: See `firing_life.policy_of`.
-        new: What is wanted; everything without.
+        windows: The windows.
+        clocked: The records.
+        policy: See `window_state.policy_of`.
+        new: The input after which firings are asked for; None for all firings.
     """
-    ticks = ticks_of(came.rises, policy)
-    passes, made_ms = lives.last_ms + 1, came.clock_ms[lives.maker]
-    end_at = np.searchsorted(came.rises, passes)
+    ticks = ticks_of(clocked.advances, policy)
+    passes, made_ms = windows.last_ms + 1, clocked.clock_ms[windows.maker]
+    end_at = np.searchsorted(clocked.advances, passes)
     is_late = made_ms >= passes
-    by_last = came.time_ms[lives.maker] == lives.last_ms
-    lot = np.where(is_late, np.where(by_last, _BY_LAST, _BY_OTHER), _IN_TIME)
-    met_later = _first_met(lives.group, passes, came.starts, came.clock_ms)
-    until = np.where(is_late, lives.maker + 1, met_later)
-    passes_in = np.searchsorted(ticks, end_at) + (end_at == len(came.rises))
+    by_last = clocked.time_ms[windows.maker] == windows.last_ms
+    kind = np.where(is_late, np.where(by_last, _BY_LAST, _BY_OTHER), _IN_TIME)
+    met_later = _first_met(windows.group, passes, clocked.starts, clocked.clock_ms)
+    until = np.where(is_late, windows.maker + 1, met_later)
+    passes_in = np.searchsorted(ticks, end_at) + (end_at == len(clocked.advances))
     begins = passes_in
     if len(ticks):
-        interval = int(policy[INTERVAL])
-        next_tick_ms = (made_ms // interval + 1) * interval
-        begins = np.minimum(np.searchsorted(came.rises[ticks], next_tick_ms), passes_in)
-    closes, told = passes + policy[LATENESS], np.zeros(len(begins), np.int64)
+        interval_ms = int(policy[INTERVAL])
+        next_tick_ms = (made_ms // interval_ms + 1) * interval_ms
+        begins = np.minimum(np.searchsorted(clocked.advances[ticks], next_tick_ms), passes_in)
+    closes, skipped = passes + policy[LATENESS], np.zeros(len(begins), np.int64)
     if new is not None and not new.with_earlier and not policy[DISCARDS]:
-        # At each tick before it passes, an accumulating pane shows something.
-        first_new = np.append(np.flatnonzero(new.rises[ticks]), len(ticks))[0]
-        told = np.maximum(np.minimum(first_new, passes_in) - begins, 0)
-        begins = begins + told
-    return Moments(closes, end_at, lot, until, told, begins, passes_in, ticks)
+        # An accumulating pane is never empty, so it fires at each tick before the end.
+        first_new = np.append(np.flatnonzero(new.advances[ticks]), len(ticks))[0]
+        skipped = np.maximum(np.minimum(first_new, passes_in) - begins, 0)
+        begins = begins + skipped
+    return Moments(closes, end_at, kind, until, skipped, begins, passes_in, ticks)
 
 
 @compiled
 def _first_met(
     group: np.ndarray, clock: np.ndarray, starts: np.ndarray, clock_ms: np.ndarray
 ) -> np.ndarray:
-    """The first record of a group that met a clock or a later one."""
+    """By window, the first record of its group that met the window's clock or a later one."""
     found = np.empty(len(group), np.int64)
     for w in range(len(group)):
         low, high = starts[group[w]], starts[group[w] + 1]
@@ -137,54 +141,58 @@ def _first_met(
 
 
 @compiled
-def epoch_firings(
-    lives: Lives, moments: Moments, came: Came, policy: np.ndarray, delay_ms: int
+def batched_firings(
+    windows: MadeWindows,
+    moments: Moments,
+    clocked: ClockedRecords,
+    policy: np.ndarray,
+    delay_ms: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Fires windows.
 
     Args:
-        lives: The windows.
+        windows: The windows.
         moments: Their times.
-        came: The records.
-        policy: See `firing_life.policy_of`; no firings by records, and not Flink's ticks.
+        clocked: The records.
+        policy: See `window_state.policy_of`; without firings by records and Flink's ticks.
         delay_ms: How far the clock is behind stream time.
 
     Returns:
-        The records of all chains, each chain's in the order in which they leave; their places
-        there in the order in which they enter; where each chain begins; and the panes.
+        The records of all chains, those of a chain in the order in which they leave; their indexes
+        in the order in which they enter; where each chain begins; and the panes.
     """
     records, enter_order = List.empty_list(numba.int64[:]), List.empty_list(numba.int64[:])
     panes = List.empty_list(numba.int64[:, :])
-    fired = np.zeros((2, len(lives.group)), np.int64)  # how often, and whether on time
-    fired[0] = moments.told
-    one = 0
-    while one < len(lives.group):
-        end = _end_of_group(lives.group, one)
-        _fire_epochs(one, end, lives, moments, came, policy, delay_ms, fired, records,
-                     enter_order, panes)  # fmt: skip
+    fired = np.zeros((2, len(windows.group)), np.int64)  # how often, and whether on time
+    fired[0] = moments.skipped
+    first = 0
+    while first < len(windows.group):
+        end = _end_of_group(windows.group, first)
+        _fire_tick_intervals(first, end, windows, moments, clocked, policy, delay_ms, fired,
+                             records, enter_order, panes)  # fmt: skip
         if policy[DISCARDS]:
-            _fire_later_records(one, end, lives, moments, came, policy, fired, records,
+            _fire_later_records(first, end, windows, moments, clocked, policy, fired, records,
                                 enter_order, panes)  # fmt: skip
-        one = end
+        first = end
     return _joined(records, enter_order, panes)
 
 
 @compiled
-def _end_of_group(group: np.ndarray, one: int) -> int:
-    """The first window that is not of this one's group."""
-    end = one + 1
-    while end < len(group) and group[end] == group[one]:
+def _end_of_group(group: np.ndarray, first: int) -> int:
+    """The index after the last window of the group of window `first`."""
+    end = first + 1
+    while end < len(group) and group[end] == group[first]:
         end += 1
     return end
 
 
 @compiled
-def _fire_epochs(
-    one: int,
+def _fire_tick_intervals(
+    first: int,
     end: int,
-    lives: Lives,
+    windows: MadeWindows,
     moments: Moments,
-    came: Came,
+    clocked: ClockedRecords,
     policy: np.ndarray,
     delay_ms: int,
     fired: np.ndarray,
@@ -192,144 +200,159 @@ def _fire_epochs(
     enter_order: List[np.ndarray],
     panes: List[np.ndarray],
 ) -> None:
-    """Fires the windows of a group, from number `one` to before `end`."""
+    """Fires the windows [first, end) of a group, one tick interval after the other."""
     ticks = moments.ticks
-    low, high = came.starts[lives.group[one]], came.starts[lives.group[one] + 1]
-    apart = len(ticks) > 0 and policy[DISCARDS] != 0
+    low, high = clocked.starts[windows.group[first]], clocked.starts[windows.group[first] + 1]
+    is_first_apart = len(ticks) > 0 and policy[DISCARDS] != 0
     with_late = policy[WITH_LATE] != 0 and policy[DISCARDS] == 0
-    in_reach = came.by_time[lives.low[one] : lives.high[end - 1]]
-    by_epoch, epoch_at = _by_epoch(in_reach, came, ticks) if apart else (in_reach, in_reach)
-    of, until = np.empty(end - one, np.int64), np.empty(end - one, np.int64)
-    # The first epoch in which this window, or one that ends later, fires.
-    next_epoch = moments.begins[one:end].copy()
-    for k in range(len(next_epoch) - 2, -1, -1):
-        next_epoch[k] = min(next_epoch[k], next_epoch[k + 1])
-    lo, epoch = one, 0
+    within = clocked.by_time[windows.low[first] : windows.high[end - 1]]
+    by_interval, interval_at = (
+        _by_tick_interval(within, clocked, ticks) if is_first_apart else (within, within)
+    )
+    selected, until = np.empty(end - first, np.int64), np.empty(end - first, np.int64)
+    # The first tick interval in which this window, or one that ends later, fires.
+    next_interval = moments.begins[first:end].copy()
+    for k in range(len(next_interval) - 2, -1, -1):
+        next_interval[k] = min(next_interval[k], next_interval[k + 1])
+    lo, interval = first, 0
     while lo < end:
-        epoch = max(epoch, next_epoch[lo - one])
-        if epoch > len(ticks):
+        interval = max(interval, next_interval[lo - first])
+        if interval > len(ticks):
             break
-        is_last = epoch == len(ticks)
-        last_ms, shown_until = lives.last_ms[end - 1], high
+        is_last = interval == len(ticks)
+        last_ms, shown_until = windows.last_ms[end - 1], high
         if not is_last:
-            last_ms = came.rises[ticks[epoch]] + delay_ms
-            shown_until = low + np.searchsorted(came.entry[low:high], ticks[epoch] + 1)
+            last_ms = clocked.advances[ticks[interval]] + delay_ms
+            shown_until = low + np.searchsorted(clocked.entry[low:high], ticks[interval] + 1)
         passing = lo
-        while passing < end and moments.passes_in[passing] == epoch:
+        while passing < end and moments.passes_in[passing] == interval:
             passing += 1
-        others = lives.start_ms[passing : passing if is_last else end]
+        others = windows.start_ms[passing : passing if is_last else end]
         beyond = passing + np.searchsorted(others, last_ms, side="right")
-        for lot in range(_SINCE + apart):
-            waiting = _select(lot, apart, epoch, lo, passing, moments, of, 0)
-            until[:waiting] = moments.until[of[:waiting]]
-            count = _select(lot, apart, epoch, passing, beyond, moments, of, waiting)
+        for kind in range(_SINCE + is_first_apart):
+            waiting = _select(
+                kind, is_first_apart, interval, lo, passing, moments, selected, 0
+            )  # fmt: skip
+            until[:waiting] = moments.until[selected[:waiting]]
+            count = _select(
+                kind, is_first_apart, interval, passing, beyond, moments, selected, waiting
+            )
             until[waiting:count] = shown_until
             if count == 0:
                 continue
-            if lot == _SINCE:
-                bounds = np.searchsorted(epoch_at, np.array([epoch, epoch + 1]))
-                held = by_epoch[bounds[0] : bounds[1]]
+            if kind == _SINCE:
+                bounds = np.searchsorted(interval_at, np.array([interval, interval + 1]))
+                shown = by_interval[bounds[0] : bounds[1]]
             else:
-                held = came.by_time[lives.low[of[0]] : lives.high[of[count - 1]]]
-                held = held[: np.searchsorted(came.time_ms[held], last_ms, side="right")]
+                shown = clocked.by_time[
+                    windows.low[selected[0]] : windows.high[selected[count - 1]]
+                ]
+                shown = shown[: np.searchsorted(clocked.time_ms[shown], last_ms, side="right")]
             found = chain(
-                of[:count], until[:count], waiting, with_late, held,
-                lives.start_ms, lives.last_ms, moments.closes, came.time_ms, came.clock_ms,
+                selected[:count], until[:count], waiting, with_late, shown,
+                windows.start_ms, windows.last_ms, moments.closes,
+                clocked.time_ms, clocked.clock_ms,
             )  # fmt: skip
-            rows = _panes(of[:count], waiting, epoch, found, moments, came.rises, fired)
+            rows = _panes(
+                selected[:count], waiting, interval, found, moments, clocked.advances, fired
+            )
             if len(rows):
                 records.append(found.records)
                 enter_order.append(found.enter_order)
                 panes.append(rows)
         lo = passing
-        epoch += 1
+        interval += 1
 
 
 @compiled
-def _by_epoch(in_reach: np.ndarray, came: Came, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Records by epoch, then as they were; and the epochs."""
-    epochs = np.searchsorted(ticks, came.entry[in_reach])
-    order = np.argsort(epochs, kind="mergesort")
-    return in_reach[order], epochs[order]
+def _by_tick_interval(
+    records: np.ndarray, clocked: ClockedRecords, ticks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Records sorted by tick interval, otherwise in the same order; and their tick intervals."""
+    intervals = np.searchsorted(ticks, clocked.entry[records])
+    order = np.argsort(intervals, kind="mergesort")
+    return records[order], intervals[order]
 
 
 @compiled
 def _select(
-    lot: int,
-    apart: bool,  # noqa: FBT001  compiled code takes its arguments by place
-    epoch: int,
+    kind: int,
+    is_first_apart: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    interval: int,
     low: int,
     high: int,
     moments: Moments,
-    of: np.ndarray,
+    selected: np.ndarray,
     count: int,
 ) -> int:
-    """Puts those of a lot's windows that fire in an epoch behind the first ones in `of`.
+    """Appends the windows of a kind that fire in a tick interval to `selected[:count]`.
 
     Args:
-        lot: The lot.
-        apart: Whether a window's first epoch is told apart from the others.
-        epoch: The epoch.
+        kind: The kind.
+        is_first_apart: Whether a window's first tick interval differs from the later ones.
+        interval: The tick interval.
         low: The first window to look at.
-        high: The one before which to stop.
-        moments: When windows do what they do.
-        of: Where to put them.
-        count: How many are there.
+        high: The window before which to stop.
+        moments: The times of the windows.
+        selected: Where to put them.
+        count: How many windows are selected already.
 
     Returns:
-        How many are there then.
+        How many windows are selected then.
     """
-    own = _IN_TIME if lot == _SINCE else lot
+    kind_of_windows = _IN_TIME if kind == _SINCE else kind
     for w in range(low, high):
         begins = moments.begins[w]
-        fires = begins <= epoch and (not apart or (begins < epoch) == (lot == _SINCE))
-        if fires and moments.lot[w] == own:
-            of[count] = w
+        fires = begins <= interval and (
+            not is_first_apart or (begins < interval) == (kind == _SINCE)
+        )
+        if fires and moments.kind[w] == kind_of_windows:
+            selected[count] = w
             count += 1
     return count
 
 
 @compiled
 def _panes(
-    of: np.ndarray,
+    selected: np.ndarray,
     waiting: int,
-    epoch: int,
+    interval: int,
     found: Chain,
     moments: Moments,
-    rises: np.ndarray,
+    advances: np.ndarray,
     fired: np.ndarray,
 ) -> np.ndarray:
-    """What the windows of a chain show: those that pass, and the late records; then the others."""
-    panes = np.zeros((len(of) + int(found.later.sum()), PANE_SIZE), np.int64)
+    """The panes of a chain: of windows that pass, with their late records; then of the others."""
+    panes = np.zeros((len(selected) + int(found.late.sum()), PANE_SIZE), np.int64)
     count = 0
-    for k in range(len(of)):
-        w, left, entered = of[k], found.left[k], found.entered[k]
+    for k in range(len(selected)):
+        w, left, entered = selected[k], found.left[k], found.entered[k]
         if entered > left:
             pane = panes[count]
-            pane[P_BY_RISE] = 1
+            pane[P_BY_ADVANCE] = 1
             if k < waiting:
                 pane[P_REASON] = _ON_TIME
                 pane[P_AFTER] = moments.end_at[w]
-                pane[P_FINAL] = rises[moments.end_at[w]] >= moments.closes[w]
-                if moments.lot[w] != _IN_TIME:
-                    pane[P_BY_RISE] = pane[P_FINAL] = 0
+                pane[P_FINAL] = advances[moments.end_at[w]] >= moments.closes[w]
+                if moments.kind[w] != _IN_TIME:
+                    pane[P_BY_ADVANCE] = pane[P_FINAL] = 0
                     pane[P_AFTER] = moments.until[w] - 1
                 fired[_ON_TIME, w] = 1
             else:
-                pane[P_AFTER] = moments.ticks[epoch]
-            count = _shown(panes, count, w, left, entered, fired)
-        for j in range(found.later[k]):
+                pane[P_AFTER] = moments.ticks[interval]
+            count = _complete(panes, count, w, left, entered, fired)
+        for j in range(found.late[k]):
             panes[count, P_REASON] = _LATE
             panes[count, P_AFTER] = found.records[found.enter_order[entered + j]]
-            count = _shown(panes, count, w, left, entered + j + 1, fired)
+            count = _complete(panes, count, w, left, entered + j + 1, fired)
     return panes[:count]
 
 
 @compiled
-def _shown(
+def _complete(
     panes: np.ndarray, count: int, window: int, left: int, entered: int, fired: np.ndarray
 ) -> int:
-    """Completes a pane; returns how many there are then."""
+    """Completes the last pane; returns how many panes there are then."""
     pane = panes[count]
     pane[P_WINDOW], pane[P_LEFT], pane[P_ENTERED] = window, left, entered
     pane[P_ID] = fired[0, window]
@@ -339,11 +362,11 @@ def _shown(
 
 @compiled
 def _fire_later_records(
-    one: int,
+    first: int,
     end: int,
-    lives: Lives,
+    windows: MadeWindows,
     moments: Moments,
-    came: Came,
+    clocked: ClockedRecords,
     policy: np.ndarray,
     fired: np.ndarray,
     records: List[np.ndarray],
@@ -351,62 +374,65 @@ def _fire_later_records(
     panes: List[np.ndarray],
 ) -> None:
     """Fires, where panes discard, each record that comes after its window has passed, alone."""
-    of, count = np.empty(end - one, np.int64), 0
-    for w in range(one, end):
+    selected, count = np.empty(end - first, np.int64), 0
+    for w in range(first, end):
         passes = moments.passes_in[w] <= len(moments.ticks)
         if passes and (policy[WITH_LATE] or not fired[_ON_TIME, w]):
-            of[count] = w
+            selected[count] = w
             count += 1
     if count == 0:
         return
-    of = of[:count]
+    selected = selected[:count]
+    within = clocked.by_time[windows.low[selected[0]] : windows.high[selected[-1]]]
     found = chain(
-        of, moments.until[of], count, True, came.by_time[lives.low[of[0]] : lives.high[of[-1]]],
-        lives.start_ms, lives.last_ms, moments.closes, came.time_ms, came.clock_ms,
+        selected, moments.until[selected], count, True, within,
+        windows.start_ms, windows.last_ms, moments.closes, clocked.time_ms, clocked.clock_ms,
     )  # fmt: skip
-    alone = np.empty(int(found.later.sum()), np.int64)
+    alone = np.empty(int(found.late.sum()), np.int64)
     rows = np.zeros((len(alone), PANE_SIZE), np.int64)
-    place = 0
+    row = 0
     for k in range(count):
-        for j in range(found.later[k]):
-            w = of[k]
+        for j in range(found.late[k]):
+            w = selected[k]
             if fired[_ON_TIME, w] and not policy[WITH_LATE]:
                 break
-            alone[place] = found.records[found.enter_order[found.entered[k] + j]]
-            rows[place, P_REASON] = _LATE if fired[_ON_TIME, w] else _ON_TIME
-            rows[place, P_AFTER] = alone[place]
+            alone[row] = found.records[found.enter_order[found.entered[k] + j]]
+            rows[row, P_REASON] = _LATE if fired[_ON_TIME, w] else _ON_TIME
+            rows[row, P_AFTER] = alone[row]
             fired[_ON_TIME, w] = 1
-            place = _shown(rows, place, w, place, place + 1, fired)
-    if place:
-        records.append(alone[:place])
-        enter_order.append(np.arange(place))
-        panes.append(rows[:place])
+            row = _complete(rows, row, w, row, row + 1, fired)
+    if row:
+        records.append(alone[:row])
+        enter_order.append(np.arange(row))
+        panes.append(rows[:row])
 
 
 @compiled
-def late_firings(lives: Lives, moments: Moments, came: Came) -> np.ndarray:
-    """How many records come after each window has passed and before it closes, at the most."""
-    many = np.zeros(len(lives.group) + 1, np.int64)
-    one = 0
-    while one < len(lives.group):
-        end = _end_of_group(lives.group, one)
-        of = np.arange(one, end)
-        held = came.by_time[lives.low[one] : lives.high[end - 1]]
-        stays = stays_of(of, moments.until[one:end], end - one, held, lives.start_ms,
-                         lives.last_ms, moments.closes, came.time_ms, came.clock_ms)  # fmt: skip
-        for p in range(len(held)):
+def late_firings(windows: MadeWindows, moments: Moments, clocked: ClockedRecords) -> np.ndarray:
+    """By window, at most how many records come after it has passed and before it closes."""
+    changes = np.zeros(len(windows.group) + 1, np.int64)
+    first = 0
+    while first < len(windows.group):
+        end = _end_of_group(windows.group, first)
+        selected = np.arange(first, end)
+        within = clocked.by_time[windows.low[first] : windows.high[end - 1]]
+        stays = stays_of(
+            selected, moments.until[first:end], end - first, within, windows.start_ms,
+            windows.last_ms, moments.closes, clocked.time_ms, clocked.clock_ms,
+        )  # fmt: skip
+        for p in range(len(within)):
             if stays[COPIED, p] < stays[COPIED_UP_TO, p]:
-                many[one + stays[COPIED, p]] += 1
-                many[one + stays[COPIED_UP_TO, p]] -= 1
-        one = end
-    return np.cumsum(many)[:-1]
+                changes[first + stays[COPIED, p]] += 1
+                changes[first + stays[COPIED_UP_TO, p]] -= 1
+        first = end
+    return np.cumsum(changes)[:-1]
 
 
 @compiled
 def _joined(
     records: List[np.ndarray], enter_order: List[np.ndarray], panes: List[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The chains in one row; see `epoch_firings`."""
+    """The chains one after the other; see `batched_firings`."""
     begins = np.zeros(len(records) + 1, np.int64)
     shown = np.zeros(len(records) + 1, np.int64)
     for c in range(len(records)):

@@ -1,4 +1,4 @@
-"""The firings of windows, one window after the other: its records in the order of arrival."""
+"""Fires windows one after the other, each by its records in order of arrival."""
 
 from __future__ import annotations
 
@@ -10,50 +10,57 @@ from windows_pipeline.kernels.firings.window_state import (
     EVERY_N,
     FIRING_SIZE,
     LATENESS,
-    LIFE_SIZE,
     NO_PANE,
     PANE,
     PASS,
     SIZE,
+    STATE_SIZE,
     arrive,
     begin,
+    fire_until,
     quiet_until,
-    tell_until,
 )
-from windows_pipeline.kernels.firings.windows import Came, Lives
+from windows_pipeline.kernels.firings.windows import ClockedRecords, MadeWindows
 
 
 @compiled
 def firings_one_by_one(
-    lives: Lives,
-    came: Came,
+    windows: MadeWindows,
+    clocked: ClockedRecords,
     policy: np.ndarray,
     beyond_ms: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fires each window by itself.
 
     Args:
-        lives: The windows.
-        came: The records.
-        policy: See `firing_life.policy_of`.
+        windows: The windows.
+        clocked: The records.
+        policy: See `window_state.policy_of`.
         beyond_ms: From the last event time that belongs to a window to its end.
 
     Returns:
-        The records of the panes, and the firings: of a pane, where its records begin among
-        these, and how many of them it shows, in the order of arrival.
+        The records of the panes, and the firings. F_PANE is where a pane's records begin, F_SIZE
+        how many of them it shows, in order of arrival.
     """
     entries = np.empty(1024, np.int64)
     firings = np.empty((1024, FIRING_SIZE), np.int64)
-    life = np.empty(LIFE_SIZE, np.int64)
+    state = np.empty(STATE_SIZE, np.int64)
     used = np.zeros(2, np.int64)  # how many firings, how many entries
-    for w in range(len(lives.group)):
-        last_ms = lives.last_ms[w]
-        begin(life, lives.group[w], lives.start_ms[w], last_ms + beyond_ms, last_ms + 1, came.rises)
+    for w in range(len(windows.group)):
+        last_ms = windows.last_ms[w]
+        begin(
+            state,
+            windows.group[w],
+            windows.start_ms[w],
+            last_ms + beyond_ms,
+            last_ms + 1,
+            clocked.advances,
+        )
         entries, firings = _fire_window(
-            life,
-            np.sort(came.by_time[lives.low[w] : lives.high[w]]),
-            lives.maker[w],
-            came,
+            state,
+            np.sort(clocked.by_time[windows.low[w] : windows.high[w]]),
+            windows.maker[w],
+            clocked,
             policy,
             entries,
             firings,
@@ -64,62 +71,62 @@ def firings_one_by_one(
 
 @compiled
 def _fire_window(
-    life: np.ndarray,
+    state: np.ndarray,
     records: np.ndarray,
     maker: int,
-    came: Came,
+    clocked: ClockedRecords,
     policy: np.ndarray,
     entries: np.ndarray,
     firings: np.ndarray,
     used: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fires a window; puts the records that it takes, by arrival, behind the entries in use.
+    """Fires a window, and appends its records, by arrival, to the entries.
 
     Args:
-        life: The window's, which holds nothing so far.
-        records: The records within its bounds, in the order of arrival.
+        state: The window's state, without records.
+        records: The records within its bounds, in order of arrival.
         maker: The record that makes it.
-        came: All records.
-        policy: See `firing_life.policy_of`.
+        clocked: All records.
+        policy: See `window_state.policy_of`.
         entries: The records of the panes so far.
-        firings: What was fired so far.
-        used: How many of the firings and of the entries are in use, which changes.
+        firings: The firings so far.
+        used: How many firings and how many entries there are, which changes.
 
     Returns:
         The entries and the firings.
     """
-    clock_ms, entry, rises = came.clock_ms, came.entry, came.rises
-    closes = life[PASS] + policy[LATENESS]
+    clock_ms, entry, advances = clocked.clock_ms, clocked.entry, clocked.advances
+    closes = state[PASS] + policy[LATENESS]
     entries = _with_room(entries, used[1] + len(records))
     fired_before, first = used[0], used[1]
     found = 0
     while found < len(records) and records[found] <= maker:
         entries[first + found] = records[found]
         found += 1
-    life[PANE], life[SIZE], life[COUNT] = first, found, found - 1
-    firings = _arrive(life, maker, True, came, policy, firings, used)
+    state[PANE], state[SIZE], state[COUNT] = first, found, found - 1
+    firings = _arrive(state, maker, True, clocked, policy, firings, used)
     end = first + found
     every_n = policy[EVERY_N]
-    quiet = quiet_until(life, rises, policy)
+    quiet = quiet_until(state, advances, policy)
     for i in records[found:]:
         if clock_ms[i] >= closes:
-            break  # also for those that come after
-        # Most records are told in a line, without the calls.
-        if entry[i] <= quiet and clock_ms[i] < life[PASS] and life[COUNT] + 1 != every_n:
+            break  # all later records met a later clock
+        # Most records are only added to the pane, without the calls below.
+        if entry[i] <= quiet and clock_ms[i] < state[PASS] and state[COUNT] + 1 != every_n:
             entries[end] = i
-            life[SIZE] += 1
-            life[COUNT] += 1
+            state[SIZE] += 1
+            state[COUNT] += 1
             end += 1
             continue
-        firings = tell_until(life, entry[i] - 1, rises, policy, firings, used)
-        if life[PANE] == NO_PANE:
-            life[PANE] = end
+        firings = fire_until(state, entry[i] - 1, advances, policy, firings, used)
+        if state[PANE] == NO_PANE:
+            state[PANE] = end
         entries[end] = i
-        life[SIZE] += 1
+        state[SIZE] += 1
         end += 1
-        firings = _arrive(life, i, False, came, policy, firings, used)
-        quiet = quiet_until(life, rises, policy)
-    firings = tell_until(life, len(rises) - 1, rises, policy, firings, used)
+        firings = _arrive(state, i, False, clocked, policy, firings, used)
+        quiet = quiet_until(state, advances, policy)
+    firings = fire_until(state, len(advances) - 1, advances, policy, firings, used)
     if used[0] > fired_before:
         used[1] = end
     return entries, firings
@@ -127,21 +134,21 @@ def _fire_window(
 
 @compiled
 def _arrive(
-    life: np.ndarray,
+    state: np.ndarray,
     i: int,
-    is_first: bool,  # noqa: FBT001  compiled code takes its arguments by place
-    came: Came,
+    is_first: bool,  # noqa: FBT001  compiled code takes its arguments by position
+    clocked: ClockedRecords,
     policy: np.ndarray,
     firings: np.ndarray,
     used: np.ndarray,
 ) -> np.ndarray:
-    time, clock, entry = came.time_ms[i], came.clock_ms[i], came.entry[i]
-    return arrive(life, i, time, clock, entry, is_first, came.rises, policy, firings, used)
+    time, clock, entry = clocked.time_ms[i], clocked.clock_ms[i], clocked.entry[i]
+    return arrive(state, i, time, clock, entry, is_first, clocked.advances, policy, firings, used)
 
 
 @compiled
 def _with_room(entries: np.ndarray, size: int) -> np.ndarray:
-    """The entries, in a longer array where these are too few."""
+    """The entries, copied to a longer array where there is no room for `size` of them."""
     if size <= len(entries):
         return entries
     longer = np.empty(2 * size, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.kernels.fenwick import mark, marks_before, place_of
+from windows_pipeline.kernels.fenwick import mark, marks_before, position_of
 from windows_pipeline.kernels.firings.window_state import (
     AS_IN_FLINK,
     COUNT,
@@ -16,23 +16,23 @@ from windows_pipeline.kernels.firings.window_state import (
     FIRING_SIZE,
     HAS_TICK,
     LATENESS,
-    LIFE_SIZE,
     NO_PANE,
     PANE,
     PASS,
     SIZE,
     START,
+    STATE_SIZE,
     TICK,
-    TICK_WAITS,
+    TICK_IS_PENDING,
+    advance_at,
     arrive,
     begin,
-    rise_at,
-    tell_until,
+    fire_until,
 )
 
-# A pane's places: its records as a list of nodes, and how many of them firings show.
+# The fields of a pane: its records as a list of nodes, and how many of them firings show.
 _HEAD, _TAIL, _SHOWN, _PANE_SIZE = range(4)
-# A node's.
+# The fields of a node.
 _RECORD, _NEXT, _NODE_SIZE = range(3)
 _NONE = -1
 
@@ -44,88 +44,103 @@ def session_firings(
     time_ms: np.ndarray,
     clock_ms: np.ndarray,
     entry: np.ndarray,
-    rises: np.ndarray,
+    advances: np.ndarray,
     policy: np.ndarray,
     gap_ms: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fires the sessions of each group; see `firing_sweep.time_firings`.
+    """Fires the sessions of each group.
 
-    A firing's end is the session's last record and the gap. Where two sessions that have fired
-    are joined, the records of the smaller are copied: so a record is copied a number of times
-    that grows with the logarithm of its session, at most.
+    A firing's end is the session's last record plus the gap. Where two sessions that have fired
+    join, the records of the smaller one are copied. So the number of copies of a record grows at
+    most with the logarithm of its session's size.
+
+    Args:
+        starts: See `ClockedRecords`.
+        by_time: See `ClockedRecords`.
+        time_ms: See `ClockedRecords`.
+        clock_ms: See `ClockedRecords`.
+        entry: See `ClockedRecords`.
+        advances: See `ClockedRecords`.
+        policy: See `window_state.policy_of`.
+        gap_ms: The sessions' gap.
+
+    Returns:
+        See `one_by_one.firings_one_by_one`.
     """
     n = len(time_ms)
-    # The contract's sessions hold their end, Flink's don't.
+    # The contract's sessions contain their end, Flink's do not.
     beyond = 0 if policy[AS_IN_FLINK] else 1
-    place = np.empty(n, np.int64)
-    place[by_time] = np.arange(n)
+    position = np.empty(n, np.int64)
+    position[by_time] = np.arange(n)
     sorted_ms = time_ms[by_time]
-    # An open session is marked, and kept, at the place of its first record.
+    # An open session has a mark, and its state, at the position of its first record.
     is_open = np.zeros(n + 1, np.int64)
-    lives = np.empty((n, LIFE_SIZE), np.int64)
-    life = np.empty(LIFE_SIZE, np.int64)
+    states = np.empty((n, STATE_SIZE), np.int64)
+    state = np.empty(STATE_SIZE, np.int64)
     firings = np.empty((1024, FIRING_SIZE), np.int64)
     panes = np.zeros((n, _PANE_SIZE), np.int64)
     nodes = np.empty((n, _NODE_SIZE), np.int64)
     used = np.zeros(2, np.int64)  # how many firings, how many nodes
     pane_count = noted = 0
-    last_rise = len(rises) - 1
+    last_advance = len(advances) - 1
     for g in range(len(starts) - 1):
         low, high = starts[g], starts[g + 1]
         open_count = 0
         for i in range(low, high):
             time, clock = time_ms[i], clock_ms[i]
-            # A record that raises stream time joins what that closes.
-            met = rises[entry[i] - 1] if entry[i] else clock
+            # A record that advances the watermark still joins the sessions that it closes.
+            met = advances[entry[i] - 1] if entry[i] else clock
             while open_count:
-                slot = place_of(is_open, 0)
-                if met < lives[slot, PASS] + policy[LATENESS]:
+                slot = position_of(is_open, 0)
+                if met < states[slot, PASS] + policy[LATENESS]:
                     break
-                firings = tell_until(lives[slot], last_rise, rises, policy, firings, used)
+                firings = fire_until(states[slot], last_advance, advances, policy, firings, used)
                 mark(is_open, slot, -1)
                 open_count -= 1
-            begin(life, g, time, time + gap_ms, time + gap_ms + beyond, rises)
-            slot = place[i]
+            begin(state, g, time, time + gap_ms, time + gap_ms + beyond, advances)
+            slot = position[i]
             is_first = True
-            before = marks_before(is_open, low + rise_at(sorted_ms[low:high], time + gap_ms + 1))
+            before = marks_before(is_open, low + advance_at(sorted_ms[low:high], time + gap_ms + 1))
             while before:
-                other = place_of(is_open, before - 1)
-                if lives[other, END] < time:
+                other = position_of(is_open, before - 1)
+                if states[other, END] < time:
                     break
-                firings = tell_until(lives[other], entry[i] - 1, rises, policy, firings, used)
+                firings = fire_until(states[other], entry[i] - 1, advances, policy, firings, used)
                 while noted < used[0]:
                     panes[firings[noted, F_PANE], _SHOWN] = firings[noted, F_SIZE]
                     noted += 1
-                if lives[other, START] <= time and lives[other, END] >= time + gap_ms:
-                    life[:] = lives[other]
+                if states[other, START] <= time and states[other, END] >= time + gap_ms:
+                    state[:] = states[other]
                 else:
-                    nodes = _join(life, lives[other], panes, nodes, used)
+                    nodes = _join(state, states[other], panes, nodes, used)
                 slot = min(slot, other)
                 is_first = False
                 mark(is_open, other, -1)
                 before -= 1
                 open_count -= 1
-            if is_first and met >= life[PASS] + policy[LATENESS]:
+            if is_first and met >= state[PASS] + policy[LATENESS]:
                 continue
-            if life[PASS] != life[END] + beyond:
-                life[PASS] = life[END] + beyond
-                life[END_AT] = rise_at(rises, life[PASS])
+            if state[PASS] != state[END] + beyond:
+                state[PASS] = state[END] + beyond
+                state[END_AT] = advance_at(advances, state[PASS])
             nodes = _append(nodes, i, used)
-            if life[PANE] == NO_PANE:
-                life[PANE] = pane_count
+            if state[PANE] == NO_PANE:
+                state[PANE] = pane_count
                 panes[pane_count, _HEAD] = used[1] - 1
                 pane_count += 1
             else:
-                nodes[panes[life[PANE], _TAIL], _NEXT] = used[1] - 1
-            panes[life[PANE], _TAIL] = used[1] - 1
-            life[SIZE] += 1
-            firings = arrive(life, i, time, clock, entry[i], is_first, rises, policy, firings, used)
-            lives[slot] = life
+                nodes[panes[state[PANE], _TAIL], _NEXT] = used[1] - 1
+            panes[state[PANE], _TAIL] = used[1] - 1
+            state[SIZE] += 1
+            firings = arrive(
+                state, i, time, clock, entry[i], is_first, advances, policy, firings, used
+            )
+            states[slot] = state
             mark(is_open, slot, 1)
             open_count += 1
         for _ in range(open_count):
-            slot = place_of(is_open, 0)
-            firings = tell_until(lives[slot], last_rise, rises, policy, firings, used)
+            slot = position_of(is_open, 0)
+            firings = fire_until(states[slot], last_advance, advances, policy, firings, used)
             mark(is_open, slot, -1)
     while noted < used[0]:
         panes[firings[noted, F_PANE], _SHOWN] = firings[noted, F_SIZE]
@@ -135,21 +150,21 @@ def session_firings(
 
 @compiled
 def _join(
-    life: np.ndarray, other: np.ndarray, panes: np.ndarray, nodes: np.ndarray, used: np.ndarray
+    state: np.ndarray, other: np.ndarray, panes: np.ndarray, nodes: np.ndarray, used: np.ndarray
 ) -> np.ndarray:
-    """Takes another session into a new one; returns the nodes."""
-    life[START], life[END] = min(life[START], other[START]), max(life[END], other[END])
-    life[COUNT] += other[COUNT]
+    """Joins another session into `state`; returns the nodes."""
+    state[START], state[END] = min(state[START], other[START]), max(state[END], other[END])
+    state[COUNT] += other[COUNT]
     if other[HAS_TICK]:  # the least tick stays, and waits again (rule 16 of Flink's cases)
-        life[TICK] = min(life[TICK], other[TICK]) if life[HAS_TICK] else other[TICK]
-        life[HAS_TICK] = life[TICK_WAITS] = 1
+        state[TICK] = min(state[TICK], other[TICK]) if state[HAS_TICK] else other[TICK]
+        state[HAS_TICK] = state[TICK_IS_PENDING] = 1
     if other[PANE] == NO_PANE:
         return nodes
-    if life[PANE] == NO_PANE:
-        life[PANE], life[SIZE] = other[PANE], other[SIZE]
+    if state[PANE] == NO_PANE:
+        state[PANE], state[SIZE] = other[PANE], other[SIZE]
         return nodes
-    more, fewer = life[PANE], other[PANE]
-    if life[SIZE] < other[SIZE]:
+    more, fewer = state[PANE], other[PANE]
+    if state[SIZE] < other[SIZE]:
         more, fewer = fewer, more
     if panes[fewer, _SHOWN] == 0:
         nodes[panes[more, _TAIL], _NEXT] = panes[fewer, _HEAD]
@@ -163,8 +178,8 @@ def _join(
             if node == last:
                 break
             node = nodes[node, _NEXT]
-    life[PANE] = more
-    life[SIZE] += other[SIZE]
+    state[PANE] = more
+    state[SIZE] += other[SIZE]
     return nodes
 
 
@@ -181,7 +196,7 @@ def _append(nodes: np.ndarray, record: int, used: np.ndarray) -> np.ndarray:
 
 @compiled
 def _laid_out(panes: np.ndarray, nodes: np.ndarray, firings: np.ndarray) -> np.ndarray:
-    """The shown records of each pane side by side; firings then tell where theirs begin."""
+    """The shown records of each pane in a row; F_PANE becomes the index where they begin."""
     begins = np.cumsum(panes[:, _SHOWN]) - panes[:, _SHOWN]
     entries = np.empty(panes[:, _SHOWN].sum(), np.int64)
     for p in range(len(panes)):

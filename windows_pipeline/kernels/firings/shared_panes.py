@@ -1,4 +1,4 @@
-"""Panes of overlapping windows, filled in one pass: what several show is put into them once."""
+"""Fills the panes of overlapping windows in one pass: records that several show enter once."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ ENTERS, LEAVES, COPIED, COPIED_UP_TO = range(4)
 
 
 class Chain(NamedTuple):
-    """The records that some windows show, one window after the other.
+    """The records that a sequence of windows shows, one window after the other.
 
     Attributes:
-        records: In the order in which they leave.
-        enter_order: Their places there, in the order in which they enter.
-        left: Of each window how many have left by its pane.
-        entered: How many have entered.
-        later: How many enter after it, each a firing of the window, before the next one's.
+        records: The records, in the order in which they leave.
+        enter_order: Their indexes in `records`, in the order in which they enter.
+        left: By window, how many records have left by its pane.
+        entered: By window, how many records have entered by its pane.
+        late: By window, how many records enter after its pane and before that of the next
+            window; each is a firing of the window.
     """
 
     records: np.ndarray
     enter_order: np.ndarray
     left: np.ndarray
     entered: np.ndarray
-    later: np.ndarray
+    late: np.ndarray
 
 
 @compiled
 def chain(
-    of: np.ndarray,
+    selected: np.ndarray,
     until: np.ndarray,
     waiting: int,
     with_late: bool,  # noqa: FBT001  compiled code takes its arguments by place
@@ -44,25 +45,28 @@ def chain(
 ) -> Chain:
     """Puts records into the panes of windows, and takes them out, in the order of the windows.
 
-    A window shows the records within its bounds that came before one of them. A record that
-    all further windows show, too, stays in until they lie behind it. Others are copied for each
-    window that shows them: it leaves with that window. Late ones are copied so: a firing each.
+    A window shows the records within its bounds that came before the record `until`. A record
+    that all further windows show, too, stays until they lie behind it. Any other record is copied
+    for each window that shows it, and the copy leaves with that window. Late records are also
+    copied, and each is a firing.
 
     Args:
-        of: The windows, by start and end.
-        until: Of each of these, the first record that its pane does not show.
-        waiting: How many of the first ones can have records that come after it.
-        with_late: Whether these are wanted.
-        records: In the order of event time, some of which the windows show.
-        start_ms: Of each window the first event time.
-        last_ms: The last.
-        closes: The clock that closes it.
-        time_ms: Event times, in the order of arrival.
+        selected: The windows, by start and end.
+        until: By selected window, the first record that its pane does not show.
+        waiting: How many of the first selected windows can have records after `until`.
+        with_late: Whether to include these late records.
+        records: Records in the order of event time; the windows show some of them.
+        start_ms: By window, the first event time that belongs to it.
+        last_ms: By window, the last event time that belongs to it.
+        closes: By window, the clock that closes it.
+        time_ms: Event times, in order of arrival.
         clock_ms: The clock that each record met.
     """
-    stays = stays_of(of, until, waiting, records, start_ms, last_ms, closes, time_ms, clock_ms)
-    entering, leaving = np.zeros(len(of) + 1, np.int64), np.zeros(len(of) + 1, np.int64)
-    copies = np.zeros(len(of) + 1, np.int64)
+    stays = stays_of(
+        selected, until, waiting, records, start_ms, last_ms, closes, time_ms, clock_ms
+    )
+    entering, leaving = np.zeros(len(selected) + 1, np.int64), np.zeros(len(selected) + 1, np.int64)
+    copies = np.zeros(len(selected) + 1, np.int64)
     for p in range(len(records)):
         enters, leaves = stays[ENTERS, p], stays[LEAVES, p]
         if enters < leaves:
@@ -73,7 +77,7 @@ def chain(
     next_enter = np.cumsum(entering + copies) - copies - entering
     copy_at = np.cumsum(leaving + copies) - copies
     next_leave, next_copy = copy_at - leaving, copy_at.copy()
-    left = copy_at[: len(of)]
+    left = copy_at[: len(selected)]
     order = np.empty(int((entering + copies).sum()), np.int64)
     enter_order = np.empty(len(order), np.int64)
     for p in range(len(records)):
@@ -87,18 +91,18 @@ def chain(
             if with_late or records[p] < until[k]:
                 order[next_copy[k]] = records[p]
                 next_copy[k] += 1
-    entered, later = next_enter[: len(of)], np.zeros(len(of), np.int64)
+    entered, late = next_enter[: len(selected)], np.zeros(len(selected), np.int64)
     for w in np.flatnonzero(copies):
-        own = order[copy_at[w] : next_copy[w]]
-        enter_order[entered[w] : entered[w] + len(own)] = copy_at[w] + np.argsort(own)
-        later[w] = (own >= until[w]).sum()
-        entered[w] += len(own) - later[w]
-    return Chain(order, enter_order, left, entered, later)
+        copied = order[copy_at[w] : next_copy[w]]
+        enter_order[entered[w] : entered[w] + len(copied)] = copy_at[w] + np.argsort(copied)
+        late[w] = (copied >= until[w]).sum()
+        entered[w] += len(copied) - late[w]
+    return Chain(order, enter_order, left, entered, late)
 
 
 @compiled
 def stays_of(
-    of: np.ndarray,
+    selected: np.ndarray,
     until: np.ndarray,
     waiting: int,
     records: np.ndarray,
@@ -108,33 +112,33 @@ def stays_of(
     time_ms: np.ndarray,
     clock_ms: np.ndarray,
 ) -> np.ndarray:
-    """From which window to before which one each record stays, and is copied; see `chain`."""
-    always = until.copy()  # the records before it are shown by all further windows, too
-    for k in range(len(of) - 2, -1, -1):
+    """By record, the windows in which it stays and those for which it is copied; see `chain`."""
+    always = until.copy()  # all further windows, too, show the records before it
+    for k in range(len(selected) - 2, -1, -1):
         always[k] = min(always[k], always[k + 1])
     stays = np.zeros((4, len(records)), np.int64)
     first = beyond = 0
     for p in range(len(records)):
         r = records[p]
-        while first < len(of) and last_ms[of[first]] < time_ms[r]:
+        while first < len(selected) and last_ms[selected[first]] < time_ms[r]:
             first += 1
-        while beyond < len(of) and start_ms[of[beyond]] <= time_ms[r]:
+        while beyond < len(selected) and start_ms[selected[beyond]] <= time_ms[r]:
             beyond += 1
         enters = first + np.searchsorted(always[first:beyond], r, side="right")
         stays[ENTERS, p], stays[LEAVES, p] = enters, beyond
         up_to = min(enters, beyond, waiting)
         stays[COPIED, p], stays[COPIED_UP_TO, p] = first, up_to
         if first < up_to:
-            stays[COPIED, p] = _first_open(of, closes, clock_ms[r], first, up_to)
+            stays[COPIED, p] = _first_open(selected, closes, clock_ms[r], first, up_to)
     return stays
 
 
 @compiled
-def _first_open(of: np.ndarray, closes: np.ndarray, clock: int, low: int, high: int) -> int:
-    """The first of some windows that a clock does not close."""
+def _first_open(selected: np.ndarray, closes: np.ndarray, clock: int, low: int, high: int) -> int:
+    """The first of the selected windows [low, high) that a clock does not close."""
     while low < high:
         middle = (low + high) // 2
-        if closes[of[middle]] <= clock:
+        if closes[selected[middle]] <= clock:
             low = middle + 1
         else:
             high = middle

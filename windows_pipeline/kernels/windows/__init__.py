@@ -1,1 +1,1 @@
-"""Which records each window holds."""
+"""Finds the windows of records, and which records each window contains."""

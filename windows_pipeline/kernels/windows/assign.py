@@ -1,7 +1,7 @@
-"""Where a record stands among the windows that can hold it (rules A5, B2, B5, B6, B7, C1).
+"""Assigns records to windows by the windows' ends (rules A5, B2, B5, B6, B7, C1).
 
-By the ends of windows: they tell what is closed. Sessions have no place of their own; what they
-hold depends on the other records (`session_sweep`).
+Whether a window is closed follows from its end. Sessions are not assigned here: which records they
+contain depends on the other records (see kernels/windows/sessions.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 
 from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows, TimeWindows
 
-PlacedWindows = SlidingWindows | ForwardSlidingWindows | TimeWindows
+AssignedWindows = SlidingWindows | ForwardSlidingWindows | TimeWindows
 
 
 class Reason(IntEnum):
-    """Why no window counts a record; 0 where one can."""
+    """Why no window counts a record; NONE where a window can."""
 
     NONE = 0
     LATE = 1
@@ -25,34 +25,34 @@ class Reason(IntEnum):
     PARTLY_LATE = 3
 
 
-class Placement(NamedTuple):
-    """The ends of the windows that count each record, and why none does."""
+class Assignment(NamedTuple):
+    """Between which window ends each record counts, or why no window counts it."""
 
     enter_ms: np.ndarray
-    """The first end that holds the record and was not closed when it came."""
+    """The end of the first window that contains the record and was open when the record came."""
     last_end_ms: np.ndarray
-    """The last end that holds it."""
+    """The end of the last window that contains the record."""
     reason: np.ndarray
-    """`Reason.NONE`, `LATE` or `UNCOVERED`."""
+    """`Reason.NONE`, `LATE` or `OUTSIDE_WINDOWS`."""
     partly_late: np.ndarray
-    """Whether the first window was closed when it came, and not the last (rule B5)."""
+    """Whether, when the record came, its first window was closed and its last open (rule B5)."""
 
 
-def place(spec: PlacedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Placement:
-    """Places records that met these close times (`timeline.NEVER_MS` for none)."""
+def assign(spec: AssignedWindows, time_ms: np.ndarray, close_ms: np.ndarray) -> Assignment:
+    """Assigns records that met these close times (`NEVER_MS` for none) to windows."""
     first_end_ms, last_end_ms = _ends(spec, time_ms)
-    # Hopping and tumbling ends are exclusive: one at the close time is closed.
+    # Hopping and tumbling windows do not contain their end: one that ends at the close is closed.
     open_end_ms = _next_end(spec, close_ms) if isinstance(spec, TimeWindows) else close_ms
     enter_ms = np.maximum(first_end_ms, open_end_ms)
     reason = np.zeros(len(time_ms), np.int8)
     reason[enter_ms > last_end_ms] = Reason.LATE
     reason[first_end_ms > last_end_ms] = Reason.OUTSIDE_WINDOWS
     partly_late = (enter_ms > first_end_ms) & (reason == Reason.NONE)
-    return Placement(enter_ms, last_end_ms, reason, partly_late)
+    return Assignment(enter_ms, last_end_ms, reason, partly_late)
 
 
-def _ends(spec: PlacedWindows, time_ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and last end of windows that hold each time; crossed where none does."""
+def _ends(spec: AssignedWindows, time_ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and last end of windows that contain each time; first > last if none does."""
     match spec:
         case SlidingWindows(time_difference_ms=difference_ms, first_window_start_ms=first):
             first_end_ms = time_ms if first is None else np.maximum(time_ms, first + difference_ms)

@@ -1,4 +1,4 @@
-"""Whole groups of records, as NumPy arrays, with the windows that are wanted of them."""
+"""Whole groups of records as NumPy arrays, with the windows to compute of them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 
 
 class Closing(NamedTuple):
-    """The close times before and after the unit that windows are computed for (rule A4)."""
+    """The close times before and after the day that windows are computed for (rule A4)."""
 
     before_ms: int
     after_ms: int
 
 
-class Target(NamedTuple):
-    """The windows that are wanted, and the close times around the unit that they are for.
+class ComputedDay(NamedTuple):
+    """The windows to compute, and the close times before and after the day they are computed for.
 
-    All windows of a whole input are those of one unit: before it nothing was closed.
+    A whole input is computed as a single day: before it no window was closed.
     """
 
     windows: WindowSpec
@@ -37,7 +37,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole groups of records that the same windows are wanted of.
+    """Whole groups of records of which the same windows are computed.
 
     Attributes:
         spec: The windows.
@@ -45,8 +45,8 @@ class Chunk:
         starts: Where each group's records begin; one more entry for the end of the last.
         time_ms: Event times.
         close_ms: The close time that each record met; `NEVER_MS` for none.
-        is_new: Whether the record came with the target unit.
-        close_before_ms: By group, the close time before that unit.
+        is_new: Whether the record came with the computed day.
+        close_before_ms: By group, the close time before that day.
         close_after_ms: By group, the close time after it.
     """
 
@@ -59,45 +59,45 @@ class Chunk:
     close_before_ms: np.ndarray
     close_after_ms: np.ndarray
 
-    def only(self, kept: np.ndarray) -> Chunk:
-        """The chunk with the records of a mask; groups without any are left out."""
-        if kept.all():
+    def only(self, chosen: np.ndarray) -> Chunk:
+        """The chunk with the records of a mask, and without groups that then have no records."""
+        if chosen.all():
             return self
-        before = np.concatenate(([0], np.cumsum(kept)))[self.starts]
+        before = np.concatenate(([0], np.cumsum(chosen)))[self.starts]
         some = np.diff(before) > 0
         return Chunk(
             self.spec,
-            self.table.filter(pa.array(kept)),
+            self.table.filter(pa.array(chosen)),
             np.concatenate((before[:-1][some], before[-1:])),
-            self.time_ms[kept],
-            self.close_ms[kept],
-            self.is_new[kept],
+            self.time_ms[chosen],
+            self.close_ms[chosen],
+            self.is_new[chosen],
             self.close_before_ms[some],
             self.close_after_ms[some],
         )
 
 
 def chunks_of(
-    table: pa.Table, starts: np.ndarray, targets: Mapping[int, Target]
+    table: pa.Table, starts: np.ndarray, computed_days: Mapping[int, ComputedDay]
 ) -> Iterator[Chunk]:
-    """Splits sorted records where other windows are wanted of them.
+    """Splits sorted records where the windows to compute change.
 
     Args:
-        table: The columns of `evaluation.evaluate`'s records, a group's together and by time;
-            `_computed_day` may be left out where there is one.
+        table: The records of `evaluate`, sorted by group and event time. `_computed_day` may be
+            left out where there is a single computed day.
         starts: Where each group's records begin; one more entry for the end of the last.
-        targets: What is wanted, by target.
+        computed_days: What to compute, by `_computed_day`.
 
     Raises:
         ValueError: An event time is null or out of range.
     """
-    numbers = np.full(len(starts) - 1, next(iter(targets)))
+    numbers = np.full(len(starts) - 1, next(iter(computed_days)))
     if "_computed_day" in table.column_names:
         numbers = np.array(table.column("_computed_day"), np.int64)[starts[:-1]]
-    known, of_group = np.unique(numbers, return_inverse=True)
-    wanted = [targets[int(number)] for number in known]
-    before_ms = np.array([target.close_before_ms for target in wanted], np.int64)[of_group]
-    after_ms = np.array([target.close_after_ms for target in wanted], np.int64)[of_group]
+    distinct, of_group = np.unique(numbers, return_inverse=True)
+    days = [computed_days[int(number)] for number in distinct]
+    before_ms = np.array([day.close_before_ms for day in days], np.int64)[of_group]
+    after_ms = np.array([day.close_after_ms for day in days], np.int64)[of_group]
     if "_close_after_ms" in table.column_names:
         after_ms = np.array(table.column("_close_after_ms"), np.int64)[starts[:-1]]
     time_ms = event_times(table)
@@ -112,10 +112,10 @@ def chunks_of(
         if "_is_new" in table.column_names
         else np.ones(rows, np.bool_)
     )
-    specs = [target.windows for target in wanted]
-    spec_of_target = np.array([specs.index(spec) for spec in specs])
-    others = np.flatnonzero(np.diff(spec_of_target[of_group])) + 1
-    cuts = [0, *others.tolist(), len(numbers)]
+    specs = [day.windows for day in days]
+    spec_of_day = np.array([specs.index(spec) for spec in specs])
+    changes = np.flatnonzero(np.diff(spec_of_day[of_group])) + 1
+    cuts = [0, *changes.tolist(), len(numbers)]
     for first, last in pairwise(cuts):
         low, high = int(starts[first]), int(starts[last])
         yield Chunk(
@@ -131,10 +131,10 @@ def chunks_of(
 
 
 def event_times(table: pa.Table) -> np.ndarray:
-    """The records' event times.
+    """The records' event times, in milliseconds.
 
     Raises:
-        ValueError: One is null or out of range.
+        ValueError: An event time is null or out of range.
     """
     column = table.column("_event_time_ms")
     if column.null_count:

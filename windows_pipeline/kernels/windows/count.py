@@ -1,4 +1,4 @@
-"""Which count windows there are, by arithmetic on how many records of a key have come (rule F1)."""
+"""Finds count windows by arithmetic on how many records of a key have come (rule F1)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class CountedGroups:
     """Groups of records in arrival order, each a part of a key's records.
 
     Attributes:
-        specs: The windows that there are.
-        spec_of: By group, which of them are wanted.
+        specs: The different windows to compute.
+        spec_of: By group, the index of its windows in `specs`.
         starts: Where each group's records begin; one more entry for the end of the last.
-        skipped: By group, how many of the key's records came before the first one here.
-        done: By group, how many had come when windows were last found: what had ended by then
-            is not found again.
+        skipped: By group, how many of the key's records came before the group's first record.
+        done: By group, how many of the key's records had come when windows were last found;
+            windows that had ended by then are not found again.
     """
 
     specs: list[CountWindows]
@@ -30,7 +30,7 @@ class CountedGroups:
     done: np.ndarray
 
     def windows(self) -> Windows:
-        """The windows that these records fill; `_end_ms` is the last record's place, all closed."""
+        """The windows that these records fill, all closed; `end_ms` is the last record's index."""
         ended_before = self._ended(self.done)
         number = self._ended(self._come) - ended_before
         group = np.repeat(np.arange(len(number)), number)
@@ -49,17 +49,17 @@ class CountedGroups:
         )
 
     def rest(self) -> tuple[int, int, int]:
-        """What has to be kept of the last group, should more of its records follow.
+        """The part of the last group that later records of the same key still need.
 
         Returns:
-            From which record on, and for these the group's `skipped` and `done`. At least one
-            record is kept, by which the group is known.
+            The index of the first record needed, and the `skipped` and `done` of a group that
+            starts with it. At least one record is needed: it identifies the group.
         """
         last = np.array([len(self.spec_of) - 1])
         come = int(self._come[-1])
         first, _ = self._bounds(self._ended(self._come)[last], last)
-        kept = min(int(first[0]), come - 1)
-        return int(self.starts[-2]) + kept - int(self.skipped[-1]), kept, come
+        from_number = min(int(first[0]), come - 1)
+        return int(self.starts[-2]) + from_number - int(self.skipped[-1]), from_number, come
 
     @property
     def _come(self) -> np.ndarray:
@@ -67,13 +67,13 @@ class CountedGroups:
         return come
 
     def _ended(self, come: np.ndarray) -> np.ndarray:
-        """How many windows of each group are full once so many records have come."""
+        """How many windows of each group are full once `come` records have come."""
         beyond_full = np.maximum(come - self._size + self._advance, 0)
         ended: np.ndarray = np.where(self._short_first, come, beyond_full) // self._advance
         return ended
 
     def _bounds(self, window: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of a window's first record and of the one after its last, from 0."""
+        """The numbers, from 0, of a window's first record and of the record after its last."""
         start = window * self._advance[group]
         size = self._size[group]
         end = start + np.where(self._short_first[group], self._advance[group], size)

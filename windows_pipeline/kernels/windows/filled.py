@@ -1,4 +1,4 @@
-"""What every aggregate is computed from: a chunk's records and the windows over them."""
+"""A chunk's records and the windows over them, from which every aggregate is computed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class WindowedRecords(NamedTuple):
     Attributes:
         starts: Where each group's records begin; one more entry for the end of the last.
         time_ms: The records' event times.
-        windows: The windows, by group. Within a group `entered` and `left` never fall, what
-            has left has entered, and `enter_order` holds the group's records in its place.
-        describe: Names a window by its number, as in 'the window of key 'UA' from 0 to 10 (ms)'.
+        windows: The windows, by group. Within a group `entered` and `left` never fall, each
+            record enters before it leaves, and `enter_order` permutes the group's records.
+        describe: Names a window, given its index: "the window of key 'UA' from 0 to 10 (ms)".
     """
 
     starts: np.ndarray
@@ -27,7 +27,7 @@ class WindowedRecords(NamedTuple):
     describe: Callable[[int], str]
 
     def part(self, start: int, end: int) -> WindowedRecords:
-        """The same records with some of the windows: from number `start` to before `end`."""
+        """The same records with the windows from index `start` to before `end`."""
         windows, last_end_ms = self.windows, self.windows.last_end_ms
         some = windows._replace(
             group=windows.group[start:end],

@@ -1,4 +1,4 @@
-"""Finds the windows of a chunk of records, by the sweep of their kind."""
+"""Finds the windows of a chunk of records, whatever their kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.kernels.windows.assign import PlacedWindows, Reason, place
+from windows_pipeline.kernels.windows.assign import AssignedWindows, Reason, assign
 from windows_pipeline.kernels.windows.chunk import Chunk
 from windows_pipeline.kernels.windows.forward import forward_sweep
 from windows_pipeline.kernels.windows.hopping import hopping_sweep
@@ -28,25 +28,24 @@ from windows_pipeline.windows import (
 )
 
 LONGEST_RUN = 1 << 16
-"""How many hopping windows that hold the same records are told as one, at most."""
+"""The most hopping windows of the same records that are returned as one run."""
 
 
 @dataclass(frozen=True)
 class FoundWindows:
-    """Windows over the records that are in time for some of them.
+    """Windows, and the records of a chunk that are in time for at least one window.
 
     Attributes:
         table: Those records.
-        close_ms: The close time that each met.
-        starts: Where each group of them begins (of sessions: each session); one more entry
+        close_ms: The close time that each record met.
+        starts: Where each group of records begins (for sessions: each session); one more entry
             for the end of the last.
-        time_ms: Their event times, ascending within a group.
+        time_ms: The records' event times, ascending within a group.
         windows: The windows.
-        length_ms: How far a window's start lies before its end; None where it starts with
+        length_ms: How far a window's start lies before its end; None where a window starts with
             its first record.
-        advance_ms: From one window of a run to the next; 1 where windows come one by one.
-        reason: Of each record of the chunk, also those left out: the `Reason` why no window
-            counts it.
+        advance_ms: From each window of a run to the next; 1 for windows that are no runs.
+        reason: For each record of the whole chunk, the `Reason` why no window counts it.
     """
 
     table: pa.Table
@@ -60,40 +59,41 @@ class FoundWindows:
 
 
 def find_windows(chunk: Chunk, arrival: Sequence[str]) -> FoundWindows:
-    """Finds the windows that the target units changed or closed.
+    """Finds the windows that the computed days changed or closed.
 
     Args:
         chunk: The records.
-        arrival: The columns that order arrival among records that met one close time; only
-            sessions ask for it (rule D2).
+        arrival: The columns that order the arrival of records that met one close time; only
+            sessions need them (rule D2).
     """
     if isinstance(chunk.spec, SessionWindows):
         return _sessions(chunk, chunk.spec, arrival)
-    return _placed(chunk, chunk.spec)
+    return _assigned(chunk, chunk.spec)
 
 
-def _placed(chunk: Chunk, spec: PlacedWindows) -> FoundWindows:
-    placement = place(spec, chunk.time_ms, chunk.close_ms)
-    reason = placement.reason.copy()
-    in_time = reason == Reason.NONE
-    kept = chunk.only(in_time)
+def _assigned(chunk: Chunk, spec: AssignedWindows) -> FoundWindows:
+    assignment = assign(spec, chunk.time_ms, chunk.close_ms)
+    reason = assignment.reason.copy()
+    is_in_time = reason == Reason.NONE
+    in_time = chunk.only(is_in_time)
     advance_ms = 1
     match spec:
         case SlidingWindows():
-            windows = _sliding(kept, spec)
+            windows = _sliding(in_time, spec)
         case ForwardSlidingWindows():
-            enter_ms = placement.enter_ms[in_time]
-            windows = _forward(kept, spec, enter_ms)
+            enter_ms = assignment.enter_ms[is_in_time]
+            windows = _forward(in_time, spec, enter_ms)
         case TimeWindows():
-            enter_ms, last_end_ms = placement.enter_ms[in_time], placement.last_end_ms[in_time]
-            windows = _hopping(kept, spec, enter_ms, last_end_ms)
+            enter_ms = assignment.enter_ms[is_in_time]
+            last_end_ms = assignment.last_end_ms[is_in_time]
+            windows = _hopping(in_time, spec, enter_ms, last_end_ms)
             advance_ms = spec.advance_ms
-    reason[np.flatnonzero(in_time)[windows.uncounted]] = Reason.PARTLY_LATE
+    reason[np.flatnonzero(is_in_time)[windows.dropped]] = Reason.PARTLY_LATE
     return FoundWindows(
-        kept.table,
-        kept.close_ms,
-        kept.starts,
-        kept.time_ms,
+        in_time.table,
+        in_time.close_ms,
+        in_time.starts,
+        in_time.time_ms,
         windows,
         spec.length_ms,
         advance_ms,
@@ -152,7 +152,7 @@ def _hopping(
 
 
 def _short_runs(windows: Windows, last_end_ms: np.ndarray, advance_ms: int) -> Windows:
-    """Runs of hopping windows alike, cut where they are longer than Spark should hold at once."""
+    """Cuts runs of hopping windows that are too long for Spark to unroll at once."""
     last_number = (last_end_ms - windows.end_ms) // advance_ms
     if (last_number < LONGEST_RUN).all():
         return windows._replace(last_end_ms=last_end_ms)
@@ -172,14 +172,14 @@ def _short_runs(windows: Windows, last_end_ms: np.ndarray, advance_ms: int) -> W
 
 
 def _all_counted(found: Sequence[np.ndarray], enter_order: np.ndarray) -> Windows:
-    """Windows of a kind that counts every record that is not wholly late."""
+    """Windows of a kind that counts every record that is in time for at least one window."""
     group, end_ms, closed, entered, left = found
-    uncounted = np.zeros(len(enter_order), np.bool_)
-    return Windows(group, end_ms, closed, entered, left, enter_order, uncounted)
+    dropped = np.zeros(len(enter_order), np.bool_)
+    return Windows(group, end_ms, closed, entered, left, enter_order, dropped)
 
 
 def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> FoundWindows:
-    """Sessions, with their records put side by side: they can lie within each other in time."""
+    """Sessions, with the records reordered by session: sessions can overlap in event time."""
     session = _session_of(chunk, spec, arrival)
     late = session == NO_SESSION
     order = np.argsort(session, kind="stable")[np.count_nonzero(late) :]
@@ -190,13 +190,13 @@ def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> Fou
     end_ms = time_ms[starts[1:] - 1]
     is_closed = end_ms < chunk.close_after_ms[group]
     new_inside = np.diff(np.concatenate(([0], np.cumsum(chunk.is_new[order])))[starts]) > 0
-    wanted = (end_ms >= chunk.close_before_ms[group]) & (is_closed | new_inside)
+    is_result = (end_ms >= chunk.close_before_ms[group]) & (is_closed | new_inside)
     windows = Windows(
-        np.flatnonzero(wanted),
-        end_ms[wanted],
-        is_closed[wanted],
-        starts[1:][wanted],
-        starts[:-1][wanted],
+        np.flatnonzero(is_result),
+        end_ms[is_result],
+        is_closed[is_result],
+        starts[1:][is_result],
+        starts[:-1][is_result],
         np.arange(len(order)),
         np.zeros(len(order), np.bool_),
     )
@@ -208,7 +208,7 @@ def _sessions(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> Fou
 
 
 def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> np.ndarray:
-    """The session of each record: where all are within grace by their gaps, else by arrival."""
+    """The session of each record: by gaps where all records are within grace, else by arrival."""
     session = sessions_by_gap(chunk.starts, chunk.time_ms, spec.gap_ms)
     beyond_grace = chunk.time_ms < chunk.close_ms + spec.gap_ms
     if not beyond_grace.any():
@@ -225,10 +225,10 @@ def _session_of(chunk: Chunk, spec: SessionWindows, arrival: Sequence[str]) -> n
 
 
 def _arrival_order(chunk: Chunk, arrival: Sequence[str]) -> np.ndarray:
-    """Each group's records in the order in which they came: by stream time, then `arrival`."""
+    """Each group's records in order of arrival: by stream time, then by the columns `arrival`."""
     columns = [pa.array(_groups_of(chunk)), pa.array(chunk.close_ms)]
     columns += [chunk.table.column(name) for name in arrival]
-    names = [str(place) for place in range(len(columns))]
+    names = [str(index) for index in range(len(columns))]
     by = [(name, "ascending") for name in names]
     return np.asarray(pc.sort_indices(pa.table(columns, names), sort_keys=by), np.int64)
 

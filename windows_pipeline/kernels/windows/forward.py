@@ -1,4 +1,4 @@
-"""Which forward sliding windows there are: one for each distinct record time (rule B7)."""
+"""Finds forward sliding windows: one for each distinct record time (rule B7)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def forward_sweep(
 
     Args:
         starts: Where each group's records begin; one more entry for the end of the last.
-        time_ms: Event times, ascending within a group; no record wholly late.
-        enter_ms: The first window end at which the record counts.
-        enter_order: The records of each group by that.
-        is_new: Whether the record came with the unit that the group is computed for.
-        close_before_ms: By group, the close time before that unit (rule A4).
+        time_ms: Event times, ascending within a group; every record is in time for some window.
+        enter_ms: The end of the first window that counts the record.
+        enter_order: The records of each group, sorted by `enter_ms`.
+        is_new: Whether the record came with the day that the group is computed for.
+        close_before_ms: By group, the close time before that day (rule A4).
         close_after_ms: By group, the close time after it.
         size_ms: The windows' size.
 

@@ -1,9 +1,9 @@
-"""Which hopping and tumbling windows there are: one pass over each key's records (rule C1).
+"""Finds hopping and tumbling windows in one pass over each key's records (rule C1).
 
-In the order of window ends a record enters at the first end that was not closed when it came,
-and leaves after the last window that starts at or before it. Between two such changes all
-windows hold the same records, however many there are: they are found, and filled, as one run.
-So the cost is two steps a record, not multiplied by size / advance (rule C2).
+In the order of window ends, a record enters at the end of its first window that was open when the
+record came, and leaves after the end of the last window that contains it. Between two such changes
+all windows contain the same records: they are found, and aggregated, as one run. So a record costs
+two steps, whatever size / advance is (rule C2).
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ def hopping_sweep(
     Args:
         starts: Where each group's records begin; one more entry for the end of the last.
         first_end_ms: The end of the first window that counts the record.
-        last_end_ms: The end of the last one, not before the first; ascending within a group.
-        enter_order: The records of each group by their first window.
-        is_new: Whether the record came with the unit that the group is computed for.
-        close_before_ms: By group, the close time before that unit (rule A4).
+        last_end_ms: The end of the last such window, not before the first; ascending within a
+            group.
+        enter_order: The records of each group, sorted by their first window.
+        is_new: Whether the record came with the day that the group is computed for.
+        close_before_ms: By group, the close time before that day (rule A4).
         close_after_ms: By group, the close time after it.
         advance_ms: From one window to the next.
         emit_empty: Whether closed windows without records are results.
 
     Returns:
-        Runs of windows that hold the same records and are all closed or all open: the fields
+        Runs of windows that contain the same records and are all closed or all open: the fields
         of `Windows` up to `left`, and the end of each run's last window.
     """
-    # A group has at most two changes a record, and one run is cut where closing ends.
+    # A group has at most two changes a record, and its first open window cuts one run in two.
     room = 2 * len(first_end_ms) + len(starts)
     group = np.empty(room, np.int64)
     end_ms = np.empty(room, np.int64)
@@ -98,5 +99,5 @@ def hopping_sweep(
 
 @compiled
 def _next_end(end_ms: int, after_ms: int, advance_ms: int) -> int:
-    """The first window end after a time, from the end of any window."""
+    """The first window end after a time, given the end of any window."""
     return end_ms + ((after_ms - end_ms) // advance_ms + 1) * advance_ms

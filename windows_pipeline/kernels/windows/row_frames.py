@@ -1,4 +1,4 @@
-"""Which rows each row's window holds: two places that only move on (rule F2)."""
+"""Finds the rows in each row's window, with two positions that only move forward (rule F2)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 
 _UNBOUNDED = 2**62
-"""Farther than any two event times, or rows, lie apart."""
+"""More than the distance between any two event times, or rows."""
 
 
 class Frames(NamedTuple):
-    """The window of each row: the rows [left, entered) of its part.
+    """The window of each row: the rows [left, entered).
 
     Attributes:
-        starts: Where each part begins that no window reaches beyond: a group, or a tumbling
-            window or session of one; one more entry for the end of the last.
+        starts: Where each part begins; one more entry for the end of the last. A part is a
+            group, or a tumbling window or session in it: no window extends beyond its part.
         part: The number of each row's part.
-        left: How many rows are gone by, counted from the first row of all.
-        entered: How many rows have come.
-        start_ms: Where a tumbling window or session starts; None where there is none.
-        end_ms: Where a tumbling window ends, the same.
+        left: The index of the window's first row, among all rows.
+        entered: The index after the window's last row.
+        start_ms: The start of each row's tumbling window or session; None for other windows.
+        end_ms: The end of each row's tumbling window; None for other windows.
     """
 
     starts: np.ndarray
@@ -42,8 +42,8 @@ def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Fra
     Args:
         window: The windows.
         starts: Where each group's rows begin; one more entry for the end of the last.
-        time_ms: The rows' times: ascending within a group, unless rows stand in the order of
-            arrival (`by_arrival`).
+        time_ms: The rows' times: ascending within a group, unless rows are sorted by arrival
+            (`by_arrival`).
     """
     match window:
         case SlideRows(unit=FrameUnit.RANGE):
@@ -53,15 +53,15 @@ def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Fra
             return _row_frames(starts, _far(window.back), _far(window.ahead))
         case TumbleRows(unit=FrameUnit.RANGE):
             number = np.floor_divide(time_ms, window.size)
-            frames = _so_far(_cut(starts, np.diff(number, prepend=0) != 0))
+            frames = _growing(_cut(starts, np.diff(number, prepend=0) != 0))
             start_ms = number * window.size
             return frames._replace(start_ms=start_ms, end_ms=start_ms + window.size)
         case TumbleRows():
             row = np.arange(len(time_ms))
-            return _so_far(_cut(starts, (row - starts[_parts(starts)]) % window.size == 0))
+            return _growing(_cut(starts, (row - starts[_parts(starts)]) % window.size == 0))
         case SessionRows():
             first = sessions_by_gap(starts, time_ms, window.gap_ms)
-            frames = _so_far(_cut(starts, first == np.arange(len(first))))
+            frames = _growing(_cut(starts, first == np.arange(len(first))))
             return frames._replace(start_ms=time_ms[first])
 
 
@@ -75,14 +75,14 @@ def _parts(starts: np.ndarray) -> np.ndarray:
 
 
 def _cut(starts: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """Where parts begin: the groups, and within them the rows of a mask."""
+    """Where parts begin: at the groups' starts, and at the rows of a mask."""
     begins = begins.copy()
     begins[starts[:-1]] = True
     return np.concatenate((np.flatnonzero(begins), starts[-1:]))
 
 
-def _so_far(starts: np.ndarray) -> Frames:
-    """Each part's rows up to and with each."""
+def _growing(starts: np.ndarray) -> Frames:
+    """Frames from the start of a row's part up to and including the row."""
     part = _parts(starts)
     return Frames(starts, part, starts[part], np.arange(1, len(part) + 1))
 

@@ -1,9 +1,9 @@
-"""Which sliding windows there are: one pass over each key's records in time order.
+"""Finds sliding windows in one pass over each key's records in time order.
 
-In the order of window ends a record enters at the later of its left window's end and its own
-close time, and leaves one millisecond after its right-most window (rules B3, B5). The windows
-are the left and right windows that records make; what a window holds is what has entered by
-its end and not left.
+In the order of window ends, a record enters at the later of its left window's end and the close
+time that it met, and leaves one millisecond after the end of the last window that contains it
+(rules B3, B5). The windows are the left and right windows that records make. A window contains
+the records that have entered by its end and not left.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from windows_pipeline.compat.numba_jit import compiled
 
 
 class Windows(NamedTuple):
-    """The windows of a chunk of groups, by group and end, and how to fill them.
+    """The windows of a chunk of groups, by group and end, and the records they contain.
 
-    A window holds the records `enter_order[:entered]` less the records `[:left]` (records
-    are in the order of group and event time; earlier groups cancel out).
+    A window contains the records `enter_order[:entered]` without the records `[:left]`. Records
+    are sorted by group and event time, so those of earlier groups cancel out.
     """
 
     group: np.ndarray
@@ -28,22 +28,22 @@ class Windows(NamedTuple):
     entered: np.ndarray
     left: np.ndarray
     enter_order: np.ndarray
-    uncounted: np.ndarray
-    """Marks partly late records that settled and that no window counts (rule A5)."""
+    dropped: np.ndarray
+    """A mask of partly late records that no window counted before all closed (rule A5)."""
     last_end_ms: np.ndarray | None = None
-    """Where each stands for a run of hopping windows alike, the end of the last of them."""
+    """Where each entry is a run of hopping windows, the end of the run's last window."""
 
-    def only(self, kept: np.ndarray) -> Windows:
+    def only(self, chosen: np.ndarray) -> Windows:
         """The windows of a mask."""
-        if kept.all():
+        if chosen.all():
             return self
         return self._replace(
-            group=self.group[kept],
-            end_ms=self.end_ms[kept],
-            closed=self.closed[kept],
-            entered=self.entered[kept],
-            left=self.left[kept],
-            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[kept],
+            group=self.group[chosen],
+            end_ms=self.end_ms[chosen],
+            closed=self.closed[chosen],
+            entered=self.entered[chosen],
+            left=self.left[chosen],
+            last_end_ms=None if self.last_end_ms is None else self.last_end_ms[chosen],
         )
 
 
@@ -63,14 +63,14 @@ def sweep(
 
     Args:
         starts: Where each group's records begin; one more entry for the end of the last.
-        time_ms: Event times, ascending within a group; no record wholly late or uncovered.
+        time_ms: Event times, ascending within a group; every record is in time for some window.
         close_ms: The close time that each record met on arrival (rule A3).
-        is_new: Whether the record came with the unit that the group is computed for.
-        close_before_ms: By group, the close time before that unit (rule A4).
+        is_new: Whether the record came with the day that the group is computed for.
+        close_before_ms: By group, the close time before that day (rule A4).
         close_after_ms: By group, the close time after it.
         difference_ms: The windows' time difference.
-        first_start_ms: No window starts before it (rule B6); `timeline.NEVER_MS` for no bound.
-        emit_empty: Whether silences are windows (rule B8).
+        first_start_ms: No window starts before it (rule B6); `NEVER_MS` for no bound.
+        emit_empty: Whether empty windows after silences are results (rule B8).
 
     Returns:
         The fields of `Windows`, in order.
@@ -82,7 +82,7 @@ def sweep(
     entered = np.empty(2 * n, np.int64)
     left = np.empty(2 * n, np.int64)
     enter_order = np.arange(n)
-    uncounted = np.zeros(n, np.bool_)
+    dropped = np.zeros(n, np.bool_)
     left_end_ms = np.maximum(time_ms, first_start_ms + difference_ms)
     enter_ms = np.maximum(left_end_ms, close_ms)
     leave_ms = time_ms + difference_ms + 1
@@ -95,7 +95,7 @@ def sweep(
         new_inside = 0
         ends_found = 0
         while True:
-            # A left window that was closed on the record's arrival is not made (rule B3).
+            # A record does not make a left window that was closed on its arrival (rule B3).
             while i < high and left_end_ms[i] < close_ms[i]:
                 i += 1
             if i == high and j == high:
@@ -124,19 +124,19 @@ def sweep(
                 continue
             is_closed = end < close_after_ms[g]
             if p > q:
-                wanted = is_closed or new_inside > 0 or not made_before
+                is_result = is_closed or new_inside > 0 or not made_before
             else:
-                wanted = emit_empty and is_closed
-            if wanted:
+                is_result = emit_empty and is_closed
+            if is_result:
                 group[found], end_ms[found], closed[found] = g, end, is_closed
                 entered[found], left[found] = p, q
                 found += 1
         for r in range(low, high):
             last_end = leave_ms[r] - 1
-            settled = close_before_ms[g] <= last_end < close_after_ms[g]
-            if settled and close_ms[r] > left_end_ms[r]:
+            has_closed = close_before_ms[g] <= last_end < close_after_ms[g]
+            if has_closed and close_ms[r] > left_end_ms[r]:
                 nearest = np.searchsorted(ends[:ends_found], enter_ms[r])
-                uncounted[r] = nearest == ends_found or ends[nearest] > last_end
+                dropped[r] = nearest == ends_found or ends[nearest] > last_end
     return (
         group[:found],
         end_ms[:found],
@@ -144,13 +144,13 @@ def sweep(
         entered[:found],
         left[:found],
         enter_order,
-        uncounted,
+        dropped,
     )
 
 
 @compiled
 def entry_order(starts: np.ndarray, enter_ms: np.ndarray) -> np.ndarray:
-    """The records of each group in the order of their first window."""
+    """The records of each group, sorted by their first window."""
     order = np.arange(len(enter_ms))
     for g in range(len(starts) - 1):
         _sort_by_entry(order, enter_ms, starts[g], starts[g + 1])
@@ -159,7 +159,7 @@ def entry_order(starts: np.ndarray, enter_ms: np.ndarray) -> np.ndarray:
 
 @compiled
 def _sort_by_entry(enter_order: np.ndarray, enter_ms: np.ndarray, low: int, high: int) -> None:
-    """Orders a group's records by entry; without partly late ones they are so already."""
+    """Sorts a group's records by entry. Without partly late records they are sorted already."""
     for r in range(low + 1, high):
         if enter_ms[r] < enter_ms[r - 1]:
             order = np.argsort(enter_ms[low:high], kind="mergesort")

@@ -1,0 +1,36 @@
+"""How much work the engine takes at once: sizes that change its cost, never a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of the pieces that the engine works in. The defaults fit; tests make them small.
+
+    Attributes:
+        chunk_rows: How many rows of whole groups a kernel takes at once; a larger group is a
+            chunk of its own.
+        part_windows: How many windows of a chunk are aggregated at once.
+        part_values: How many values the lists of these windows may hold in all; a single longer
+            list is a part of its own.
+        part_records: How often records may stand in the windows that are fired together, about.
+        shard_look_backs: How many look-backs long a time shard is. A record is copied where a
+            window that ends in the next shard looks back at it: one record in so many.
+        least_shard_look_backs: How many look-backs a pipeline's time shards are at least.
+        max_shard_ms: Windows that ask for longer time shards are computed without shards. A longer
+            one could overflow together with an event time.
+    """
+
+    chunk_rows: int = 200_000
+    part_windows: int = 1 << 20
+    part_values: int = 1 << 22
+    part_records: int = 1 << 22
+    shard_look_backs: int = 64
+    least_shard_look_backs: int = 16
+    max_shard_ms: int = 2**53
+
+
+TUNING = Tuning()
+"""The defaults."""
