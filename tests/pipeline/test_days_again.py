@@ -153,12 +153,12 @@ def test_a_day_that_came_by_mistake_is_taken_away(project: SmallProject) -> None
     project.land(1, f"{HEADER}a,1,1\n")
     project.land(5, f"{HEADER}a,5,1\n")
     status, said = project.call("run", "p")
-    assert (status, "2026-11-05: held back" in said) == (1, True), said
+    assert (status, "2026-11-05: blocked by a missing day" in said) == (1, True), said
     status, said = project.call("forget", "p", "2026-11-05")
     assert (status, "its folder is still there" in said) == (0, True), said
     shutil.rmtree(project.folder / "data" / "2026-11-05")
     status, said = project.call("run", "p")
-    assert (status, "held back" in said) == (0, False), said
+    assert (status, "blocked by" in said) == (0, False), said
     assert len(project.raw("key")) == 1
     project.land(2, FAR)
     assert project.call("run", "p")[0] == 0

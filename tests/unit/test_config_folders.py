@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 
 from tests.support.pipeline_texts import FLIGHTS, line_of
-from windows_pipeline.cli import main as cli
+from windows_pipeline.cli.main import main
 from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
+from windows_pipeline.settings import Settings
 
 LINE = line_of(FLIGHTS, "  path:")
 
@@ -45,7 +47,7 @@ def validated(
     """The exit status, and what was said as result and as warning or error."""
     monkeypatch.setattr("sys.argv", ["windows-pipeline", "validate", *files])
     with pytest.raises(SystemExit) as stopped:
-        cli.main()
+        main()
     out, err = capfd.readouterr()
     return int(stopped.value.code or 0), out, err
 
@@ -143,19 +145,18 @@ def test_validate_refuses_a_file(
 def called(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
 ) -> tuple[int, str]:
-    """The exit status, and what was said on standard error, of a command that starts no Spark."""
+    """The exit status and the standard error of a command that ends where it would start Spark."""
 
     class Started(Exception):
         pass
 
-    def start(_settings: object) -> None:
+    def start(_settings: Settings) -> SparkSession:
         raise Started
 
-    monkeypatch.setattr("windows_pipeline.cli.main.start_session", start)
     monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
     status = 0
     try:
-        cli.main()
+        main(start)
     except Started:
         pass
     except SystemExit as stopped:

@@ -52,12 +52,12 @@ class Waiting(NamedTuple):
 
     Attributes:
         lacking: By definition, those that could be computed.
-        held_back: Those past a day that is missing, for which they wait.
+        blocked: Those past a day that is missing, for which they wait.
         missing: That day.
     """
 
     lacking: DaysByWindows
-    held_back: list[date]
+    blocked: list[date]
     missing: date
 
 
@@ -67,12 +67,12 @@ class ChangedFile(NamedTuple):
     Attributes:
         day: The day.
         name: Its name.
-        what: What is different.
+        change: How it differs.
     """
 
     day: date
     name: str
-    what: str
+    change: str
 
 
 def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
@@ -90,7 +90,7 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
     there = _ingested(log)
     new = set(days_landed(pipeline, raw.landing)) - set(there)
     waiting = _waiting(spark, pipeline, settings, there)
-    freed = set(waiting.held_back) if waiting.missing in new else set()
+    freed = set(waiting.blocked) if waiting.missing in new else set()
     first = DaysToRun(sorted(new), of_all(pipeline, new | freed))
     runs = [first, DaysToRun([], waiting.lacking)]
     return [run for run in runs if run.days]
