@@ -26,7 +26,7 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import RawEventsJob, run_job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.catalog import FiringTables, firing_tables, window_tables

@@ -20,7 +20,7 @@ from windows_pipeline.checks.run import SAMPLE_ROWS, validate
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.storage.table import Table
 
 IDENTITY = (

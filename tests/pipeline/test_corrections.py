@@ -20,7 +20,6 @@ from tests.support.pipelines import DAYS, LONGER_GRACE, Project, day, write_unch
 from tests.support.small_ranges import in_small_ranges
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
-from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
@@ -28,6 +27,7 @@ from windows_pipeline.jobs.correction.marker import (
     unfinished_correction,
 )
 from windows_pipeline.jobs.correction.run import correct, correction_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.storage.table import Table

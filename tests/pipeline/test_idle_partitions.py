@@ -18,7 +18,7 @@ from tests.support.spark_cases import instant, texts
 from tests.support.stored_rows import named_rows
 from tests.support.streams import declared_pipeline, sliding_fields
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables

@@ -53,7 +53,7 @@ from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.incremental.lookback import reached_from_ms
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.trace import records_of_alert

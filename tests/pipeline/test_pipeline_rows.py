@@ -27,8 +27,8 @@ from tests.support.spark_cases import instant
 from windows_pipeline.checks.run import breaking
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
-from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings

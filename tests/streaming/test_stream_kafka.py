@@ -32,7 +32,7 @@ from windows_pipeline.arrival.log import read_log
 from windows_pipeline.checks.run import validate
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError, KafkaUnavailableError

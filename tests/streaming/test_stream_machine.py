@@ -40,7 +40,7 @@ from tests.support.spark_cases import EPOCH, PROPERTY, texts
 from tests.support.stored_rows import named_rows, stored_rows
 from tests.support.streams import KilledError, declared_pipeline, ending_at, window_fields
 from windows_pipeline.jobs import RawEventsJob, check_published
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables

@@ -22,7 +22,7 @@ from definitions import build_definitions
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import rows_by_unit
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import (

@@ -23,8 +23,8 @@ from windows_pipeline.cli.printed import (
 )
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.chain import skipped, why_passed_over, window_jobs
-from windows_pipeline.jobs.day_runs import (
+from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
+from windows_pipeline.jobs.days.runs import (
     DaysToRun,
     changed_files,
     days_waiting,

@@ -17,7 +17,7 @@ from rich.text import Text
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.console import PlainConsole, coloured, printable
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.day_runs import ChangedFile, Waiting
+from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.streaming import BatchResult

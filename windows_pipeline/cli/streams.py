@@ -9,7 +9,7 @@ import typer
 from windows_pipeline.cli.arguments import PipelineName, opened
 from windows_pipeline.cli.printed import CONSOLE, PrintedBatches, print_skipped
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.chain import skipped
+from windows_pipeline.jobs.days.chain import skipped
 from windows_pipeline.streaming import run_stream
 from windows_pipeline.windows.durations import duration_ms
 

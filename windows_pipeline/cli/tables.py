@@ -10,9 +10,9 @@ import typer
 from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
 from windows_pipeline.cli.printed import CONSOLE, print_jobs
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.chain import days_landed
-from windows_pipeline.jobs.chain import rebuild as rebuild_tables
-from windows_pipeline.jobs.forget import forget_day
+from windows_pipeline.jobs.days.chain import days_landed
+from windows_pipeline.jobs.days.chain import rebuild as rebuild_tables
+from windows_pipeline.jobs.days.forget import forget_day
 from windows_pipeline.storage.catalog import all_tables
 from windows_pipeline.storage.maintenance import maintain as maintain_table
 
