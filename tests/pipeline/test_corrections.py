@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from definitions import build_definitions
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, LONGER_GRACE, Project, day, write_unchecked
-from tests.support.small_ranges import in_small_ranges
+from tests.support.small_ranges import SMALL_RANGES, noted_ranges
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
 from windows_pipeline.jobs.correction.marker import (
@@ -129,13 +129,12 @@ def mended(
     """Everything is published; then day 2 was landed again, mended, and ingested."""
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
-    # In ranges, as its files are larger than a task sorts: the others were ingested without (A1).
-    with pytest.MonkeyPatch.context() as patched:
-        in_ranges = in_small_ranges(patched)
-        raw = RawEventsJob(project.pipeline, project.settings)
+    # Sorted in ranges, as large files are; the other days' files were sorted by a task each (A1).
+    with noted_ranges() as ranges:
+        raw = RawEventsJob(project.pipeline, project.settings, SMALL_RANGES)
         assert run_job(raw, spark, [day(2)]).published
-    (ranges,) = in_ranges
-    assert ranges > 1
+    (range_count,) = ranges
+    assert range_count > 1
     return project
 
 

@@ -48,7 +48,7 @@ from tests.support.oracle.windows import (
 )
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import EPOCH, spec_of, texts
-from tests.support.streams import killed
+from tests.support.streams import run_until_killed
 from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
@@ -440,9 +440,9 @@ def test_a_stream_of_every_kind_is_the_same(
     fields = {"stream": True, "max_per_batch": 3}
     streamed = declare(settings, tmp_path, halves, **fields)
     told: list[BatchResult] = []
-    with killed("firings", "after"):
-        run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
-    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
+    of_pipeline = (spark, streamed.pipeline, streamed.settings)
+    run_until_killed(*of_pipeline, "firings", "after", on_batch=told.append)
+    run_stream(*of_pipeline, on_batch=told.append)
     assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
     for name in DEFINITIONS:
         found, wanted = streamed.rows(name), ran.rows(name)

@@ -124,11 +124,11 @@ def test_a_stream_is_the_same_whoever_takes_its_rows(
 ) -> None:
     """Rules E1, E2, E5, H1: what the driver can't take is Spark's; files are read in pieces."""
     # However large another pipeline's days are.
-    in_ranges = noted_ranges(monkeypatch)
     asked = settings.model_copy(update={"arrival_ranges": 7})
-    wanted, writer = streamed(spark, asked, tmp_path / "driver")
+    with noted_ranges() as ranges:
+        wanted, writer = streamed(spark, asked, tmp_path / "driver")
     assert "delta-rs" in writer
-    assert not in_ranges
+    assert not ranges
     filled = {name for name, rows in wanted.items() if rows}
     empty = {"numbers/rejected_records", "numbers/sums/corrections", "numbers/hops/corrections"}
     assert filled == set(wanted) - empty

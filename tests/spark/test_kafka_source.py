@@ -17,8 +17,8 @@ from windows_pipeline.sources.kafka import KafkaTopic, read_range, read_topic
 from windows_pipeline.sources.kafka_errors import (
     KafkaDataLostError,
     KafkaUnavailableError,
+    explained,
     require_same_topic,
-    told,
 )
 from windows_pipeline.sources.kafka_state import topic_state
 
@@ -48,7 +48,7 @@ class Stream:
         """Reads what is there; the rows of each micro-batch.
 
         Raises:
-            Exception: What `told` makes of the query's end.
+            Exception: What `explained` makes of the query's error.
         """
         batches: list[set[Row]] = []
 
@@ -63,7 +63,7 @@ class Stream:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise told(error, self._spark, self._topic) from error
+            raise explained(error, self._spark, self._topic) from error
         return batches
 
 
@@ -186,7 +186,7 @@ def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) 
     broker.delete_records("range", 1, 3)
     with pytest.raises(Exception, match="Some data may have been lost") as raised:
         read_range(spark, topic, {1: 2}, {1: 4}).collect()
-    lost = told(raised.value, spark, topic)
+    lost = explained(raised.value, spark, topic)
     assert isinstance(lost, KafkaDataLostError)
     assert "partition 1: offsets 2 to 3 were asked for; Kafka has none of partition 0" in str(lost)
     assert "3 to 5 of partition 1" in str(lost)
@@ -194,7 +194,7 @@ def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) 
 
 def test_other_errors_stay_as_they_are(spark: SparkSession) -> None:
     error = ValueError("a value")
-    assert told(error, spark, KafkaTopic("nowhere:1", "any")) is error
+    assert explained(error, spark, KafkaTopic("nowhere:1", "any")) is error
 
 
 @pytest.mark.parametrize(

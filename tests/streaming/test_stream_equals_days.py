@@ -10,6 +10,7 @@ from bisect import bisect_right
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import dagster as dg
 import pytest
@@ -20,29 +21,34 @@ from pyspark.sql import functions as F
 
 from definitions import build_definitions
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day, failed_checks
-from tests.support.small_ranges import in_small_ranges
+from tests.support.small_ranges import SMALL_RANGES, noted_ranges
 from tests.support.stored_rows import stored_rows
 from tests.support.streams import (
     HOPS,
     SLIDING,
     KilledError,
     add_rows,
-    as_if_it_ran_before,
     as_json,
     declared_pipeline,
-    killed,
     rows_of,
+    run_until_killed,
 )
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.storage.catalog import all_tables, source_tables, window_tables
 from windows_pipeline.storage.table import Table
-from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
+from windows_pipeline.streaming import (
+    BatchResult,
+    StreamBehindError,
+    prepared_stream,
+    run_stream,
+)
 
 PIECES = 2
 SAME = ("late_records", "final_windows", "alerts")
@@ -91,15 +97,11 @@ def test_files_in_pieces_and_killed_between_tables(
     landed_flights: Path,
     spark: SparkSession,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules A1, E1, E2, E4, E5, H1: three days of flights in two micro-batches.
 
-    Each is sorted in ranges, as one of large files is, and judged in stretches.
+    Each is sorted in ranges, as large files are, and checked in stretches.
     """
-    monkeypatch.setattr(raw_events, "RECORDS_A_TASK", 100)
-    monkeypatch.setattr(raw_events, "STRETCH_ROWS", 50)
-    in_ranges = in_small_ranges(monkeypatch)
     project = Project(tmp_path, full_run.base)
     project.declare(grace=SHORT_GRACE, partial_results=False)
     file = project.folder / "pipelines" / "flights.yaml"
@@ -108,40 +110,45 @@ def test_files_in_pieces_and_killed_between_tables(
     declared["windows"]["firing"] = FIRING
     file.write_text(yaml.safe_dump(declared))
     land_in_pieces(project, landed_flights)
-    told: list[BatchResult] = []
+    results: list[BatchResult] = []
 
     def end(_result: BatchResult) -> None:
         raise KilledError
 
-    for table, when in KILLS:
-        with killed(table, when):
-            run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
-        if table == "arrival_log":
-            # By days the micro-batch's windows would be there before it appends them.
-            job = window_jobs(project.pipeline, "hourly", project.settings)[0]
-            with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream is not"):
-                run_job(job, spark, [day(1)])
-    # All tables have the micro-batch, and Spark has not noted so.
-    with pytest.raises(KilledError):
-        run_stream(spark, project.pipeline, project.settings, on_batch=end)
-    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+    of_pipeline = (spark, project.pipeline, project.settings)
+    with noted_ranges() as ranges:
+        for table, when in KILLS:
+            run_until_killed(
+                *of_pipeline, table, when, on_batch=results.append, tuning=SMALL_RANGES
+            )
+            if table == "arrival_log":
+                # A run by days would compute the windows that the micro-batch appends later.
+                job = window_jobs(project.pipeline, "hourly", project.settings)[0]
+                with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream must"):
+                    run_job(job, spark, [day(1)])
+        # All tables have the micro-batch, and Spark has not noted so.
+        with pytest.raises(KilledError):
+            run_stream(*of_pipeline, on_batch=end, tuning=SMALL_RANGES)
+        run_stream(*of_pipeline, on_batch=results.append, tuning=SMALL_RANGES)
 
-    assert [(result.batch, result.units) for result in told] == [
+    assert [(result.batch, result.units) for result in results] == [
         (0, [day(1), day(2)]),
         (1, [day(2), day(3)]),
     ]
-    assert min(in_ranges) > 1
+    assert min(ranges) > 1
     for table in SAME:
         assert project.rows(table) == full_run.rows(table), table
     raw = [
-        sorted(map(repr, stored_rows(one.source.raw_events, "batch")))
-        for one in (project, full_run)
+        sorted(map(repr, stored_rows(run.source.raw_events, "batch")))
+        for run in (project, full_run)
     ]
     assert raw[0] == raw[1]
-    # The other tables are those of the full run, whose checks passed, or judged by these.
+    # The checks of these jobs cover the tables that were not compared with the full run's.
     hourly, *_ = window_jobs(project.pipeline, "hourly", project.settings)
     *_, firing = window_jobs(project.pipeline, "firing", project.settings)
-    jobs: list[Job] = [RawEventsJob(project.pipeline, project.settings), hourly, firing]
+    checked = Tuning(records_per_task=100, checked_rows_per_stretch=50)
+    raw_events = RawEventsJob(project.pipeline, project.settings, checked)
+    jobs: list[Job] = [raw_events, hourly, firing]
     days = [day(number) for number in range(1, DAYS + 1)]
     failed = [
         found.check.name
@@ -155,9 +162,9 @@ def test_files_in_pieces_and_killed_between_tables(
     assert run_job(firing, spark, days).published
     assert rows_of(firing) == streamed
     # Nothing new: nothing happens.
-    told.clear()
-    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
-    assert told == []
+    results.clear()
+    run_stream(*of_pipeline, on_batch=results.append)
+    assert results == []
 
 
 def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
@@ -284,8 +291,7 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
     # Nor is a table added to those that a micro-batch was stopped between.
     add_rows(tmp_path / "table", [("a", 140, 2)])
-    with killed("raw_events", "after"):
-        run_stream(spark, pipeline, own)
+    run_until_killed(spark, pipeline, own, "raw_events", "after")
     newer, _ = declared_pipeline(
         tmp_path, settings, source, SLIDING, later=later, newer=deepcopy(later)
     )
@@ -302,21 +308,22 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
 def a_rebuild_and_a_micro_batch_see_each_other(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
-    """Rules E1, H1: what a micro-batch refused to bring, as a rebuild began, comes after it."""
+    """Rules E1, H1: a micro-batch that a rebuild has refused comes after the rebuild."""
+    stream = prepared_stream(spark, pipeline, own)  # before the rebuild begins
 
-    def comes_beside(said: str) -> None:
+    def comes_meanwhile(said: str) -> None:
         if "later/final_windows" in said:
             add_rows(Path(own.landing) / "table", [("a", 130, 2)])
-        with as_if_it_ran_before(), pytest.raises(StreamBehindError, match="lacks what came"):
-            run_stream(spark, pipeline, own)
+        with pytest.raises(StreamBehindError, match="lacks what came"):
+            stream.run()
 
     assert all(
         result.published
-        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_beside)
+        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_meanwhile)
     )
-    told: list[BatchResult] = []
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [(one.batch, one.accepted) for one in told] == [(4, 1)]
+    results: list[BatchResult] = []
+    run_stream(spark, pipeline, own, on_batch=results.append)
+    assert [(result.batch, result.accepted) for result in results] == [(4, 1)]
 
 
 def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:
@@ -348,22 +355,26 @@ def the_log_tells_that_a_stream_fills_it(
     assert {one.check.name for one in broken} == {"columns_have_values"}
 
 
-def test_landed_files_are_followed_and_no_day_is_ingested_beside(
-    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class NotingSettings(Settings):
+    """Settings that note for how many records a configuration was asked."""
+
+    asked: ClassVar[list[int]] = []
+
+    def conf_for(self, records: int) -> dict[str, str]:
+        self.asked.append(records)
+        return super().conf_for(records)
+
+
+def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
+    spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     """Rules A1, E1: in the order in which files were written, whatever their names and days."""
-    read: list[int] = []
-    conf_for = Settings.conf_for
-
-    def noted(told: Settings, many: int) -> dict[str, str]:
-        read.append(many)
-        return conf_for(told, many)
-
-    monkeypatch.setattr(Settings, "conf_for", noted)
     source = {"format": "jsonl", "path": "data", "stream": True}
     # A column of any name is the source's own.
     columns = {"k": "string", "ms": "bigint", "whole": "bigint", "later": "string"}
     pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
+    noting = NotingSettings.model_validate(own.model_dump())
+    NotingSettings.asked.clear()
     told: list[BatchResult] = []
     (tmp_path / "data").mkdir()
     assert_checked(run_in_dagster(own))  # nothing is there yet
@@ -374,13 +385,13 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
-    run_stream(spark, pipeline, own, on_batch=told.append)
+    run_stream(spark, pipeline, noting, on_batch=told.append)
     # Copied with the time of a file that is older than what Spark calls too old: a week.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
-    run_stream(spark, pipeline, own, on_batch=told.append)
+    run_stream(spark, pipeline, noting, on_batch=told.append)
     assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 5), (1, 2, 0)]
-    # Spark's settings follow from what is read, of earlier micro-batches, too.
-    assert read == [1, 3]
+    # Spark's settings depend on all records that are read, those of earlier micro-batches too.
+    assert noting.asked == [1, 3]
     # A file is known by its name.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
     run_stream(spark, pipeline, own, on_batch=told.append)

@@ -24,8 +24,8 @@ from tests.support.streams import (
     KilledError,
     as_json,
     declared_pipeline,
-    killed,
     rows_of,
+    run_until_killed,
     sliding_fields,
 )
 from windows_pipeline.arrival.log import read_log
@@ -110,8 +110,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
 
     send(0)
     for kill in (("raw_events", "after"), ("firings", "before")):
-        with killed(*kill):
-            run_stream(spark, pipeline, own)
+        run_until_killed(spark, pipeline, own, *kill)
     run_stream(spark, pipeline, own)
     # The others while it runs on; it is ended before Spark has noted the last micro-batch.
     send(1)

@@ -38,13 +38,15 @@ from tests.support.oracle.windows import (
 )
 from tests.support.spark_cases import EPOCH, PROPERTY, texts
 from tests.support.stored_rows import named_rows, stored_rows
-from tests.support.streams import KilledError, declared_pipeline, ending_at, window_fields
+from tests.support.streams import KilledError, declared_pipeline, killed_at, window_fields
 from windows_pipeline.jobs import RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.streaming.windows import Append
 
 FIRST_DAY = date(2026, 11, 1)
 CLOSES_ALL_MS = 40
@@ -177,8 +179,8 @@ class StreamMachine(RuleBasedStateMachine):
         """Micro-batches of all that waits and some more, killed where they write to a table."""
         self.arrive(events)
         for kill in kills:
-            with suppress(KilledError), ending_at(*kill):
-                self._run()
+            with suppress(KilledError):
+                self._run(killed_at(*kill))
         self._run()
 
     @rule(events=EVENTS, more=EVENTS)
@@ -258,8 +260,8 @@ class StreamMachine(RuleBasedStateMachine):
         file.write_text("".join(f"{json.dumps(one._asdict())}\n" for one in came))
         os.utime(file, (self.files, self.files))
 
-    def _run(self) -> None:
-        run_stream(self.spark, self.pipeline, self.settings)
+    def _run(self, append: Append = Table.append) -> None:
+        run_stream(self.spark, self.pipeline, self.settings, append=append)
         self.waits = False
 
     def _units(self) -> list[date]:

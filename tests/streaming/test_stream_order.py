@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.streaming import order
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Part, Standing, standing_of
 
@@ -147,7 +147,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
     assert sorted(found.parts) == sorted(parts)
 
 
-@pytest.mark.parametrize("offsets_a_stretch", [7, 1_000])
+@pytest.mark.parametrize("offsets_per_stretch", [7, 1_000])
 @pytest.mark.parametrize(
     ("partition", "arrival_unit", "known_ms"),
     [
@@ -162,10 +162,8 @@ def test_a_topics_offsets_stay_its_own(
     partition: str,
     unit: date,
     known_ms: int,
-    offsets_a_stretch: int,
-    monkeypatch: pytest.MonkeyPatch,
+    offsets_per_stretch: int,
 ) -> None:
-    monkeypatch.setattr(order, "_OFFSETS_A_STRETCH", offsets_a_stretch)
     draw = Random(22)
     rows = [
         (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
@@ -173,7 +171,8 @@ def test_a_topics_offsets_stay_its_own(
     ]
     columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
-    found = in_stream_order(frame, None, standing())
+    tuning = Tuning(offsets_per_stretch=offsets_per_stretch)
+    found = in_stream_order(frame, None, standing(), tuning=tuning)
     running, largest_ms = known_ms, NEVER_MS
     expected = {}
     for _, _, reason, time_ms, offset in rows:

@@ -6,8 +6,6 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 _PLACE = ["arrival_unit", "source_partition"]
-STRETCH_ROWS = 1 << 20
-"""How many offsets of a large source partition one task looks at."""
 
 
 def beside_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame:

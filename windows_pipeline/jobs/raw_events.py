@@ -17,7 +17,7 @@ from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_decisions
 from windows_pipeline.checks.compare import units_that_differ
-from windows_pipeline.checks.recount_arrival import STRETCH_ROWS, beside_running_maxima
+from windows_pipeline.checks.recount_arrival import beside_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -34,7 +34,7 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     read_landed,
 )
-from windows_pipeline.sources.landed_sizes import RECORDS_A_TASK, ranges_for, records_in
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.catalog import landed_files as landed_files_table
@@ -52,6 +52,7 @@ class RawEventsJob:
 
     pipeline: Pipeline
     settings: Settings
+    tuning: Tuning = DEFAULT_TUNING
 
     @property
     def inputs(self) -> list[Table]:
@@ -158,7 +159,7 @@ class RawEventsJob:
         """How many tasks sort what landed; None for one a unit and source partition."""
         if self.settings.arrival_ranges is not None:
             return self.settings.arrival_ranges
-        return ranges_for(landed_bytes(self.landing, days).values())
+        return self.tuning.ranges_for(landed_bytes(self.landing, days).values())
 
     def _in_order(self, landed: DataFrame, days: Sequence[date]) -> RangedOrder:
         source = self.pipeline.source
@@ -181,7 +182,8 @@ class RawEventsJob:
         raw, rejected, logged = rows[:3]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
-        seen = beside_running_maxima(raw, STRETCH_ROWS if is_large else None)
+        stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
+        seen = beside_running_maxima(raw, stretch_rows)
         seen = _with_decisions(seen, log)
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("arrival_unit", "source_partition").agg(
@@ -219,7 +221,7 @@ class RawEventsJob:
         if not self._is_streamed(log):
             return self._ranges(days) is not None
         of_days = (row for row in summed_up(log) if row.arrival_unit in days)
-        return any(row.rows > RECORDS_A_TASK for row in of_days)
+        return any(row.rows > self.tuning.records_per_task for row in of_days)
 
     def _landed(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
         """How many records each unit landed; of a stream, whose units are its own, none."""

@@ -19,7 +19,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.sources.formats import no_records
 from windows_pipeline.sources.landed_files import day_of, links_among, read_files
-from windows_pipeline.sources.landed_sizes import ranges_for
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
 
@@ -60,7 +60,7 @@ def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
     return found.select("path", "length", written_ms, begun_on)
 
 
-def records_of_files(pipeline: Pipeline, path: str) -> Landing:
+def records_of_files(pipeline: Pipeline, path: str, tuning: Tuning) -> Landing:
     """Reads the files that a micro-batch names.
 
     They come in the order in which they were written. What lands in the folder of an earlier day
@@ -93,7 +93,7 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
             passed_over,
             lambda names: sorted(names, key=rank.__getitem__),
             # Lines are numbered where they are read; a column orders the records of all files.
-            None if source.is_by_line else ranges_for([sum(sizes_bytes)]),
+            None if source.is_by_line else tuning.ranges_for([sum(sizes_bytes)]),
             # A CSV file may be a header alone, and a Parquet file may have no row.
             [(name_of(file), file.size_bytes) for file in files if file.size_bytes]
             if source.format == "jsonl"

@@ -25,6 +25,7 @@ from windows_pipeline.engine.literals import given
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.catalog import SourceTables, source_tables
 from windows_pipeline.storage.table import Table
@@ -32,7 +33,7 @@ from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.standing import Standing, log_rows
-from windows_pipeline.streaming.windows import BatchWindows, append_of
+from windows_pipeline.streaming.windows import Append, BatchWindows, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
 """What is appended is in order enough: files of few units are written side by side, not sorted."""
@@ -80,6 +81,8 @@ class MicroBatch:
         stream: The stream's name in the log.
         topic: What it follows, if that is a topic.
         unseen: The columns of which no record had a value so far.
+        tuning: How many records a task takes.
+        append: Appends rows to a table.
     """
 
     pipeline: Pipeline
@@ -88,6 +91,8 @@ class MicroBatch:
     stream: str
     topic: FollowedTopic | None
     unseen: Sequence[str] = ()
+    tuning: Tuning = DEFAULT_TUNING
+    append: Append = Table.append
 
     def run(
         self, spark: SparkSession, landed: Landed, standing: Standing
@@ -118,6 +123,7 @@ class MicroBatch:
             by_line=source.is_by_line,
             in_files=landed.in_files,
             ranges=self.settings.arrival_ranges or landed.ranges,
+            tuning=self.tuning,
         )
         require_fit_to_order(ordered, source)
         if self.topic is not None:
@@ -190,7 +196,7 @@ class MicroBatch:
         """Appends accepted and rejected records, where there are any."""
         tables = self._tables
         of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
-        together([append_of(*one, self.number) for one in of_tables if one[-1]])
+        together([append_of(*one, self.number, self.append) for one in of_tables if one[-1]])
 
     def _windows(
         self, fresh: DataFrame, many: int, before: Standing, after: Standing
@@ -199,7 +205,7 @@ class MicroBatch:
             name: AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows
         }
         return {
-            name: BatchWindows(job, self.number, fresh, many, before, after)
+            name: BatchWindows(job, self.number, fresh, many, before, after, self.append)
             for name, job in jobs.items()
         }
 
@@ -212,4 +218,4 @@ class MicroBatch:
             "stream string, first_offset bigint",
         )
         instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "watermark")}
-        arrival_log.append(frame.withColumns(instants), self.number, len(rows))
+        self.append(arrival_log, frame.withColumns(instants), self.number, len(rows))

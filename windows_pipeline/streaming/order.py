@@ -20,6 +20,7 @@ from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.landed_columns import BLOCK
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
 from windows_pipeline.streaming.standing import Part, Standing
 
 PARTITION, OFFSET = "_stream_partition", "_stream_offset"
@@ -29,7 +30,6 @@ FILE = "_stream_file"
 """The column of one that has files: a name that no other file of the micro-batch has."""
 InFiles = Callable[[Iterable[str]], Sequence[str]]
 """Puts names of files in the order of arrival."""
-_OFFSETS_A_STRETCH = 100_000
 _STRETCH, _OFFSET_BY, _KNOWN_MS = "_stretch", "_offset_by", "_known_ms"
 """Columns for a while; a source's begin with a letter."""
 _AFTER_RANGE = "/"
@@ -90,6 +90,7 @@ def in_stream_order(
     by_line: bool = False,
     in_files: InFiles = sorted,
     ranges: int | None = None,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> InOrder:
     """Numbers the records of a micro-batch and gives each the stream time of its unit.
 
@@ -103,10 +104,11 @@ def in_stream_order(
         in_files: Orders the files, where no arrival column does.
         ranges: Of a source that has files, how many tasks sort what came; None for one a file, or
             a unit and source partition where an arrival column orders them. Lines need none.
+        tuning: How many offsets of a topic a task takes.
     """
     has_offsets = OFFSET in judged.columns
     if has_offsets:
-        computed = _within_offsets(judged).localCheckpoint()
+        computed = _within_offsets(judged, tuning.offsets_per_stretch).localCheckpoint()
         sums = sorted(_sums(computed), key=lambda one: one.stretch)
     else:
         if by_line:
@@ -138,13 +140,13 @@ def in_stream_order(
     return InOrder(records, _parts(sums, bases), rejected, {one.file for one in sums})
 
 
-def _within_offsets(judged: DataFrame) -> DataFrame:
+def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
     """A topic's records: its own offsets, and the running maxima of ranges of them."""
     own = judged.withColumns(
         {
             "source_partition": F.col(PARTITION),
             "offset": F.col(OFFSET),
-            _STRETCH: F.expr(f"{OFFSET} DIV {_OFFSETS_A_STRETCH}"),
+            _STRETCH: F.expr(f"{OFFSET} DIV {offsets_per_stretch}"),
         }
     )
     so_far = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event
 
 from pyspark.errors import StreamingQueryException
@@ -19,8 +20,9 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_finished_batch,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.kafka_errors import told
+from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
 from windows_pipeline.storage.catalog import (
     all_tables,
     source_tables,
@@ -38,6 +40,7 @@ from windows_pipeline.streaming.standing import (
     last_logged,
     standing_before,
 )
+from windows_pipeline.streaming.windows import Append
 
 _POLL_S = 0.05
 _CHANGED = (
@@ -63,6 +66,83 @@ class StreamBehindError(Exception):
     """The stream's checkpoint and the tables do not fit; the message says how, and the cure."""
 
 
+@dataclass(frozen=True)
+class Stream:
+    """A pipeline's stream, whose tables were found fit to go on from; see `prepared_stream`."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    settings: Settings
+    tuning: Tuning
+
+    def run(
+        self,
+        *,
+        every: str | None = None,
+        on_batch: Callable[[BatchResult], None] = lambda _: None,
+        append: Append = Table.append,
+    ) -> None:
+        """Ingests what came since the last run; see `run_stream`, but for the look at tables.
+
+        Args:
+            every: How often to look for more records; None to end with those that are there.
+            on_batch: Called with the result of each micro-batch.
+            append: Appends a micro-batch's rows to a table.
+        """
+        topic = _followed_topic(self.spark, self.pipeline)
+        records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
+        batches = _Batches(self, landing, topic, on_batch, append)
+        trigger = {"availableNow": True} if every is None else {"processingTime": every}
+        checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
+        query = (
+            records.writeStream.queryName(f"{self.pipeline.name} stream")
+            .option("checkpointLocation", checkpoint)
+            .foreachBatch(batches.take)
+            .trigger(**trigger)
+            .start()
+        )
+        batches.begin(str(query.id))
+        try:
+            # Python handles an interrupt between calls to Spark, not within one.
+            while query.isActive:
+                time.sleep(_POLL_S)
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            stopped = batches.error or _in_short(self.pipeline, error)
+            if topic is not None:
+                stopped = explained(stopped, self.spark, topic.topic)
+            raise stopped from None
+        finally:
+            query.stop()
+
+
+def prepared_stream(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    tuning: Tuning = DEFAULT_TUNING,
+) -> Stream:
+    """Creates the tables that are missing, and requires that a stream may go on from the others.
+
+    Args:
+        spark: A classic session, in time zone UTC.
+        pipeline: The pipeline.
+        settings: Where tables and landed files lie.
+        tuning: How many records a task takes.
+
+    Raises:
+        CorrectionUnfinishedError: A correction of its windows is not finished.
+        DefinitionChangedError: A table holds rows of another definition.
+        RawRowsMissingError: raw_events has fewer rows than the arrival log names.
+        StreamBehindError: The checkpoint lacks micro-batches that the tables have, or a table
+            lacks rows that others have.
+    """
+    _require_whole(spark, pipeline, settings)
+    _make_tables(spark, pipeline, settings)
+    _refuse_while_correcting(spark, pipeline, settings)
+    return Stream(spark, pipeline, settings, tuning)
+
+
 def run_stream(
     spark: SparkSession,
     pipeline: Pipeline,
@@ -70,19 +150,23 @@ def run_stream(
     *,
     every: str | None = None,
     on_batch: Callable[[BatchResult], None] = lambda _: None,
+    append: Append = Table.append,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> None:
     """Ingests what came since the last run, micro-batch by micro-batch, and all that follows.
 
-    Stopped or killed anywhere and run again, it goes on where it was; every record is in the
-    tables once.
+    A stream that was stopped or killed anywhere goes on where it was when it is run again; every
+    record is in the tables once.
 
     Args:
         spark: A classic session, in time zone UTC.
         pipeline: The pipeline.
         settings: Where tables and landed files lie.
-        every: How often to look for more, as Spark writes it: '10 seconds'; on and on until it
-            is interrupted. None to end when all that is there now is ingested.
-        on_batch: Is told of each micro-batch.
+        every: How often to look for more records, as Spark writes it: '10 seconds'; until the
+            stream is interrupted. None to end when all records that are there now are ingested.
+        on_batch: Called with the result of each micro-batch.
+        append: Appends a micro-batch's rows to a table.
+        tuning: How many records a task takes.
 
     Raises:
         CorrectionUnfinishedError: A correction of its windows is not finished.
@@ -94,34 +178,8 @@ def run_stream(
             the source's table has changed rows.
         Exception: What stopped a micro-batch, or what `on_batch` raised.
     """
-    _require_whole(spark, pipeline, settings)
-    _make_tables(spark, pipeline, settings)
-    _refuse_while_correcting(spark, pipeline, settings)
-    topic = _followed_topic(spark, pipeline)
-    records, landing = open_stream(spark, pipeline, settings)
-    batches = _Batches(spark, pipeline, settings, landing, topic, on_batch)
-    trigger = {"availableNow": True} if every is None else {"processingTime": every}
-    checkpoint = stream_checkpoint(pipeline, settings.warehouse)
-    query = (
-        records.writeStream.queryName(f"{pipeline.name} stream")
-        .option("checkpointLocation", checkpoint)
-        .foreachBatch(batches.take)
-        .trigger(**trigger)
-        .start()
-    )
-    batches.begin(str(query.id))
-    try:
-        # Not within a call to Spark, where Python can't take an interrupt in peace.
-        while query.isActive:
-            time.sleep(_POLL_S)
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        stopped = batches.error or _told_in_short(pipeline, error)
-        if topic is not None:
-            stopped = told(stopped, spark, topic.topic)
-        raise stopped from None
-    finally:
-        query.stop()
+    stream = prepared_stream(spark, pipeline, settings, tuning)
+    stream.run(every=every, on_batch=on_batch, append=append)
 
 
 def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
@@ -156,7 +214,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         )
 
 
-def _told_in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
+def _in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
     """What stopped a query as one line with its cure, where that is known."""
     text = str(error)
     for sign, meaning in _KNOWN.items():
@@ -240,7 +298,7 @@ def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | 
     try:
         topic_id = topic_state(spark, topic).topic_id
     except Exception as error:
-        raise told(error, spark, topic) from error
+        raise explained(error, spark, topic) from error
     return FollowedTopic(topic, topic_id, holes_allowed=declared.holes == "allowed")
 
 
@@ -249,16 +307,17 @@ class _Batches:
 
     def __init__(
         self,
-        spark: SparkSession,
-        pipeline: Pipeline,
-        settings: Settings,
+        stream: Stream,
         landing: Landing,
         topic: FollowedTopic | None,
         on_batch: Callable[[BatchResult], None],
+        append: Append,
     ) -> None:
-        self._spark = spark
-        self._pipeline = pipeline
-        self._settings = settings
+        self._spark = stream.spark
+        self._pipeline = pipeline = stream.pipeline
+        self._settings = stream.settings
+        self._tuning = stream.tuning
+        self._append = append
         self._landing = landing
         self._topic = topic
         self._on_batch = on_batch
@@ -284,8 +343,16 @@ class _Batches:
             start = self._pipeline.partitions.start
             last_unit = max(standing.last_unit or start, start)
             landed = self._landing(self._spark, rows, last_unit)
-            of_pipeline = (self._pipeline, self._settings)
-            batch = MicroBatch(*of_pipeline, number, self._stream, self._topic, self._unseen)
+            batch = MicroBatch(
+                self._pipeline,
+                self._settings,
+                number,
+                self._stream,
+                self._topic,
+                self._unseen,
+                self._tuning,
+                self._append,
+            )
             result, self._standing = batch.run(self._spark, landed, standing)
             if result.accepted:
                 self._unseen = result.without_value

@@ -15,6 +15,7 @@ from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
@@ -27,7 +28,7 @@ _ASKING_THREADS = 16
 
 
 def open_stream(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, tuning: Tuning
 ) -> tuple[DataFrame, Landing]:
     """Opens a pipeline's source as a stream.
 
@@ -42,7 +43,7 @@ def open_stream(
     if source.is_landed:
         path = resolve(source.place, settings.landing)
         reader = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
-        return names_of_files(reader, path), records_of_files(pipeline, path)
+        return names_of_files(reader, path), records_of_files(pipeline, path, tuning)
     if source.kafka is not None:
         records = read_topic(spark, topic_of(source))
         return _noted(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)

@@ -32,6 +32,8 @@ from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
+Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
+"""Appends a micro-batch's rows, of which there are so many, to a table: `Table.append`."""
 Appended = tuple[Table, DataFrame | pa.Table, int]
 """A table, and the rows that it gets, with how many these are."""
 _BROKEN = "_broken"
@@ -79,6 +81,7 @@ class BatchWindows:
         many: How many these are.
         before: Where the stream stood before it.
         after: Where it stands now; the log has the micro-batch.
+        append: Appends rows to a table.
     """
 
     job: AlertsJob
@@ -87,6 +90,7 @@ class BatchWindows:
     many: int
     before: Standing
     after: Standing
+    append: Append = Table.append
 
     def compute(self) -> Computed:
         """Computes them, and says what is to be appended where."""
@@ -123,7 +127,9 @@ class BatchWindows:
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
         late_ones = uncounted - found.late.uncovered
-        return Computed([append_of(*one, self.batch) for one in appends if one[-1]], late_ones)
+        return Computed(
+            [append_of(*one, self.batch, self.append) for one in appends if one[-1]], late_ones
+        )
 
     @property
     def earlier_records(self) -> int:
@@ -304,7 +310,7 @@ class BatchWindows:
 
 
 def append_of(
-    table: Table, rows: DataFrame | pa.Table, many: int, batch: int
+    table: Table, rows: DataFrame | pa.Table, many: int, batch: int, append: Append
 ) -> Callable[[], None]:
     """A task that appends a micro-batch's rows to a table."""
-    return lambda: table.append(rows, batch, many)
+    return lambda: append(table, rows, batch, many)

@@ -1,4 +1,4 @@
-"""Corrects what was published where history has changed (rule E1): never silently."""
+"""Corrects published results once history has changed, and records each change (rule E1)."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from windows_pipeline.storage.catalog import (
     source_tables,
     window_tables,
 )
+from windows_pipeline.storage.table import Table
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Corrected:
     """What a correction did to a unit.
 
     Attributes:
-        windows: Final windows by what became of them: `changed`, `retracted`, `added`.
-        alerts_retracted: How many alerts were taken back.
-        alerts_raised: How many were raised.
+        windows: How many final windows it `changed`, `retracted` and `added`.
+        alerts_retracted: How many alerts it retracted.
+        alerts_raised: How many alerts it raised.
     """
 
     windows: dict[str, int]
@@ -60,8 +61,8 @@ class Corrected:
     alerts_raised: int
 
     def __str__(self) -> str:
-        """The same in a few words."""
-        windows = [f"{self.windows.get(what, 0):,} {what}" for what in _WHAT]
+        """The counts in a line."""
+        windows = [f"{self.windows.get(change, 0):,} {change}" for change in _CHANGES]
         return (
             f"windows: {', '.join(windows)}; "
             f"alerts: {self.alerts_retracted:,} retracted, {self.alerts_raised:,} raised"
@@ -70,15 +71,15 @@ class Corrected:
 
 @dataclass(frozen=True)
 class CorrectionResult:
-    """What became of a correction.
+    """The result of a correction.
 
     Attributes:
-        number: Its number; None where nothing differed from what was published, or where it
-            was not published.
-        published: Whether every blocking check passed; otherwise it is not finished, and the
-            same command goes on with it.
-        results: The jobs' results, by the name of their first table, in order.
-        units: What it did, by unit; units in which nothing differed are left out.
+        number: The correction's number; None if nothing differed from the published results, or
+            if the correction was not published.
+        published: Whether every blocking check passed. Otherwise the correction is not finished,
+            and the same command resumes it.
+        results: Each job's first table and the job's result, in order.
+        units: What the correction did, by unit; units in which nothing differed are left out.
     """
 
     number: int | None
@@ -87,7 +88,7 @@ class CorrectionResult:
     units: dict[date, Corrected]
 
 
-_WHAT = ("changed", "retracted", "added")
+_CHANGES = ("changed", "retracted", "added")
 
 
 def correct(
@@ -100,69 +101,120 @@ def correct(
     cause: str,
     said: Callable[[str], None] = lambda _: None,
 ) -> CorrectionResult:
-    """Computes published units anew from raw_events and changes what comes out differently.
+    """Recomputes published units from raw_events and changes the results that differ.
 
     Each final window that differs gets a row in `corrections`; alerts that no longer hold are
-    taken back, not deleted. Where the pipeline's grace was changed, every published unit is
-    computed anew, and the tables follow the new grace from the end on. Killed anywhere and run
-    again with the same arguments, it ends in the same tables, with one number.
+    retracted, not deleted. If the pipeline's grace was changed, every published unit is
+    recomputed, and the tables follow the new grace once the correction ends. A correction that
+    was killed and is run again with the same arguments ends in the same tables, with one number.
 
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
         windows_name: The windows whose results are corrected.
         settings: Where the tables lie.
-        first: The first unit to compute anew.
-        last: The last one; the last published one if None.
+        first: The first unit to recompute.
+        last: The last unit to recompute; the last published unit if None.
         cause: Why; stands in each row of `corrections`.
-        said: Is told what is about to happen.
+        said: Called with a text on what is about to happen.
 
     Raises:
-        ValueError: No cause, or days that are not there.
+        ValueError: There is no cause, or the days are not published.
         CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
         TableMissingError: Nothing was published yet.
         DefinitionChangedError: More than the grace was changed.
     """
+    plan = plan_correction(spark, pipeline, windows_name, settings, first, last, cause)
+    return plan.run(spark, said)
+
+
+@dataclass(frozen=True)
+class CorrectionPlan:
+    """A correction that may begin, or go on where it was stopped.
+
+    Attributes:
+        job: The windows to correct.
+        log: The arrival log, by which no micro-batch was under way.
+        asked: The first and the last unit to recompute.
+        cause: Why.
+        grace_changed: Whether the tables follow another grace.
+        firing_tables: The tables of firings, if there are any.
+        unfinished: The correction to go on with; None to begin a new correction.
+    """
+
+    job: KeyedWindowsJob
+    log: ArrivalLog
+    asked: tuple[date, date]
+    cause: str
+    grace_changed: bool
+    firing_tables: list[Table]
+    unfinished: Correction | None
+
+    def run(
+        self, spark: SparkSession, said: Callable[[str], None] = lambda _: None
+    ) -> CorrectionResult:
+        """Begins the correction or goes on with it; see `correct`.
+
+        Raises:
+            ValueError: A raw day is missing.
+            CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
+            BatchUnfinishedError: A micro-batch came since the plan was made.
+        """
+        job = self.job
+        own = job.own.before_correction()
+        correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
+        days = days_from(correction.first, correction.last)
+        said(
+            f"{own.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
+            f"{', as the grace was changed' if self.grace_changed else ''}"
+        )
+        results: list[tuple[str, JobResult]] = []
+        for step in correction_jobs(job.pipeline, job.windows_name, job.settings, correction):
+            if not step.tables[0].exists(spark):
+                continue  # the tables of firings, which nobody has computed so far
+            result = run_job(step, spark, days)
+            results.append((step.tables[0].name, result))
+            if not result.published:
+                return CorrectionResult(None, published=False, results=results, units={})
+        for table in self.firing_tables:
+            table.adopt_definition(spark)
+        units = finish_correction(spark, own, correction)
+        return CorrectionResult(correction.number if units else None, True, results, units)
+
+
+def plan_correction(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    windows_name: str,
+    settings: Settings,
+    first: date,
+    last: date | None,
+    cause: str,
+) -> CorrectionPlan:
+    """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
-        raise ValueError(f"cause: {cause!r}; say why what was published is corrected")
+        raise ValueError(f"cause must say why published results are corrected, and is {cause!r}")
     own = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
     for table in (own.keyed_windows, own.late_records, own.final_windows):
         table.require(spark)
     for table in (own.corrections, own.alerts):
         table.create_if_missing(spark)
     fires = firing_tables(pipeline, windows_name, settings.warehouse)
-    told = (
+    fired = (
         [table for table in fires.before_correction().all if table.exists(spark)] if fires else []
     )
-    for table in told:
+    for table in fired:
         table.require(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
     unfinished = unfinished_correction(spark, own.corrections)
     if unfinished is None:
-        # Before it begins: the stream goes on only where no correction is half-way.
+        # A correction that has begun keeps the stream from finishing its micro-batch.
         require_finished_batch(spark, pipeline, settings.warehouse, log)
     grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
     asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
-    correction = _begin(spark, job, log, asked, cause, unfinished)
-    days = days_from(correction.first, correction.last)
-    said(
-        f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
-        f"{', as the grace was changed' if grace_changed else ''}"
-    )
-    results: list[tuple[str, JobResult]] = []
-    for step in correction_jobs(pipeline, windows_name, settings, correction):
-        if not step.tables[0].exists(spark):
-            continue  # firings, which nobody has asked for so far
-        result = run_job(step, spark, days)
-        results.append((step.tables[0].name, result))
-        if not result.published:
-            return CorrectionResult(None, published=False, results=results, units={})
-    for table in told:
-        table.adopt_definition(spark)
-    units = finish_correction(spark, own, correction)
-    return CorrectionResult(correction.number if units else None, True, results, units)
+    return CorrectionPlan(job, log, asked, cause, grace_changed, fired, unfinished)
 
 
 def correction_jobs(
@@ -182,7 +234,11 @@ def correction_jobs(
 def finish_correction(
     spark: SparkSession, own: WindowTables, correction: Correction
 ) -> dict[date, Corrected]:
-    """Has the tables follow the definition and says that all is written; returns what was done."""
+    """Marks the tables as of the definition and the correction as finished.
+
+    Returns:
+        What the correction did, by unit.
+    """
     for table in vars(own).values():
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
@@ -201,22 +257,26 @@ def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict
     retracted = alerts.where(F.col("retracted_by") == number)
     raised = alerts.where(F.col("correction") == number)
     counts: dict[date, dict[str, int]] = {}
-    for what, rows in (("", listed), ("back", retracted), ("raised", raised)):
-        kind = F.col("change") if not what else F.lit(what)
-        for row in _counted(rows.select("arrival_unit", kind.alias("what"))):
-            counts.setdefault(row[0], {})[row[1]] = row[2]
+    of_alerts = ((retracted, "alerts_retracted"), (raised, "alerts_raised"))
+    changes = [
+        (listed, F.col("change")),
+        *((rows, F.lit(change)) for rows, change in of_alerts),
+    ]
+    for rows, change in changes:
+        for unit, name, count in _counted(rows.select("arrival_unit", change.alias("change"))):
+            counts.setdefault(unit, {})[name] = count
     return {
         unit: Corrected(
-            {what: of_unit[what] for what in _WHAT if what in of_unit},
-            of_unit.get("back", 0),
-            of_unit.get("raised", 0),
+            {change: of_unit[change] for change in _CHANGES if change in of_unit},
+            of_unit.get("alerts_retracted", 0),
+            of_unit.get("alerts_raised", 0),
         )
         for unit, of_unit in sorted(counts.items())
     }
 
 
 def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
-    return [tuple(row) for row in rows.groupBy("arrival_unit", "what").count().collect()]
+    return [tuple(row) for row in rows.groupBy("arrival_unit", "change").count().collect()]
 
 
 def _asked_days(
@@ -226,21 +286,28 @@ def _asked_days(
     last: date | None,
     unfinished: Correction | None,
 ) -> tuple[date, date]:
-    """The first and the last day to compute anew; all published ones where none is said."""
+    """The first and the last day to recompute; all published days if `first` is None.
+
+    Raises:
+        ValueError: Nothing is published, or the days are not.
+    """
     published = own.keyed_windows.read(spark).select("arrival_unit")
     for table in (own.final_windows, own.late_records):
         published = published.unionByName(table.read(spark).select("arrival_unit"))
     earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
     if earliest is None:
-        raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
-    if unfinished is not None:  # its first steps may have left its last days without rows
+        raise ValueError(
+            f"{own.final_windows.name}: nothing is published, so there is nothing to correct"
+        )
+    if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)
     start = first or earliest
     end = last if first and last else latest
     if end < start or end > latest:
         raise ValueError(
-            f"from {start} to {end}: {own.final_windows.name} has published days from "
-            f"{earliest} to {latest}; take the first day that changed, and a later one or none"
+            f"from {start} to {end}: the days must be published, and {own.final_windows.name} has "
+            f"days from {earliest} to {latest}; name the first day that changed, and a later day "
+            "or none"
         )
     return start, end
 
@@ -253,7 +320,11 @@ def _begin(
     cause: str,
     unfinished: Correction | None,
 ) -> Correction:
-    """Takes up the correction that was stopped, if it covers what is asked for, or begins one."""
+    """Resumes the correction that was stopped, or begins a new correction.
+
+    Raises:
+        CorrectionUnfinishedError: The correction that was stopped has another cause, or lacks days.
+    """
     own = job.own
     if unfinished is not None:
         covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
@@ -279,10 +350,12 @@ def _begin(
 def _require_alone(
     spark: SparkSession, job: KeyedWindowsJob, log: ArrivalLog, begun: Correction
 ) -> None:
-    """Looks for a micro-batch that came before it was begun; later ones see that it was.
+    """Requires that no micro-batch came since the correction was planned.
+
+    A later micro-batch sees that the correction has begun, and is refused.
 
     Raises:
-        BatchUnfinishedError: One did. The correction has written nothing, and is none any more.
+        BatchUnfinishedError: A micro-batch came; the correction is withdrawn before it wrote rows.
     """
     corrections = job.own.corrections
     try:
@@ -294,13 +367,17 @@ def _require_alone(
 
 
 def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: date) -> None:
-    """Refuses days past a missing one: all their windows would be taken back."""
+    """Refuses days after a missing day, as all their windows would be retracted.
+
+    Raises:
+        ValueError: A raw day is missing, or the first day is before the pipeline's.
+    """
     days = days_from(first, last)
     arrivals = job.arrivals(log)
     if first < arrivals.first_day:
-        raise ValueError(f"from {first}: the pipeline's partitions begin {arrivals.first_day}")
+        raise ValueError(f"from {first}: the pipeline's partitions begin at {arrivals.first_day}")
     if len(arrivals.units(days)) < len(days):
         raise ValueError(
-            f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and nothing "
+            f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and no window "
             "closes past it; materialize raw_events of that day first"
         )
