@@ -211,7 +211,7 @@ def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSess
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
     rows = [table.read(spark) for table in job.tables]
-    batch = job.evidence(spark, ALL_DAYS, rows, job.arrived(spark))[0]
+    batch = job.check_batches(spark, ALL_DAYS, rows, job.arrived(spark))[0]
     result = {result.check.name: result for result in validate(batch)}["no_empty_window"]
     assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
 

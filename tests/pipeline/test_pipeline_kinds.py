@@ -271,7 +271,7 @@ def test_units_of_which_all_are_held_back_come_out_empty(
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
     assert [rows.count() for rows in staged] == [0, 0]
-    batches = keyed.evidence(spark, DAYS[1:], staged, log)
+    batches = keyed.check_batches(spark, DAYS[1:], staged, log)
     failed = {
         found.check.name for batch in batches for found in validate(batch) if not found.passed
     }
@@ -306,7 +306,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
         check.name: {
             (row.key, row["_window_start_ms"]) for row in batch.rows.where(check.failing).collect()
         }
-        for batch in job.evidence(spark, DAYS, [rows, late], log)
+        for batch in job.check_batches(spark, DAYS, [rows, late], log)
         for check in batch.checks
         if check.name in broken
     }
@@ -357,7 +357,7 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
         check.name: {
             (row.key, row.window_start) for row in batch.rows.where(check.failing).collect()
         }
-        for batch in job.evidence(spark, DAYS, rows, log)
+        for batch in job.check_batches(spark, DAYS, rows, log)
         for check in batch.checks
     }
     assert set(failing) == set(broken) == {check.name for check in job.checks}

@@ -180,7 +180,7 @@ def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
             rows = [table.rows for table in stage.tables]
             staged.append(rows[0].withColumns({"of": F.lit(f"{name} {len(days)}")}))
             if days == DAYS:
-                for batch in job.evidence(spark, days, rows, log):
+                for batch in job.check_batches(spark, days, rows, log):
                     broken = batch.rows.where(breaking(batch.checks))
                     failing.append(broken.select(F.lit(f"{name} {batch.name}")))
     found = reduce(DataFrame.unionByName, staged).collect()
@@ -262,7 +262,7 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
             table.read(spark).where(F.col("arrival_unit") == DAYS[1]) for table in job.tables
         )
         broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
-        for batch in job.evidence(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
+        for batch in job.check_batches(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
             own = (check.failing for check in batch.checks if check.name == fails)
             failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)
     found = {row[0] for row in reduce(DataFrame.union, failing).collect()}

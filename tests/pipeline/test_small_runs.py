@@ -16,7 +16,7 @@ from tests.support.pipelines import Project, day
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
-from windows_pipeline.jobs.job import KEEP_PLANS, Stage, kept
+from windows_pipeline.jobs.job import KEEP_PLANS, Stage, cache_rows
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import in_units
 
@@ -81,7 +81,7 @@ def test_what_is_kept_is_computed_once_with_its_plan_or_without(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], *, keeps: bool
 ) -> None:
     with configured(spark, {KEEP_PLANS: str(keeps).lower()}):
-        rows = kept(spark.range(4).withColumn("drawn", F.expr("uuid()")))
+        rows = cache_rows(spark.range(4).withColumn("drawn", F.expr("uuid()")))
     further = rows.where("id > 0")
     first = sorted(rows.collect())
     assert sorted(further.collect()) == first[1:]

@@ -241,7 +241,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     tables.alerts.mark_rebuilt(spark)
 
     (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
-    with pytest.raises(StreamBehindError, match="which begins anew; put its checkpoint back"):
+    with pytest.raises(StreamBehindError, match="which starts over; put its checkpoint back"):
         run_stream(spark, pipeline, own)
     assert tables.final_windows.read(spark).count() == 3
 

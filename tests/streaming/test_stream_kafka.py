@@ -157,7 +157,7 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
 
     def failed(raw: DataFrame) -> list[str]:
         others = [table.of_units(spark, units) for table in job.tables[1:]]
-        (batch,) = job.evidence(spark, units, [raw, *others], log)
+        (batch,) = job.check_batches(spark, units, [raw, *others], log)
         return [found.check.name for found in validate(batch) if not found.passed]
 
     raw = tables.raw_events.of_units(spark, units)

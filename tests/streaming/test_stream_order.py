@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.streaming.log_state import LogState, Part, state_of
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
-from windows_pipeline.streaming.standing import Part, Standing, standing_of
 
 DAY = date(2026, 1, 1)
 NEXT = DAY + timedelta(days=1)
@@ -42,13 +42,13 @@ COLUMNS = (
 )
 
 
-def standing() -> Standing:
+def standing() -> LogState:
     """One partition is ahead of the time in force, one behind it: it was idle and woke."""
     rows = [
         LogRow(DAY, "ahead", 9_000, 5, 0, 4, IN_FORCE_MS, 0, "s", 0),
         LogRow(DAY, "behind", 2_000, 3, 0, 2, IN_FORCE_MS, 0, "s", 0),
     ]
-    return standing_of(rows, DAY, None)
+    return state_of(rows, DAY, None)
 
 
 def judged(draw: Random, records: int) -> list[Judged]:
@@ -66,7 +66,7 @@ def judged(draw: Random, records: int) -> list[Judged]:
 
 
 def in_one_pass(
-    rows: list[Judged], before: Standing, files: list[str] | None = None
+    rows: list[Judged], before: LogState, files: list[str] | None = None
 ) -> tuple[dict[int, tuple[int, int]], list[Part]]:
     """Offset and running maximum by `n`, and the parts, in the plainest way; files in an order."""
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
@@ -149,7 +149,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
 
 @pytest.mark.parametrize("offsets_per_stretch", [7, 1_000])
 @pytest.mark.parametrize(
-    ("partition", "arrival_unit", "known_ms"),
+    ("partition", "unit", "known_ms"),
     [
         ("ahead", NEXT, NEVER_MS),  # another day: its running maxima begin anew
         ("ahead", DAY, 9_000),

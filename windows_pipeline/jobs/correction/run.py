@@ -99,7 +99,7 @@ def correct(
     first: date,
     last: date | None,
     cause: str,
-    said: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> CorrectionResult:
     """Recomputes published units from raw_events and changes the results that differ.
 
@@ -116,7 +116,7 @@ def correct(
         first: The first unit to recompute.
         last: The last unit to recompute; the last published unit if None.
         cause: Why; stands in each row of `corrections`.
-        said: Called with a text on what is about to happen.
+        report: Called with a text on what is about to happen.
 
     Raises:
         ValueError: There is no cause, or the days are not published.
@@ -126,7 +126,7 @@ def correct(
         DefinitionChangedError: More than the grace was changed.
     """
     plan = plan_correction(spark, pipeline, windows_name, settings, first, last, cause)
-    return plan.run(spark, said)
+    return plan.run(spark, report)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class CorrectionPlan:
     unfinished: Correction | None
 
     def run(
-        self, spark: SparkSession, said: Callable[[str], None] = lambda _: None
+        self, spark: SparkSession, report: Callable[[str], None] = lambda _: None
     ) -> CorrectionResult:
         """Begins the correction or goes on with it; see `correct`.
 
@@ -162,10 +162,10 @@ class CorrectionPlan:
             BatchUnfinishedError: A micro-batch came since the plan was made.
         """
         job = self.job
-        own = job.own.before_correction()
+        own = job.window_tables.before_correction()
         correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
         days = days_from(correction.first, correction.last)
-        said(
+        report(
             f"{own.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
             f"{', as the grace was changed' if self.grace_changed else ''}"
         )
@@ -325,7 +325,7 @@ def _begin(
     Raises:
         CorrectionUnfinishedError: The correction that was stopped has another cause, or lacks days.
     """
-    own = job.own
+    own = job.window_tables
     if unfinished is not None:
         covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
         if not covered or cause != unfinished.cause:
@@ -357,7 +357,7 @@ def _require_alone(
     Raises:
         BatchUnfinishedError: A micro-batch came; the correction is withdrawn before it wrote rows.
     """
-    corrections = job.own.corrections
+    corrections = job.window_tables.corrections
     try:
         require_no_batch_since(spark, job.pipeline, job.settings.warehouse, log, job.arrived(spark))
     except BatchUnfinishedError:
