@@ -35,7 +35,7 @@ class BatchScope:
         return {unit.day for unit in self.timeline.units if unit.max_event_time_ms > NEVER_MS}
 
     def reads(self, from_ms: int) -> list[Read]:
-        """The units whose records the windows need; event times before `from_ms` do not matter."""
+        """The units whose records the windows need; records before `from_ms` do not matter."""
         return [
             Read(self.units[-1], unit.day, from_ms)
             for unit in self.timeline.units

@@ -130,9 +130,8 @@ class BatchWindows:
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
         late = dropped - found.late.outside_windows
-        return Computed(
-            [append_of(*one, self.batch, self.append) for one in appends if one[-1]], late_ones
-        )
+        tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
+        return Computed(tasks, late)
 
     @property
     def earlier_records(self) -> int:
@@ -270,7 +269,7 @@ class BatchWindows:
         return _Found(windows, closed, alerts, sum(dropped), late)
 
     def _closing_unit(self, last_ms: Column) -> Column:
-        """The micro-batch's unit that closed a window with this last instant, else its last unit."""
+        """The unit that closed a window with this last instant; the last unit if none did."""
         closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
         return first_unit(closed_by, self._scope.units[-1])
 
