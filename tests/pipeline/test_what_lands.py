@@ -133,7 +133,10 @@ def test_a_file_that_is_not_compressed_as_it_says(project: SmallProject, way: st
     project.declare(format="jsonl")
     project.land(1, as_json(k="a", t=1, v=1), "x.jsonl.bz2")
     status, said = project.ingest(way)
-    assert (status, "2026-11-01/x.jsonl.bz2: its name ends with .bz2" in said) == (2, True), said
+    assert (
+        status,
+        "2026-11-01/x.jsonl.bz2: a file whose name ends with .bz2 must begin with" in said,
+    ) == (2, True), said
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -115,7 +115,7 @@ def test_the_first_python_that_is_3_11_with_venv_is_taken(programs: Path) -> Non
     write_python(programs / "python3", "3.11")
     ended = run("find_python", programs, PYTHON="mine")
     assert ended.stdout == "python3\n"
-    assert "PYTHON is mine, which is no Python 3.11 with venv; python3 is taken" in ended.stderr
+    assert "PYTHON is mine, which is no Python 3.11 with venv; using python3" in ended.stderr
     assert run("find_python", programs, PYTHON="python3").stderr == ""
 
 

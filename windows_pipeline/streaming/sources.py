@@ -69,7 +69,7 @@ def _added_rows(pipeline: Pipeline) -> Landing:
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
-        records = texts_of(rows, columns, origin, beside=(_BEGUN, _READ_FROM))
+        records = texts_of(rows, columns, origin, excluded=(_BEGUN, _READ_FROM))
         return Landed(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
