@@ -137,11 +137,11 @@ def test_a_port_in_use_is_told_before_the_ui_starts(programs: Path) -> None:
     assert run(f"require_free_port {port}", programs).returncode == 0
 
 
-def test_a_machine_without_a_browser_is_told_the_cure(programs: Path) -> None:
+def test_without_a_browser_the_error_names_the_fix(programs: Path) -> None:
     line = refusal("require_browser", programs)
     assert "found: none" in line
     assert "install Chromium" in line
-    assert "BROWSER_BINARY is /nowhere" in refusal(
+    assert "BROWSER_BINARY must be a program, and is /nowhere" in refusal(
         "require_browser", programs, BROWSER_BINARY="/nowhere"
     )
 
