@@ -62,10 +62,11 @@ bench: java $(STAMP) $(BENCH_STAMP) ## Compare the speed with other engines (an 
 	@mkdir -p .cache
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
-check: $(STAMP) ## Check lint rules, format and types; change nothing
+check: $(STAMP) ## Check lint rules, format, types and the order of packages
 	@$(VENV) -m ruff check .
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m mypy
+	@.venv/bin/lint-imports --no-logo --cache-dir .cache/import-linter
 
 format: $(STAMP) ## Format the code, and apply the fixes of the linter
 	@$(VENV) -m ruff check --fix-only --quiet .

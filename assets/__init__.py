@@ -1,1 +1,1 @@
-"""The Dagster assets of a pipeline: a module a table, and what they share."""
+"""The assets of this project: one a table of each pipeline."""

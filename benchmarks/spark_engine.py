@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from benchmarks.answers import CHECKSUMS, Answer
 from benchmarks.engine import Engine
 from benchmarks.workload import MAX_RECORDS_IN_MEMORY, Workload
-from windows_pipeline import aggregate
+from windows_pipeline import windowed
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import Settings, load_settings
 
@@ -26,8 +26,8 @@ _SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 
 def ours(records: DataFrame, work: Workload) -> DataFrame:
     """Every window by this library's public interface."""
-    windows = aggregate(work.windows(), by="key", event_time="time_ms", of=work.of())
-    return records.transform(windows)
+    windows = windowed(records, work.windows()).by("key").event_time("time_ms")
+    return windows.agg(*work.of())
 
 
 def floor(records: DataFrame, _work: Workload) -> DataFrame:

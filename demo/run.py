@@ -7,16 +7,13 @@ import time
 import uuid
 
 import dagster as dg
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 from rich.console import Console
 from rich.text import Text
 
 from definitions import defs
 from demo.status import Status
 from windows_pipeline.cli.console import coloured
+from windows_pipeline.dagster import range_tags
 
 _JOB = "flights_all"
 _WINDOWS = "hourly"
@@ -41,11 +38,7 @@ def materialize_year(console: Console) -> bool:
             result = job.execute_in_process(
                 instance=instance,
                 run_id=run_id,
-                tags={
-                    ASSET_PARTITION_RANGE_START_TAG: first,
-                    ASSET_PARTITION_RANGE_END_TAG: last,
-                    _TAG: "true",
-                },
+                tags={**range_tags(first, last), _TAG: "true"},
                 asset_selection=assets_of_demo(job),
                 raise_on_error=False,
             )

@@ -1,1 +1,1 @@
-"""What assets use from outside."""
+"""What the project's steps use from outside, and the file of its Dagster instance."""

@@ -2,13 +2,26 @@
 
 On a DataFrame::
 
-    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", "5 minutes")
-    events.transform(aggregate(windows, by="user", event_time="ts", of=[count(), sum_("amount")]))
+    import windows_pipeline as wp
+
+    hour = wp.SlidingWindows.of_time_difference_and_grace("1 hour", "6 hours")
+    w = wp.windowed(events, hour).by("user").event_time("ts").arrival("offset", partition="p")
+    w.agg(wp.count(), wp.sum_("amount"))     # every window, `closed` says whether it is final
+    w.final().agg(wp.count())                # the closed ones
+    w.late()                                 # records that no window counts
+    w.firings(wp.Trigger.at_window_end())    # early, on-time and late results
+
+For chains: `events.transform(wp.windows(hour, by="user", event_time="ts").agg(wp.count()))`.
+FLIP-11's windows are in `windows_pipeline.flip11`; windows in SQL are `wp.sql(spark, query)`.
+
+Aggregates have the names of `pyspark.sql.functions`; `sum_`, `min_` and `max_` end in an
+underscore, so that `from windows_pipeline import *` hides none of Python's own.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from windows_pipeline import flip11
 from windows_pipeline.aggregates import (
     Aggregation,
     UserAggregate,
@@ -30,102 +43,64 @@ from windows_pipeline.aggregates import (
     variance,
 )
 from windows_pipeline.windows import (
-    CURRENT_RANGE,
-    CURRENT_ROW,
-    UNBOUNDED_RANGE,
-    UNBOUNDED_ROW,
     ForwardSlidingWindows,
-    Session,
-    SessionRows,
     SessionWindows,
-    Slide,
-    SlideRows,
     SlidingWindows,
     TimeWindows,
-    Tumble,
-    TumbleRows,
-    rows,
 )
 from windows_pipeline.windows.triggers import Trigger
 from windows_pipeline.windows.window_function import FiringContext, WindowFunction
 
-if TYPE_CHECKING:
-    from windows_pipeline.dataframe.firings import firings, process_firings
-    from windows_pipeline.dataframe.groups import group_windows
-    from windows_pipeline.dataframe.inputs import Arrival
-    from windows_pipeline.dataframe.rows import row_windows
-    from windows_pipeline.dataframe.sql import windows_sql
-    from windows_pipeline.dataframe.windows import Stream, aggregate, cogroup, late_records
-    from windows_pipeline.engine.suppression import until_window_closes
-
 _ON_SPARK = {
-    "Arrival": "windows_pipeline.dataframe.inputs",
-    "Stream": "windows_pipeline.dataframe.windows",
-    "aggregate": "windows_pipeline.dataframe.windows",
-    "cogroup": "windows_pipeline.dataframe.windows",
-    "firings": "windows_pipeline.dataframe.firings",
-    "group_windows": "windows_pipeline.dataframe.groups",
-    "late_records": "windows_pipeline.dataframe.windows",
-    "process_firings": "windows_pipeline.dataframe.firings",
-    "row_windows": "windows_pipeline.dataframe.rows",
-    "until_window_closes": "windows_pipeline.engine.suppression",
-    "windows_sql": "windows_pipeline.dataframe.sql",
+    "sql": "windows_pipeline.dataframe.sql",
+    "windowed": "windows_pipeline.dataframe.builder",
+    "windows": "windows_pipeline.dataframe.builder",
 }
 
+if TYPE_CHECKING:
+    from windows_pipeline.dataframe.builder import windowed, windows
+    from windows_pipeline.dataframe.sql import sql
+else:
+    # The import system has put the package of this name here, and it would be found before
+    # __getattr__ is asked.
+    del windows
 
-def __getattr__(name: str) -> object:
-    """Imports what needs Spark when it is asked for: specifications are of use without it."""
-    if name in _ON_SPARK:
-        return getattr(import_module(_ON_SPARK[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Hidden from type checkers, for which any name would else be there.
+    def __getattr__(name: str) -> object:
+        """Imports what needs Spark when it is asked for: specifications are of use without it."""
+        if name in _ON_SPARK:
+            return getattr(import_module(_ON_SPARK[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
-    "CURRENT_RANGE",
-    "CURRENT_ROW",
-    "UNBOUNDED_RANGE",
-    "UNBOUNDED_ROW",
     "Aggregation",
-    "Arrival",
     "FiringContext",
     "ForwardSlidingWindows",
-    "Session",
-    "SessionRows",
     "SessionWindows",
-    "Slide",
-    "SlideRows",
     "SlidingWindows",
-    "Stream",
     "TimeWindows",
     "Trigger",
-    "Tumble",
-    "TumbleRows",
     "UserAggregate",
     "WindowFunction",
-    "aggregate",
     "avg",
-    "cogroup",
     "collect_list",
     "count",
     "count_distinct",
-    "firings",
     "first",
-    "group_windows",
+    "flip11",
     "last",
-    "late_records",
     "max_",
     "median",
     "min_",
     "percentile",
-    "process_firings",
-    "row_windows",
-    "rows",
+    "sql",
     "stddev",
     "stddev_pop",
     "sum_",
-    "until_window_closes",
     "user_aggregate",
     "var_pop",
     "variance",
-    "windows_sql",
+    "windowed",
+    "windows",
 ]

@@ -58,6 +58,8 @@ class Settings(BaseModel):
         spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
             says where it runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
+        keep_plans: Whether runs of few records, too, keep rows with the plan that made them: such
+            rows can be computed again where an executor is lost, and each query takes longer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,6 +71,7 @@ class Settings(BaseModel):
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
+    keep_plans: bool = True
 
     def spark_conf(self) -> dict[str, str]:
         """Spark's configuration with what Delta and the engine need.
@@ -115,6 +118,10 @@ class Settings(BaseModel):
     def conf_for(self, records: int) -> dict[str, str]:
         """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
         return self.small_batches if records <= _FEW_RECORDS else {}
+
+    def keeps_plans(self, records: int) -> bool:
+        """Whether a run that brings so many records keeps rows with the plan that made them."""
+        return self.keep_plans or records > _FEW_RECORDS
 
 
 def load_settings(root: Path) -> Settings:

@@ -18,6 +18,7 @@ _WANTED = {
     "packages": 'a list of texts in quotes, such as ["organisation:module:version"]',
     "spark": "'name: value' lines, indented under it",
     "small_batches": "'name: value' lines, indented under it",
+    "keep_plans": "true or false",
 }
 _TEXT = "text in quotes"
 

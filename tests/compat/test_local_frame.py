@@ -8,9 +8,10 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from tests.support.pipelines import ROOT
-from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.storage.catalog import all_tables
 
@@ -53,3 +54,25 @@ def test_every_table_can_be_empty(spark: SparkSession, pipeline: str) -> None:
         frame = small_frame(spark, [], table.schema)
         assert frame.schema == table.schema
         assert frame.collect() == []
+
+
+KINDS = [
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(38, 9)"),
+    *("string", "binary", "date", "timestamp", "timestamp_ntz", "void"),
+    *("array<struct<a: timestamp, b: array<int>>>", "map<string, decimal(4, 1)>"),
+    "struct<a: int NOT NULL, b: map<int, timestamp_ntz>>",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_types_are_those_that_spark_sends(kind: str) -> None:
+    """Contract of PySpark's own mapping, which is private: this one gives the same."""
+    schema = T.StructType.fromDDL(f"x {kind}")
+    assert isinstance(schema, T.StructType)
+    assert arrow_schema(schema) == to_arrow_schema(schema, timezone="UTC")
+
+
+def test_a_type_without_arrow_s_is_named_with_its_column() -> None:
+    schema = T.StructType().add("t", T.StructType().add("v", T.VariantType()))
+    with pytest.raises(TypeError, match=r"column 't': column 'v': type variant .* cast"):
+        arrow_schema(schema)

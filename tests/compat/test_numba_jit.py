@@ -74,6 +74,22 @@ def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     return outputs
 
 
+def test_numba_takes_what_is_put_into_its_private_parts(folder: Path) -> None:
+    """Contract: drawn numbers name functions; a lock and all sources' stamps go with files."""
+    (folder / "parts.py").write_text(PARTS.format(factor=2, shift=1))
+    code = (
+        "import steps; steps.scaled(1);"
+        "from numba.core.bytecode import FunctionIdentity as I;"
+        "of = I.from_function(steps.scaled.py_func);"
+        "cache = steps.scaled._cache;"
+        "print(of.unique_id > 10**6 and of.unique_name.endswith(str(of.unique_id)),"
+        " *sorted(cache._cache_file._source_stamp))"
+    )
+    assert told([started(folder, code)]) == ["True parts.shifted steps.scaled steps.scaled.FACTOR"]
+    assert [*folder.rglob("steps.scaled-*.lock")]
+    assert [*folder.rglob("steps.scaled-*.nbi")]
+
+
 @pytest.mark.long
 def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
     call = "import numpy, sorts; print(sorts.{0}(numpy.array([30, 10, 20])).tolist())"

@@ -10,7 +10,7 @@ import pyspark
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline.worker_daemon import without_archives
+from windows_pipeline.compat.python_daemon import without_archives
 
 ARCHIVES = ("pyspark.zip", "py4j-0.10.9.9-src.zip")
 

@@ -10,17 +10,14 @@ from tempfile import TemporaryDirectory
 
 import dagster as dg
 import pytest
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 from pyspark.sql import SparkSession
 
-from assets.step import asset_key
 from definitions import build_definitions, defs
 from demo.run import assets_of_demo
 from tests.support.pipelines import ROOT, Project, day, materializations
 from windows_pipeline.config import load_pipeline
+from windows_pipeline.dagster import asset_key, range_tags
+from windows_pipeline.dagster.partitions import RANGE_END_TAG, RANGE_START_TAG
 from windows_pipeline.jobs import KeyedWindowsJob, check_published, published_days
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.catalog import source_tables, window_tables
@@ -56,10 +53,7 @@ class Nights:
         """A run of some days that failed: nothing came of it, but what one step made."""
         run = self._instance.create_run_for_job(
             self._definitions.resolve_job_def("carriers_all"),
-            tags={
-                ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
-                ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
-            },
+            tags=range_tags(day(first).isoformat(), day(last).isoformat()),
         )
         if but is not None:
             self.materialized(but, *range(first, last + 1))
@@ -86,10 +80,7 @@ class Nights:
         return [
             (request.partition_key, request.partition_key)
             if request.partition_key is not None
-            else (
-                request.tags[ASSET_PARTITION_RANGE_START_TAG],
-                request.tags[ASSET_PARTITION_RANGE_END_TAG],
-            )
+            else (request.tags[RANGE_START_TAG], request.tags[RANGE_END_TAG])
             for request in requests
         ]
 
@@ -167,10 +158,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
                     ["half_hour", "alerts"],
                 )
             ],
-            tags={
-                ASSET_PARTITION_RANGE_START_TAG: day(1).isoformat(),
-                ASSET_PARTITION_RANGE_END_TAG: day(3).isoformat(),
-            },
+            tags=range_tags(day(1).isoformat(), day(3).isoformat()),
             raise_on_error=False,
         )
     assert result.success

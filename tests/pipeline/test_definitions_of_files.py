@@ -10,6 +10,8 @@ import pytest
 
 from definitions import build_definitions
 from tests.support.pipeline_texts import FLIGHTS
+from windows_pipeline import dagster as factory
+from windows_pipeline.config import load_pipelines
 from windows_pipeline.settings import Settings
 
 
@@ -54,3 +56,43 @@ def test_with_mistakes_in_all_files_the_code_location_loads_empty(
     with caplog.at_level(logging.WARNING):
         assert pipelines_of(build_definitions(settings_of(tmp_path))) == set()
     assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["days", "stream"])
+def test_another_project_builds_the_same_definitions(tmp_path: Path, *, stream: bool) -> None:
+    """The library's factory needs pipelines and settings, and no file of this project."""
+    follows = "source:\n  stream: true\n" if stream else "source:\n"
+    (tmp_path / "flights.yaml").write_text(FLIGHTS.replace("source:\n", follows))
+    settings = settings_of(tmp_path)
+    made = factory.build_definitions(load_pipelines(tmp_path), settings)
+    names = names_of(made)
+    assert names == names_of(build_definitions(settings))
+    assert {"flights/raw_events", "flights/hourly/final_windows"} <= names["assets"]
+    assert names["jobs"] == {"flights_all", "flights_correction", "flights_maintenance"}
+    source_schedule = "flights_stream" if stream else "flights_daily"
+    assert names["schedules"] == {source_schedule, "flights_weekly_maintenance"}
+    assert names["resources"] == {"spark", "io_manager"}
+
+
+def test_a_project_gives_the_factory_assets_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "flights.yaml").write_text(FLIGHTS)
+    settings = settings_of(tmp_path)
+    (pipeline,) = load_pipelines(tmp_path)
+    own = dg.AssetSpec("report", deps=[dg.AssetKey(["flights", "raw_events"])])
+    made = factory.build_definitions(
+        [pipeline], settings, assets=[*factory.pipeline_assets(pipeline, settings), own]
+    )
+    assert pipelines_of(made) == {"flights", "report"}
+
+
+def names_of(definitions: dg.Definitions) -> dict[str, set[str]]:
+    """What there is, by kind."""
+    repository = definitions.get_repository_def()
+    graph = definitions.resolve_asset_graph()
+    return {
+        "assets": {key.to_user_string() for key in graph.get_all_asset_keys()},
+        "checks": {key.to_user_string() for key in graph.asset_check_keys},
+        "jobs": set(repository.job_names) - {"__ASSET_JOB"},
+        "schedules": {schedule.name for schedule in repository.schedule_defs},
+        "resources": set(definitions.resources or {}),
+    }

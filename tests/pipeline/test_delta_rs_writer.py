@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.pipelines import Project, day
+from tests.support.spark import forget_delta_logs, spark_bytes
 from tests.support.spark_cases import texts
 from tests.support.streams import writer_of
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.spark_session import configured, files_are_local
+from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.storage import delta_rs as from_driver
 from windows_pipeline.storage.schemas import arrival_log
 from windows_pipeline.storage.table import Table
@@ -97,12 +97,15 @@ def test_only_a_local_folder_is_reached(spark: SparkSession) -> None:
         assert not from_driver.is_reached(spark, elsewhere)
 
 
-def test_plain_paths_are_spark_s_where_they_are_no_local_files(spark: SparkSession) -> None:
-    own = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    elsewhere = spark.sparkContext._jvm.org.apache.hadoop.conf.Configuration(own)  # type: ignore[union-attr]  # noqa: SLF001
-    elsewhere.set("fs.defaultFS", "hdfs://127.0.0.1:9")
-    assert files_are_local(own)
-    assert not files_are_local(elsewhere)
+@pytest.mark.parametrize("size", ["0", "1b", "1k", "1kb", "20m", "3G", " 1gb", "2t", "1pb", "17"])
+def test_sizes_are_read_as_spark_reads_them(spark: SparkSession, size: str) -> None:
+    assert from_driver.bytes_of_size(size) == spark_bytes(spark, size)
+
+
+@pytest.mark.parametrize("size", ["", "m", "1.5g", "-1", "1 g", "1gg"])
+def test_what_is_no_size_is_refused(size: str) -> None:
+    with pytest.raises(ValueError, match=r"spark.driver.maxResultSize must be a size"):
+        from_driver.bytes_of_size(size)
 
 
 def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
@@ -111,14 +114,13 @@ def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
     too_many = 10_000_000
     assert from_driver.has_room(spark, SCHEMA, 1_000_000)
     assert not from_driver.has_room(spark, SCHEMA, too_many)
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    # Under another name, as other tests' results come from the same JVM.
+    # Spark takes its own setting at the start only: here another one stands for it.
     monkeypatch.setattr(from_driver, "_MOST_BYTES", "test.most")
-    conf.set("test.most", "1m")
-    assert not from_driver.has_room(spark, SCHEMA, 1_000_000)
-    conf.set("test.most", "0")  # any number, to Spark
-    assert from_driver.has_room(spark, SCHEMA, 1_000_000)
-    assert not from_driver.has_room(spark, SCHEMA, too_many)
+    with configured(spark, {"test.most": "1m"}):
+        assert not from_driver.has_room(spark, SCHEMA, 1_000_000)
+    with configured(spark, {"test.most": "0"}):  # any number, to Spark
+        assert from_driver.has_room(spark, SCHEMA, 1_000_000)
+        assert not from_driver.has_room(spark, SCHEMA, too_many)
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     assert table.publish(rows_of(spark, (DAYS[0], 1)), DAYS[:1], too_many) == 1
@@ -217,7 +219,7 @@ def test_checkpoints_hold_all_that_was_said_whoever_made_them(
     assert not (log / "._last_checkpoint.crc").exists()  # of the one before
     for version in range(12):
         (log / f"{version:020}.json").unlink()
-    spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]  # noqa: SLF001
+    forget_delta_logs(spark)
     for alone in (False, True):
         with by_spark_alone() if alone else nullcontext():
             append(7, (DAYS[0], 99))(table, spark)

@@ -8,7 +8,6 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from dagster._config import ConfigType
 
 from definitions import build_definitions
 from tests.support.pipelines import Project
@@ -45,7 +44,7 @@ def as_stream(project: Project) -> dg.Definitions:
     return build_definitions(project.settings)
 
 
-def options(config: ConfigType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def options(config: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The paths of all fields below a config type that have no fields of their own."""
     fields: dict[str, dg.Field] = getattr(config, "fields", {})
     if path[-1:] == ("retries",):  # one of two choices without a value

@@ -16,7 +16,7 @@ from tests.support.pipelines import Project, day
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
-from windows_pipeline.jobs.job import KEEP_PLANS, Stage, cache_rows
+from windows_pipeline.jobs.job import Stage, cache_rows, sized_for
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import in_units
 
@@ -76,11 +76,22 @@ def test_what_was_set_is_put_back_after_an_error(spark: SparkSession) -> None:
     spark.conf.unset(NAME)
 
 
-@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize(
+    ("setting", "records", "keeps"),
+    [(True, 1, True), (False, 10_001, True), (False, 10_000, False)],
+    ids=["set", "many records", "few records"],
+)
 def test_what_is_kept_is_computed_once_with_its_plan_or_without(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], *, keeps: bool
+    spark: SparkSession,
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    setting: bool,
+    records: int,
+    keeps: bool,
 ) -> None:
-    with configured(spark, {KEEP_PLANS: str(keeps).lower()}):
+    sized = settings.model_copy(update={"keep_plans": setting})
+    with sized_for(spark, sized, records):
         rows = cache_rows(spark.range(4).withColumn("drawn", F.expr("uuid()")))
     further = rows.where("id > 0")
     first = sorted(rows.collect())

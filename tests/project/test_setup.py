@@ -6,30 +6,20 @@ import os
 import re
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
-import threading
 import tomllib
 import zipfile
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import yaml
-from dagster import DagsterEventType, DagsterInstance
-from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resources.event_log import BatchedEventLogStorage
+from windows_pipeline.dagster import range_tags
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -191,61 +181,28 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     assert folders == {"windows_pipeline", "windows_pipeline-0.1.0.dist-info"}
 
 
-DAYS = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
-
-
-def tags_of(days: Sequence[str]) -> dict[str, str]:
-    """What names a run's range of days."""
-    return {ASSET_PARTITION_RANGE_START_TAG: days[0], ASSET_PARTITION_RANGE_END_TAG: days[-1]}
-
-
-@dg.asset(
-    partitions_def=DAYS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
-    check_specs=[dg.AssetCheckSpec("held", asset="noted")],
-)
-def noted():  # type: ignore[no-untyped-def]  # noqa: ANN201  Dagster takes no type of one result here
-    """An asset whose events are stored, a range at once."""
-    return dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=True)])
-
-
 def test_dagster_takes_the_instance_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     shutil.copy(ROOT / "resources/dagster.yaml", tmp_path)
-    with DagsterInstance.from_config(str(tmp_path)) as instance:
-        assert isinstance(instance.event_log_storage, BatchedEventLogStorage)
-        # Dagster's own storage reads what the batches wrote.
-        own = SqliteEventLogStorage(str(tmp_path))
-        days = DAYS.get_partition_keys()
-        run = dg.materialize(
-            [noted],
-            instance=instance,
-            tags=tags_of(days),
-        )
-        stored = own.get_logs_for_run(run.run_id)
-        events = [entry.dagster_event_type for entry in stored]
-        assert events.count(DagsterEventType.ASSET_MATERIALIZATION_PLANNED) == len(days)
-        assert events.count(DagsterEventType.ASSET_MATERIALIZATION) == len(days)
-        assert events[-1] is DagsterEventType.RUN_SUCCESS
-        assert own.get_materialized_partitions(noted.key) == set(days)
+    days = dg.DailyPartitionsDefinition("2013-01-01", end_date="2013-02-10")
 
-        # A batch is stored whole or not at all, and the log goes on after it.
-        batch = [
-            entry
-            for entry in stored
-            if entry.dagster_event_type is DagsterEventType.ASSET_MATERIALIZATION
-        ]
-        broken = batch[0]._replace(timestamp=1e30)
-        with pytest.raises((ValueError, OverflowError)):
-            instance.event_log_storage.store_event_batch([*batch, broken])
-        assert len(own.get_logs_for_run(run.run_id)) == len(stored)
-        instance.event_log_storage.store_event(batch[0])
-        assert len(own.get_logs_for_run(run.run_id)) == len(stored) + 1
+    @dg.asset(partitions_def=days, backfill_policy=dg.BackfillPolicy.single_run())
+    def noted() -> None:
+        """An asset that a run materializes for a range of days."""
+
+    keys = days.get_partition_keys()
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        tags = range_tags(keys[0], keys[-1])
+        assert dg.materialize([noted], instance=instance, tags=tags).success
+        assert instance.get_materialized_partitions(noted.key) == set(keys)
         assert not instance.telemetry_enabled
         assert not instance.nux_enabled
         concurrency = instance.get_concurrency_config()
         assert concurrency.run_queue_config is not None
         assert concurrency.run_queue_config.max_concurrent_runs == 1
+    # A second one finds what the first one stored, below its own folder.
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert instance.get_materialized_partitions(noted.key) == set(keys)
 
 
 def test_no_instance_file_lies_where_dagster_dev_would_warn_of_it() -> None:
@@ -253,56 +210,6 @@ def test_no_instance_file_lies_where_dagster_dev_would_warn_of_it() -> None:
     assert [path.name for path in ROOT.glob("dagster.y*ml")] == []
     makefile = (ROOT / "Makefile").read_text()
     assert "$(DAGSTER_FILE): resources/dagster.yaml" in makefile
-
-
-def test_batches_leave_the_rows_that_single_events_leave(tmp_path: Path) -> None:
-    days = DAYS.get_partition_keys()
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = dg.materialize([noted], instance=instance, tags=tags_of(days))
-        events = instance.all_logs(run.run_id)
-    own = SqliteEventLogStorage(str(tmp_path / "own"))
-    batched = BatchedEventLogStorage(str(tmp_path / "batched"))
-    for event in events:
-        own.store_event(event)
-    batched.store_event_batch(events[:-3])
-    batched.store_event_batch(events[-3:])
-    (record,) = batched.get_asset_records([noted.key])
-    assert record.asset_entry.last_materialization_record is not None
-    assert record.asset_entry.last_materialization_record.partition_key == days[-1]
-    assert len(_rows(tmp_path / "batched", "asset_check_executions")) >= len(days)
-    for table in ("asset_keys", "event_logs", "asset_event_tags", "asset_check_executions"):
-        assert _rows(tmp_path / "batched", table) == _rows(tmp_path / "own", table)
-
-
-def _rows(storage: Path, table: str) -> list[tuple[object, ...]]:
-    """What Dagster's index holds, but for the moments at which it was written."""
-    with closing(sqlite3.connect(storage / "index.db")) as index:
-        index.row_factory = sqlite3.Row
-        rows = [dict(row) for row in index.execute(f"SELECT * FROM {table}")]  # noqa: S608
-    return [tuple(v for k, v in row.items() if k != "create_timestamp") for row in rows]
-
-
-def test_a_runs_page_follows_the_run(tmp_path: Path) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = dg.materialize([noted], instance=instance, tags=tags_of(["2013-01-01"]))
-        events = instance.all_logs(run.run_id)
-    writer, page = BatchedEventLogStorage(str(tmp_path)), BatchedEventLogStorage(str(tmp_path))
-    run_id, last = events[0].run_id, events[-1]
-    told: list[dg.EventLogEntry] = []
-    all_told = threading.Event()
-
-    def tell(event: dg.EventLogEntry, _: str) -> None:
-        told.append(event)
-        if event == last:
-            all_told.set()
-
-    writer.store_event(events[0])
-    page.watch(run_id, None, tell)
-    writer.store_event_batch(events[1:-1])
-    writer.store_event(last)
-    assert all_told.wait(timeout=30)
-    assert told == events
-    page.dispose()
 
 
 def test_the_workspace_names_files_that_are_there() -> None:
@@ -319,14 +226,21 @@ def test_make_alone_lists_every_target() -> None:
     assert {line.split()[1] for line in listed.splitlines()} == targets - {"java", "chromium"}
 
 
-def test_the_library_knows_nothing_of_dagster() -> None:
+def test_only_the_factory_of_definitions_imports_dagster() -> None:
+    """All else of the library works without the extra `windows-pipeline[dagster]`."""
     script = (
-        "import pkgutil, sys, windows_pipeline as package\n"
-        "for module in pkgutil.walk_packages(package.__path__, 'windows_pipeline.'):\n"
-        "    __import__(module.name)\n"
-        "print([name for name in sys.modules if name.split('.')[0] == 'dagster'])"
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import windows_pipeline\n"
+        "folder = Path(windows_pipeline.__file__).parent\n"
+        "for file in sorted(folder.rglob('*.py')):\n"
+        "    parts = file.relative_to(folder.parent).with_suffix('').parts\n"
+        "    if parts[1] != 'dagster' and parts[-1] not in ('__init__', '__main__'):\n"
+        "        __import__('.'.join(parts))\n"
+        "found = {name.split('.')[0] for name in sys.modules}\n"
+        "print(len(found), sorted(name for name in found if name.startswith('dagster')))"
     )
-    assert imported(script) == "[]"
+    assert imported(script).endswith(" []")
 
 
 @pytest.mark.parametrize("package", ["windows", "aggregates"])

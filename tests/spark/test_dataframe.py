@@ -13,6 +13,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import windows_pipeline as wp
 from tests.support.oracle.batch import BatchRecord, answer_batch
 from tests.support.oracle.definitions import Definition
 from tests.support.spark_cases import sample, spec_of
@@ -24,30 +25,24 @@ from tests.support.strategies import (
     time_definitions,
 )
 from windows_pipeline import (
-    Arrival,
     SessionWindows,
     SlidingWindows,
-    Stream,
     TimeWindows,
     UserAggregate,
-    aggregate,
     avg,
-    cogroup,
     collect_list,
     count,
     count_distinct,
     first,
-    late_records,
     max_,
     median,
     min_,
     stddev_pop,
     sum_,
-    until_window_closes,
     user_aggregate,
 )
 
-TEN_MS = SlidingWindows.with_time_difference_and_grace("10 ms", "0 ms")
+TEN_MS = SlidingWindows.of_time_difference_and_grace("10 ms", "0 ms")
 KINDS: dict[str, Callable[[int, int], SearchStrategy[Any]]] = {
     "sliding": sliding_definitions,
     "forward": forward_definitions,
@@ -65,8 +60,9 @@ def worked_example(spark: SparkSession) -> DataFrame:
 
 def test_the_worked_example_of_the_kip(worked_example: DataFrame) -> None:
     """Rule B4: 7 sliding windows; hopping ones of this size that advance by 1 are 26."""
-    of = [collect_list("name").alias("names")]
-    sliding = worked_example.transform(aggregate(TEN_MS, by="key", event_time="ms", of=of))
+    names = collect_list("name").alias("names")
+    by_key = wp.windowed(worked_example, TEN_MS).by("key").event_time("ms")
+    sliding = by_key.agg(names)
     found = {(row.window_start, row.window_end): "".join(row.names) for row in sliding.collect()}
     assert found == {
         (-7, 3): "a",
@@ -78,7 +74,7 @@ def test_the_worked_example_of_the_kip(worked_example: DataFrame) -> None:
         (13, 23): "d",
     }
     hopping = TimeWindows.of_size_with_no_grace("10 ms").advance_by("1 ms")
-    hops = worked_example.transform(aggregate(hopping, by="key", event_time="ms", of=of))
+    hops = worked_example.transform(wp.windows(hopping, by="key", event_time="ms").agg(names))
     assert hops.count() == 26
 
 
@@ -111,11 +107,9 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
     assert expected.final
 
     events = spark.createDataFrame(batch, "part int, at bigint, key string, ms bigint")
-    windows, arrival = spec_of(definition), Arrival("at", "part", idle_after_of(definition))
-    of = [collect_list("at").alias("records")]
-    found = events.transform(
-        aggregate(windows, by="key", event_time="ms", of=of, arrival=arrival)
-    ).collect()
+    windows = wp.windowed(events, spec_of(definition)).by("key").event_time("ms")
+    windows = windows.arrival("at", partition="part", idle_after=idle_after_of(definition))
+    found = windows.agg(collect_list("at").alias("records")).collect()
     got = sorted(
         (repr(row.key), row.window_start, row.window_end, tuple(sorted(row.records)), row.closed)
         for row in found
@@ -125,17 +119,14 @@ def test_windows_and_late_records_are_the_oracles(spark: SparkSession, kind: str
         for closed, side in ((True, expected.final), (False, expected.open))
         for window in side
     )
-    late = events.transform(late_records(windows, by="key", event_time="ms", arrival=arrival))
-    reasons = {row.at: row.reason for row in late.collect()}
+    reasons = {row.at: row.reason for row in windows.late().collect()}
     for reason, wanted in (("late", expected.dropped), ("outside_windows", expected.uncovered)):
         assert sorted(at for at, said in reasons.items() if said == reason) == wanted
 
 
 def test_final_results_are_the_closed_ones(worked_example: DataFrame) -> None:
     """Rule E1; without a known arrival stream time is the largest event time (rule A2)."""
-    windows = worked_example.transform(
-        aggregate(TEN_MS, by="key", event_time="ms", of=[count()])
-    ).transform(until_window_closes)
+    windows = wp.windowed(worked_example, TEN_MS).by("key").event_time("ms").final().agg(count())
     assert "closed" not in windows.columns
     assert sorted(row.window_end for row in windows.collect()) == [3, 7, 12, 14, 18]
 
@@ -145,9 +136,9 @@ def test_late_records_say_what_they_met(spark: SparkSession) -> None:
     events = spark.createDataFrame(
         [(0, "a", 100, "x"), (1, "b", 50, "y")], "at bigint, key string, ms bigint, note string"
     )
-    windows = SlidingWindows.with_time_difference_and_grace("10 ms", "20 ms")
-    late = late_records(windows, by="key", event_time="ms", arrival=Arrival("at"))(events)
-    (row,) = late.collect()
+    windows = SlidingWindows.of_time_difference_and_grace("10 ms", "20 ms")
+    timed = wp.windowed(events, windows).by("key").event_time("ms")
+    (row,) = timed.arrival("at").late().collect()
     assert row.asDict() == {
         "at": 1,
         "key": "b",
@@ -198,8 +189,8 @@ def test_every_type_of_column(spark: SparkSession) -> None:
         median("v"),
         stddev_pop("v"),
     ]
-    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", timedelta(0))
-    found = events.transform(aggregate(windows, by=["user", "nested"], event_time="at", of=of))
+    windows = SlidingWindows.of_time_difference_and_grace("10 minutes", timedelta(0))
+    found = wp.windowed(events, windows).by("user", "nested").event_time("at").agg(*of)
     assert dict(found.dtypes)["sum_price"] == "decimal(20,2)"
     assert dict(found.dtypes)["window_start"] == "timestamp"
     rows_by_end = {
@@ -244,7 +235,7 @@ def test_every_type_of_column(spark: SparkSession) -> None:
 def test_windows_over_all_records(worked_example: DataFrame) -> None:
     """Without a key there is one group."""
     sessions = SessionWindows.of_inactivity_gap_with_no_grace("4 ms")
-    found = worked_example.transform(aggregate(sessions, by=[], event_time="ms", of=[count()]))
+    found = wp.windowed(worked_example, sessions).event_time("ms").agg(count())
     assert sorted(
         (row.window_start, row.window_end, row.session_timeout, row["count"])
         for row in found.collect()
@@ -260,8 +251,8 @@ def test_a_users_own_aggregate(worked_example: DataFrame) -> None:
         result=lambda so_far: so_far[::-1],
         result_type="string",
     )
-    of = [user_aggregate("name", longest).alias("backwards")]
-    found = worked_example.transform(aggregate(TEN_MS, by="key", event_time="ms", of=of))
+    by_key = wp.windowed(worked_example, TEN_MS).by("key").event_time("ms")
+    found = by_key.agg(user_aggregate("name", longest).alias("backwards"))
     assert {row.window_end: row.backwards for row in found.collect()}[12] == "cba"
 
 
@@ -274,13 +265,10 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
         [(0, "u", 5, 7), (1, "u", 21, 1)], "n bigint, buyer string, ms bigint, amount bigint"
     )
     tumbling = TimeWindows.of_size_with_no_grace("10 ms")
-    found = cogroup(
-        tumbling,
-        [
-            Stream(clicks, "user", "ms", [count().alias("clicks")], Arrival("o")),
-            Stream(orders, "buyer", "ms", [sum_("amount"), count().alias("orders")], Arrival("n")),
-        ],
-    )
+    first_stream = wp.windowed(clicks, tumbling).by("user").event_time("ms").arrival("o")
+    second = wp.windowed(orders, tumbling).by("buyer").event_time("ms").arrival("n")
+    both = first_stream.cogroup(second, sum_("amount"), count().alias("orders"))
+    found = both.agg(count().alias("clicks"))
     assert found.columns[0] == "user"
     rows = {row.window_start: row for row in found.collect()}
     assert {
@@ -291,6 +279,8 @@ def test_cogrouped_streams(spark: SparkSession) -> None:
         20: (1, 0, 1, 1, False),  # the orders have come to 21 only
         40: (1, 1, None, 0, False),
     }
+    final = both.final().agg(count().alias("clicks"))
+    assert [(row.window_start, row.orders) for row in final.collect()] == [(0, 1)]
 
 
 def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:
@@ -301,15 +291,16 @@ def test_names_and_keys_are_what_they_say(spark: SparkSession) -> None:
     of = [max_("true").alias("most"), max_("Ünï").alias("more")]
     windows = TimeWindows.of_size_with_no_grace("10 ms")
     for pre_aggregate in (True, False):
-        asked = aggregate(windows, by="key", event_time="ms", of=of, pre_aggregate=pre_aggregate)
-        found = asked(events).select("key.x", "record_count", "most", "more").collect()
+        timed = wp.windowed(events, windows).by("key").event_time("ms")
+        every = timed.agg(*of, pre_aggregate=pre_aggregate)
+        found = every.select("key.x", "record_count", "most", "more").collect()
         assert {(str(row[0]), *row[1:]) for row in found} == {("0.0", 2, 7, 8), ("1.0", 1, 9, 10)}
 
 
 def test_an_int_of_milliseconds_does_not_wrap(spark: SparkSession) -> None:
     events = spark.createDataFrame([("a", 2**31 - 8)], "key string, ms int")
     sessions = SessionWindows.of_inactivity_gap_with_no_grace("10 ms")
-    timed = aggregate(sessions, by="key", event_time="ms", of=[count()])(events)
+    timed = wp.windowed(events, sessions).by("key").event_time("ms").agg(count())
     with pytest.raises(
         SparkRuntimeException, match=r"is an int, and .* fits none; cast it to bigint"
     ):

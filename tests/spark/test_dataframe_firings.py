@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import windows_pipeline as wp
 from tests.support.oracle.firings import Firing, Key, Policy
 from tests.support.oracle.firings import firings as oracle_firings
-from windows_pipeline import Arrival, SessionWindows, SlidingWindows, TimeWindows, count, sum_
+from windows_pipeline import SessionWindows, SlidingWindows, TimeWindows, count, sum_
 from windows_pipeline.aggregates import Aggregate, Function, collect_list
-from windows_pipeline.dataframe.firings import firings, process_firings
-from windows_pipeline.dataframe.windows import aggregate
+from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.engine.firings.kernel import FiringTarget
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.firings.process import FunctionKernel
@@ -26,7 +26,6 @@ from windows_pipeline.windows.window_function import FiringContext, WindowFuncti
 HOPPING = TimeWindows(20, 5, 5)
 SLIDING = SlidingWindows(12, 5)
 EARLY = Trigger.at_window_end().early_every("4 ms")
-ARRIVAL = Arrival("at")
 COLUMNS = "user string, ts bigint, value bigint, at bigint, source string"
 
 
@@ -38,6 +37,12 @@ def made(seed: int, number: int = 60) -> list[tuple[Key, int]]:
 def frame(spark: SparkSession, records: list[tuple[Key, int]]) -> DataFrame:
     rows = [(key, time, at, at, "one") for at, (key, time) in enumerate(records)]
     return spark.createDataFrame(random.Random(0).sample(rows, len(rows)), COLUMNS)
+
+
+def by_user(
+    events: DataFrame, windows: TimeWindows | SlidingWindows | SessionWindows
+) -> Windowed[DataFrame]:
+    return wp.windowed(events, windows).by("user").event_time("ts").arrival("at")
 
 
 def in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -70,11 +75,7 @@ def test_firings_of_a_dataframe(
     """Rules B8, E2, with a null key (A6), in any order of rows and with an input that ends."""
     records = made(1)
     of = [sum_("value").alias("total"), collect_list("value").alias("listed")]
-    found = frame(spark, records).transform(
-        firings(
-            windows, trigger, by="user", event_time="ts", of=of, arrival=ARRIVAL, input_ends=True
-        )
-    )
+    found = by_user(frame(spark, records), windows).firings(trigger, *of, input_ends=True)
     assert found.columns == [
         *("user", "window_start", "window_end", "firing_id", "reason", "cause", "stream_time"),
         *("fired_after", "first_event_time", "last_event_time", "record_count", "total", "listed"),
@@ -97,14 +98,11 @@ def test_a_final_result_is_one_firing_of_any_windows(spark: SparkSession) -> Non
         (SlidingWindows(10, 5), 5 + 1),
         (SessionWindows(3, 5), 3 + 5 + 1),
     ):
-        shared: dict[str, Any] = {"by": "user", "event_time": "ts", "of": [count().alias("n")]}
-        fired = events.transform(
-            firings(windows, Trigger.until_window_closes(), arrival=ARRIVAL, **shared)
-        ).collect()
+        timed, number = by_user(events, windows), count().alias("n")
+        fired = timed.firings(Trigger.until_window_closes(), number).collect()
         bounds = {(r.user, r.window_start, r.window_end, r.n) for r in fired}
         if isinstance(windows, SlidingWindows):
-            every = events.transform(aggregate(windows, arrival=ARRIVAL, **shared))
-            closed = every.where("closed").collect()
+            closed = timed.agg(number).where("closed").collect()
             assert bounds == {(r.user, r.window_start, r.window_end, r.n) for r in closed}
         for row in fired:
             stream_times = [max(time for _, time in records[: n + 1]) for n in range(len(records))]
@@ -126,15 +124,7 @@ def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> Non
     rows = [(key, time, at, at, source) for _, source, at, key, time in merged]
     events = spark.createDataFrame(rows, COLUMNS)
     held = sorted(record for record in merged if record[:2] <= min(ends))
-    found = events.transform(
-        firings(
-            HOPPING,
-            EARLY,
-            by="user",
-            event_time="ts",
-            arrival=Arrival("at", source_partition="source"),
-        )
-    )
+    found = by_user(events, HOPPING).arrival("at", partition="source").firings(EARLY)
     policy = Policy(20, 5, lateness=5, interval=4)
     expected = [
         (f.key, f.start, f.id, f.reason, f.stream_time, *held[f.after][1:3], len(f.records))
@@ -186,11 +176,11 @@ def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSessio
     ]
     got = [
         (
-            r.target // 4,
+            r["_computed_day"] // 4,
             r.after_at,
             r.user,
-            r.window_start_ms,
-            r.window_end_ms,
+            r["_window_start_ms"],
+            r["_window_end_ms"],
             r.firing_id,
             r.reason,
             tuple(sorted(r.listed)),
@@ -216,9 +206,7 @@ def test_a_users_function_sees_records_and_context(spark: SparkSession) -> None:
     records = made(6)
     schema = "user string, start bigint, id bigint, met bigint, value bigint"
     function = WindowFunction(summed, schema, records=["value"])
-    found = frame(spark, records).transform(
-        process_firings(HOPPING, EARLY, function, by="user", event_time="ts", arrival=ARRIVAL)
-    )
+    found = by_user(frame(spark, records), HOPPING).process(EARLY, function)
     assert [field.simpleString() for field in found.schema] == schema.replace(" ", ":").split(",:")
     expected = []
     for f in oracle_firings(records, Policy(20, 5, lateness=5, interval=4)):
@@ -229,15 +217,9 @@ def test_a_users_function_sees_records_and_context(spark: SparkSession) -> None:
 
 def test_what_fails_names_key_window_and_firing(spark: SparkSession) -> None:
     """Rule E3; Spark gives no rows of a job that fails."""
-    found = frame(spark, [("a", 3)]).transform(
-        process_firings(
-            HOPPING,
-            Trigger.at_window_end().early_every_update(),
-            WindowFunction(lambda *_: [1 // 0], "n bigint"),
-            by="user",
-            event_time="ts",
-            arrival=ARRIVAL,
-        )
+    found = by_user(frame(spark, [("a", 3)]), HOPPING).process(
+        Trigger.at_window_end().early_every_update(),
+        WindowFunction(lambda *_: [1 // 0], "n bigint"),
     )
     with pytest.raises(Exception, match="ZeroDivisionError") as raised:
         found.collect()
@@ -248,16 +230,9 @@ def test_what_fails_names_key_window_and_firing(spark: SparkSession) -> None:
 def test_records_that_are_not_there_are_told(spark: SparkSession) -> None:
     """Rule E3."""
     function = WindowFunction(lambda *_: [], "n bigint", records=["nope"])
-    wanted = process_firings(
-        HOPPING,
-        Trigger.at_window_end(),
-        function,
-        by="user",
-        event_time="ts",
-        arrival=ARRIVAL,
-    )
+    timed = by_user(frame(spark, [("a", 3)]), HOPPING)
     with pytest.raises(ValueError, match="records: there is no column 'nope'; use one of"):
-        frame(spark, [("a", 3)]).transform(wanted)
+        timed.process(Trigger.at_window_end(), function)
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline import (
-    Session,
-    Slide,
-    TimeWindows,
-    Tumble,
-    aggregate,
-    count,
-    group_windows,
-    rows,
-    sum_,
-)
+import windows_pipeline as wp
+from windows_pipeline import TimeWindows, count, sum_
+from windows_pipeline.flip11 import Session, Slide, Tumble, rows
 from windows_pipeline.windows import GroupWindow
 
 
@@ -83,76 +75,89 @@ TUMBLE = Tumble.over("10 minutes").on("ts").alias("w")
 COUNTED = Tumble.over(rows(2)).on("at").alias("w")
 USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     "no time column": (
-        lambda events: group_windows(events, Tumble.over("1 minute").alias("w")),
-        "window: it has no column of time; name it with .on",
+        lambda events: wp.windowed(events, Tumble.over("1 minute").alias("w")).agg(),
+        "window: it has no column of time; name it with .event_time('ts') or .on",
     ),
     "no arrival column": (
-        lambda events: group_windows(events, Tumble.over(rows(2)).alias("w")),
-        "window: it has no column of the order of arrival; name it with .on",
+        lambda events: wp.windowed(events, Tumble.over(rows(2)).alias("w")).agg(),
+        "window: it has no column of the order of arrival; name it with .arrival('offset') or",
     ),
     "no alias": (
-        lambda events: group_windows(events, Tumble.over("1 minute").on("ts")),
-        "window: it has no name to group by",
+        lambda events: wp.windowed(events, Tumble.over("1 minute").on("ts")).agg(),
+        "window: it has no name, which its column of bounds needs; give it one with .alias",
     ),
     "no advance": (
-        lambda events: group_windows(events, Slide.over("1 minute")),  # type: ignore[arg-type]
-        "window: SlideOver(size='1 minute') is no group window; end Slide.over(...) with",
+        lambda events: wp.windowed(events, Slide.over("1 minute")),  # type: ignore[call-overload]
+        (
+            "windows must be SlidingWindows, TimeWindows, SessionWindows or windows of "
+            "windows_pipeline.flip11, not SlideOver(size='1 minute'); end Slide.over(...) with"
+        ),
     ),
     "alias hides a column": (
-        lambda events: group_windows(events, TUMBLE.alias("User")),
+        lambda events: wp.windowed(events, TUMBLE.alias("User")).agg(),
         "alias: 'User' hides the column of that name",
     ),
     "missing time column": (
-        lambda events: group_windows(events, TUMBLE.on("tss")),
+        lambda events: wp.windowed(events, TUMBLE.on("tss")).agg(),
         "on: there is no column 'tss'; did you mean 'ts'?",
     ),
     "time of another type": (
-        lambda events: group_windows(events, TUMBLE.on("user")).group_by("w").select(count()),
+        lambda events: wp.windowed(events, TUMBLE.on("user")).agg(count()),
         "event_time: 'user' is of type string; cast it",
     ),
     "arrival without an order": (
-        lambda events: (
-            group_windows(events.withColumn("tags", F.array("user")), COUNTED.on("tags"))
-            .group_by("w")
-            .select(count())
-        ),
+        lambda events: wp.windowed(
+            events.withColumn("tags", F.array("user")), COUNTED.on("tags")
+        ).agg(count()),
         "on: 'tags' is of type array<string>, which has no order",
     ),
-    "no window to group by": (
-        lambda events: group_windows(events, TUMBLE).group_by("user"),
-        "group_by: the windows 'w' are not among ['user']",
+    "time of windows by rows": (
+        lambda events: wp.windowed(events, COUNTED).event_time("ts"),
+        "event_time: windows of rows(...) go by the order of arrival; name it with .arrival('ts')",
     ),
-    "alias twice": (
-        lambda events: group_windows(events, TUMBLE).group_by("w", "w"),
-        "group_by: 'w' comes twice; name it once",
+    "arrival of windows by time": (
+        lambda events: wp.windowed(events, TUMBLE).arrival("at"),
+        "arrival: group windows by time take every row as on time; leave it out, or use",
+    ),
+    "no name of a key": (
+        lambda events: wp.windowed(events, TUMBLE).by(3),  # type: ignore[arg-type]
+        "by: 3 is no name of a column; pass its name as text",
+    ),
+    "key twice": (
+        lambda events: wp.windowed(events, TUMBLE).by("user", "user").agg(),
+        "by: 'user' comes twice; name each column of the key once",
     ),
     "missing key": (
-        lambda events: group_windows(events, TUMBLE).group_by("w", "usr"),
-        "group_by: there is no column 'usr'; did you mean 'user'?",
+        lambda events: wp.windowed(events, TUMBLE).by("usr").agg(),
+        "by: there is no column 'usr'; did you mean 'user'?",
     ),
-    "a column that is no key": (
-        lambda events: group_windows(events, TUMBLE).group_by("w").select("user", count()),
-        "select: 'user' is none of w.start, w.end, w",
+    "the alias as a key": (
+        lambda events: wp.windowed(events, TUMBLE).by("w").agg(),
+        "by: there is no column 'w'; use one of [",
     ),
     "two results of one name": (
-        lambda events: (
-            group_windows(events, TUMBLE)
-            .group_by("w", "user")
-            .select("user", count().alias("user"))
-        ),
-        "select: 'user' comes twice; rename one, as with count().alias(",
+        lambda events: wp.windowed(events, TUMBLE).by("user").agg(count().alias("user")),
+        "aggregates: 'user' comes twice; rename one, as with count().alias(",
     ),
-    "nothing selected": (
-        lambda events: group_windows(events, COUNTED).group_by("w").select(),
-        "select: there is nothing",
+    "a result of the alias's name": (
+        lambda events: wp.windowed(events, TUMBLE).agg(count().alias("w")),
+        "aggregates: 'w' comes twice; rename one, as with count().alias(",
     ),
     "a Column": (
-        lambda events: group_windows(events, COUNTED).group_by("w").select(F.col("w")),  # type: ignore[arg-type]
-        "select: Column<'w'> is neither text nor an aggregate",
+        lambda events: wp.windowed(events, COUNTED).agg(F.col("w")),  # type: ignore[arg-type]
+        "aggregates: Column<'w'> is no aggregate of windows_pipeline",
+    ),
+    "a name": (
+        lambda events: wp.windowed(events, COUNTED).agg("user"),  # type: ignore[arg-type]
+        "aggregates: 'user' is no aggregate of windows_pipeline; take count()",
     ),
     "a sum of text": (
-        lambda events: group_windows(events, COUNTED).group_by("w").select(sum_("user")),
+        lambda events: wp.windowed(events, COUNTED).agg(sum_("user")),
         "sum(user): column 'user' is of type string",
+    ),
+    "a sum of what is not there": (
+        lambda events: wp.windowed(events, COUNTED).agg(sum_("usr")),
+        "aggregates: sum_usr: there is no column 'usr'; did you mean 'user'?",
     ),
 }
 
@@ -171,7 +176,9 @@ def test_a_stream_is_refused(spark: SparkSession, window: GroupWindow) -> None:
     """Rule F3: with or without windows, nothing is computed of what never ends."""
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ValueError, match=r"events: this is a stream.*write its micro-batches"):
-        group_windows(stream, window)
+        wp.windowed(stream, window)
+    with pytest.raises(ValueError, match=r"events: this is a stream.*write its micro-batches"):
+        stream.transform(wp.windows(window).agg())
     tumbling = TimeWindows.of_size_with_no_grace("1 minute")
     with pytest.raises(ValueError, match="events: this is a stream"):
-        stream.transform(aggregate(tumbling, by=[], event_time="timestamp", of=[count()]))
+        stream.transform(wp.windows(tumbling, event_time="timestamp").agg(count()))

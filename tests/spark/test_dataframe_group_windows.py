@@ -12,24 +12,21 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import windows_pipeline as wp
 from tests.support.oracle.count import count_windows
 from windows_pipeline import (
-    Session,
     SessionWindows,
-    Slide,
     TimeWindows,
-    Tumble,
     avg,
     collect_list,
     count,
     first,
-    group_windows,
     last,
     max_,
     min_,
-    rows,
     sum_,
 )
+from windows_pipeline.flip11 import Session, Slide, Tumble, rows
 from windows_pipeline.windows import CountWindows, GroupWindow
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -113,11 +110,10 @@ def all_kinds(
 ) -> list[tuple[Any, ...]]:
     """The windows of every kind in one job: kind, key, start, end, held and sum."""
     found = [
-        group_windows(events, window.on(on).alias("w"))
-        .group_by("w", *keys)
-        .select(
-            *keys, "w.start", "w.end as until", collect_list("at").alias("held"), sum_("amount")
-        )
+        wp.windowed(events, window.on(on).alias("w"))
+        .by(*keys)
+        .agg(collect_list("at").alias("held"), sum_("amount"))
+        .select(*keys, "w.start", F.col("w.end").alias("until"), "held", "sum_amount")
         .withColumn("kind", F.lit(kind))
         for kind, (window, _) in windows.items()
     ]
@@ -193,8 +189,9 @@ def test_windows_by_rows(events: DataFrame, on: str, keys: list[str]) -> None:
 
 def test_milliseconds_and_the_window_as_a_struct(events: DataFrame) -> None:
     """A time column may be a bigint of milliseconds; bounds are of its type."""
-    grouped = group_windows(events, Tumble.over("4 ms").on("at").alias("w")).group_by("user", "w")
-    counted = grouped.select("w", "user", count().alias("n"), max_("amount").alias("most"))
+    grouped = wp.windowed(events, Tumble.over("4 ms").alias("w")).event_time("at").by("user")
+    counted = grouped.agg(count().alias("n"), max_("amount").alias("most"))
+    assert counted.columns == ["user", "w", "n", "most"]
     of_one = counted.where("user = 'a'").orderBy("w.start").select("w.*", "n", "most")
     assert of_one.collect() == [(0, 4, 2, 4), (4, 8, 2, 64), (8, 12, 1, 256)]
 
@@ -203,17 +200,17 @@ def test_aggregates_with_conditions_and_expressions(events: DataFrame) -> None:
     """Rule G1: first and last of windows by rows go by arrival."""
     window = Tumble.over(rows(5)).on("at").alias("w")
     (row,) = (
-        group_windows(events, window)
-        .group_by("w", "user")
-        .select(
+        wp.windowed(events, window)
+        .by("user")
+        .agg(
             first("minutes"),
             last("minutes").alias("latest"),
             count("amount").where("amount > 4").alias("large"),
             avg(F.col("amount") * 2).alias("twice"),
             min_(F.struct("ts", "amount")).alias("first_offset"),
-            "user",
         )
         .withColumn("first_offset", F.col("first_offset.amount"))
+        .drop("w")
         .collect()
     )
     assert row.asDict() == {
@@ -228,10 +225,10 @@ def test_aggregates_with_conditions_and_expressions(events: DataFrame) -> None:
 
 def test_windows_of_windows(events: DataFrame) -> None:
     """A result is a DataFrame as any other: the larger of each two sums."""
-    inner = group_windows(events, Tumble.over("10 minutes").on("ts").alias("w"))
-    sums = inner.group_by("w", "user").select("user", "w.start", sum_("amount").alias("total"))
-    outer = group_windows(sums, Tumble.over(rows(2)).on("start").alias("pair"))
-    found = outer.group_by("pair", "user").select("user", max_("total").alias("most"))
+    inner = wp.windowed(events, Tumble.over("10 minutes").on("ts").alias("w")).by("user")
+    sums = inner.agg(sum_("amount").alias("total")).select("user", "w.start", "total")
+    outer = wp.windows(Tumble.over(rows(2)).alias("pair"), by="user").arrival("start")
+    found = sums.transform(outer.agg(max_("total").alias("most"))).drop("pair")
     assert sorted(map(tuple, found.collect()), key=repr) == [
         ("a", 256),
         ("a", 64),
@@ -259,12 +256,9 @@ def test_a_streams_table_gives_what_its_records_at_once_give(
     assert sum(rows > 0 for rows in batches) == 3
 
     def answers(frame: DataFrame) -> list[str]:
-        asked = [group_windows(frame, window) for window in (COUNTED, TUMBLE)]
-        items = ("user", "w.start", count(), sum_("amount"))
+        asked = [wp.windowed(frame, window).by("user") for window in (COUNTED, TUMBLE)]
         return sorted(
-            repr(row)
-            for each in asked
-            for row in each.group_by("w", "user").select(*items).collect()
+            repr(row) for each in asked for row in each.agg(count(), sum_("amount")).collect()
         )
 
     assert answers(spark.read.parquet(table)) == answers(plain)

@@ -11,32 +11,34 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import windows_pipeline as wp
 from windows_pipeline import (
-    Arrival,
-    SlideRows,
     SlidingWindows,
-    Stream,
     TimeWindows,
     Trigger,
-    aggregate,
-    cogroup,
+    WindowFunction,
     count,
-    firings,
     first,
-    late_records,
-    process_firings,
-    row_windows,
+    flip11,
     sum_,
-    until_window_closes,
 )
+from windows_pipeline.aggregates import Aggregation
+from windows_pipeline.dataframe.windowed import Windowed
+from windows_pipeline.engine.suppression import until_window_closes
+from windows_pipeline.flip11 import SlideRows
+from windows_pipeline.windows import WindowSpec
 
-TEN_MS = SlidingWindows.with_time_difference_and_grace("10 ms", "0 ms")
+TEN_MS = SlidingWindows.of_time_difference_and_grace("10 ms", "0 ms")
 
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession) -> DataFrame:
     rows = [(0, "k", 3, "a"), (1, "k", 7, "b")]
     return spark.createDataFrame(rows, "at bigint, key string, ms bigint, name string")
+
+
+def timed(events: DataFrame, windows: WindowSpec = TEN_MS) -> Windowed[DataFrame]:
+    return wp.windowed(events, windows).by("key").event_time("ms")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def events(spark: SparkSession) -> DataFrame:
         ("key", "ms", [sum_("name")], "sum(name): column 'name' is of type string"),
         ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
         ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
-        ("key", "ms", [count().alias("Target")], "'Target' is what the engine calls a column"),
+        ("key", "ms", [count().alias("_Slice")], "must not begin with '_', and '_Slice' does"),
         ("key", "ms", [count().alias("_c")], "must not begin with '_', and '_c' does"),
         ("nothing", "ms", [count()], "'nothing' is of type void"),
         ("pause", "ms", [count()], "'pause' is of type interval"),
@@ -57,7 +59,7 @@ def events(spark: SparkSession) -> DataFrame:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    events: DataFrame, by: str, event_time: str, of: list[object], named: str
+    events: DataFrame, by: str, event_time: str, of: list[Aggregation], named: str
 ) -> None:
     events = events.withColumns(
         {
@@ -71,85 +73,225 @@ def test_what_does_not_fit_is_refused(
     )
     for windows in (TEN_MS, TimeWindows.of_size_with_no_grace("10 ms")):
         with pytest.raises(ValueError, match=r"cast|alias|takes") as refused:
-            aggregate(windows, by=by, event_time=event_time, of=of)(events)  # type: ignore[arg-type]
+            wp.windowed(events, windows).by(by).event_time(event_time).agg(*of)
         assert named in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"by": "kee"}, "by: there is no column 'kee'; use one of ["),
-        ({"event_time": "m"}, "event_time: there is no column 'm'"),
-        ({"of": [sum_("n")]}, "of: sum_n: there is no column 'n'"),
-        ({"of": [count().where("ms")]}, "of: count: where: 'ms' is of type bigint, no condition"),
-        (
-            {"of": [sum_("ms").where("n > 0")]},
-            "of: sum_ms: where: 'n > 0' is no expression over a record of ['at', 'key', 'ms', ",
-        ),
-        ({"of": [sum_("ms +").alias("x")]}, "of: x: 'ms +' is no expression over a record of ["),
-        ({"by": ["key", "Key"]}, "by: 'Key' comes twice; name each column of the key once"),
-        ({"of": ["count"]}, "of: 'count' is no aggregate of windows_pipeline"),
-        ({"of": None}, "of: None is no list of aggregates; write of=[count()]"),
-        ({"by": 3}, "by: 3 is no name of a column; pass its name as text, or a list of names"),
-        ({"by": [3]}, "by: 3 is no name of a column"),
-        ({"by": "*"}, "by: there is no column '*'"),
-        ({"event_time": None}, "event_time: None is no name of a column"),
-        ({"pre_aggregate": "no"}, "pre_aggregate: 'no' is neither True nor False"),
-        ({"of": count()}, "of: this is one aggregate; put it in a list"),
-        ({"arrival": "at"}, "arrival: 'at' is none; pass Arrival('at')"),
-        ({"arrival": Arrival("name")}, "arrival: offset 'name' is of type string"),
-        ({"arrival": Arrival("n")}, "arrival: offset: there is no column 'n'"),
-        ({"arrival": Arrival("ms", "p")}, "arrival: source_partition: there is no column 'p'"),
-    ],
-)
+WRONG: Any = 3
+MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
+    (lambda w: w.by("kee").agg(), "by: there is no column 'kee'; use one of ["),
+    (lambda w: w.event_time("m").agg(), "event_time: there is no column 'm'"),
+    (lambda w: w.agg(sum_("n")), "aggregates: sum_n: there is no column 'n'"),
+    (
+        lambda w: w.agg(count().where("ms")),
+        "aggregates: count: where: 'ms' is of type bigint, no condition",
+    ),
+    (
+        lambda w: w.agg(sum_("ms").where("n > 0")),
+        "aggregates: sum_ms: where: 'n > 0' is no expression over a record of ['at', 'key', ",
+    ),
+    (
+        lambda w: w.agg(sum_("ms +").alias("x")),
+        "aggregates: x: 'ms +' is no expression over a record of [",
+    ),
+    (
+        lambda w: w.by("key", "Key").agg(),
+        "by: 'Key' comes twice; name each column of the key once",
+    ),
+    (
+        lambda w: w.agg("count"),  # type: ignore[arg-type]
+        "aggregates: 'count' is no aggregate of windows_pipeline; take count()",
+    ),
+    (
+        lambda w: w.agg(None),  # type: ignore[arg-type]
+        "aggregates: None is no aggregate of windows_pipeline",
+    ),
+    (
+        lambda w: w.agg([count()]),  # type: ignore[arg-type]
+        "is a list; pass aggregates one by one, as in .agg(count(), sum_('n'))",
+    ),
+    (lambda w: w.by(WRONG), "by: 3 is no name of a column; pass its name as text"),
+    (
+        lambda w: w.by(["key"]),  # type: ignore[arg-type]
+        "by: ['key'] is no name of a column; pass its name as text, several as .by('one', ",
+    ),
+    (
+        lambda _: wp.windows(TEN_MS, by=WRONG),
+        "by: 3 is no name of a column; pass its name as text, or a list of names",
+    ),
+    (lambda _: wp.windows(TEN_MS, by=[WRONG]), "by: 3 is no name of a column"),
+    (lambda w: w.by("*").agg(), "by: there is no column '*'"),
+    (
+        lambda w: w.event_time(None),  # type: ignore[arg-type]
+        "event_time: None is no name of a column",
+    ),
+    (
+        lambda w: w.agg(pre_aggregate="no"),  # type: ignore[arg-type]
+        "pre_aggregate: 'no' is neither True nor False",
+    ),
+    (
+        lambda w: w.final().agg(pre_aggregate="no"),  # type: ignore[arg-type]
+        "pre_aggregate: 'no' is neither True nor False",
+    ),
+    (lambda w: w.arrival(WRONG), "arrival: 3 is no name of a column"),
+    (lambda w: w.arrival(), "arrival: no column is named; name it, as in .arrival('offset')"),
+    (lambda w: w.arrival("name").agg(), "arrival: offset 'name' is of type string"),
+    (lambda w: w.arrival("at", "name").agg(), "arrival: offset 'name' is of type string"),
+    (lambda w: w.arrival("n").agg(), "arrival: offset: there is no column 'n'"),
+    (
+        lambda w: w.arrival("ms", partition="p").agg(),
+        "arrival: partition: there is no column 'p'",
+    ),
+    (
+        lambda w: w.arrival("ms", partition=WRONG),
+        "arrival: partition: 3 is no name of a column; pass its name as text",
+    ),
+    (
+        lambda w: w.arrival("ms", idle_after="0 ms"),
+        "idle_after: '0 seconds' must be above zero",
+    ),
+]
+
+
+@pytest.mark.parametrize(("ask", "named"), MISTAKES)
 def test_what_is_no_argument_is_named(
-    events: DataFrame, changed: dict[str, Any], named: str
+    events: DataFrame, ask: Callable[[Windowed[DataFrame]], object], named: str
 ) -> None:
-    asked = {"by": "key", "event_time": "ms", "of": [count()]} | changed
     with pytest.raises(ValueError, match=re.escape(named)):
-        aggregate(TEN_MS, **asked)(events)
+        ask(timed(events))
 
 
 def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
-    """Of each function that takes records; columns that cannot be told apart, too."""
-    key: dict[str, Any] = {"by": "key", "event_time": "ms"}
-    at = Arrival("at")
+    """Of each verb that takes records; columns that cannot be told apart, too."""
     hops, trigger = TimeWindows.of_size_with_no_grace("10 ms"), Trigger.at_window_end()
     around = SlideRows.preceding("10 ms").on("ms")
     wrong: Any = "10 ms"
-    stream = Stream(events, "key", "ms", [count()])
+    stream = timed(events, hops)
+    coming = stream.arrival("at")
     twice = events.select("key", "ms", F.col("name").alias("MS"))
     dotted = events.withColumnRenamed("key", "a.b")
+    of_windows = (
+        "windows must be SlidingWindows, TimeWindows, SessionWindows or windows of "
+        "windows_pipeline.flip11, not "
+    )
+    other = "cogroup: other must be a stream in windows, not "
     mistakes: dict[str, Callable[[], object]] = {
-        "events: '10 ms' is no DataFrame": lambda: aggregate(TEN_MS, **key, of=[])(wrong),
-        "streams: Stream(": lambda: cogroup(hops, stream),  # type: ignore[arg-type]
-        "streams: [] is no list of streams": lambda: cogroup(hops, []),
-        "streams[1]: '10 ms' is none": lambda: cogroup(hops, [stream, wrong]),
-        "windows: '10 ms' are none": lambda: late_records(wrong, **key, arrival=at)(events),
-        "arrival: None is none; pass Arrival('offset')": lambda: late_records(
-            TEN_MS,
-            **key,
-            arrival=None,  # type: ignore[arg-type]
-        )(events),
-        "trigger: '10 ms' is none": lambda: firings(hops, wrong, **key, arrival=at)(events),
-        "arrival: '10 ms' is none; pass Arrival('10 ms')": lambda: firings(
-            hops, trigger, **key, arrival=wrong
-        )(events),
-        "function: '10 ms' is none": lambda: process_firings(
-            hops, trigger, wrong, **key, arrival=at
-        )(events),
-        "windows: '1' is none; take SlideRows": lambda: row_windows(wrong, of=[])(events),
-        "of: this is one aggregate": lambda: row_windows(around, of=count()),  # type: ignore[arg-type]
-        "arrival: 3 is no name of a column": lambda: row_windows(around, of=[], arrival=3),  # type: ignore[arg-type]
-        "event_time: column 'ms' is there 2 times": lambda: aggregate(TEN_MS, **key, of=[])(twice),
+        "events: '10 ms' is no DataFrame": lambda: wp.windowed(wrong, TEN_MS),
+        "events: 'ten ms' is no DataFrame": lambda: (
+            wp.windows(hops)
+            .event_time("ms")
+            .agg()(
+                "ten ms"  # type: ignore[arg-type]
+            )
+        ),
+        "events: 'rows' is no DataFrame": lambda: wp.windows(around).agg()(
+            "rows"  # type: ignore[arg-type]
+        ),
+        f"{of_windows}'10 ms'; take one": lambda: wp.windowed(events, wrong),
+        f"{of_windows}'1'; take one": lambda: wp.windows("1"),  # type: ignore[call-overload]
+        f"{other}'10 ms'; pass windowed(": lambda: stream.cogroup(wrong),
+        f"{other}Windowed(": lambda: stream.cogroup(
+            wp.windows(hops, by="key", event_time="ms")  # type: ignore[arg-type]
+        ),
+        "cogroup: the streams must share their windows; the first has TimeWindows(": lambda: (
+            stream.cogroup(timed(events))
+        ),
+        "cogroup: stream 2: its key is of type bigint": lambda: stream.cogroup(
+            stream.by("ms")
+        ).agg(),
+        "cogroup: stream 2: give every stream an arrival, or none": lambda: stream.cogroup(
+            coming
+        ).agg(),
+        "aggregates: 3 is no aggregate": lambda: stream.cogroup(stream, WRONG),
+        "late: whether a record is late follows from when it came, and the order of": stream.late,
+        "firings: when windows fire follows from the order of arrival, and": lambda: stream.firings(
+            trigger
+        ),
+        "process: when windows fire follows from the order of arrival, and": lambda: stream.process(
+            trigger, wrong
+        ),
+        "trigger: '10 ms' is none": lambda: coming.firings(wrong),
+        "function: '10 ms' is none": lambda: coming.process(trigger, wrong),
+        "aggregates: the window function takes records": lambda: coming.process(
+            trigger, WindowFunction(lambda *_: [], "n bigint", records=["at"]), count()
+        ),
+        "input_ends: 3 is neither True nor False": lambda: coming.firings(
+            trigger, input_ends=WRONG
+        ),
+        "arrival: 3 is no name of a column": lambda: wp.windowed(events, around).arrival(WRONG),
+        "aggregates: 3 is no aggregate of windows_pipeline": lambda: wp.windowed(
+            events, around
+        ).agg(WRONG),
+        "event_time: column 'ms' is there 2 times": lambda: timed(twice).agg(),
         "by: column 'a.b' has a point in its name; write it in backticks, '`a.b`'": lambda: (
-            aggregate(TEN_MS, by="a.b", event_time="ms", of=[])(dotted)
+            timed(dotted).by("a.b").agg()
         ),
     }
     for told, make in mistakes.items():
         with pytest.raises(ValueError, match=r"^\w+") as refused:
             make()
         assert str(refused.value).startswith(told)
+
+
+NO_EVENT_TIME: dict[str, Callable[[Windowed[DataFrame]], object]] = {
+    "agg": lambda w: w.agg(count()),
+    "final": lambda w: w.final().agg(count()),
+    "late": lambda w: w.late(),
+    "firings": lambda w: w.firings(Trigger.at_window_end()),
+    "process": lambda w: w.process(Trigger.at_window_end(), WRONG),
+    "cogroup": lambda w: w.cogroup(w),
+    "windows": lambda _: wp.windows(TEN_MS, by="key").agg(count()),
+}
+
+
+@pytest.mark.parametrize("end", NO_EVENT_TIME)
+def test_an_event_time_that_is_not_named_is_to_be_added(events: DataFrame, end: str) -> None:
+    """Rule F3: of each end, also before it has records."""
+    told = re.escape("no column of it is named; add .event_time('ts') with its name")
+    with pytest.raises(ValueError, match=f"^event_time: .*{told}"):
+        NO_EVENT_TIME[end](wp.windowed(events, TEN_MS).by("key").arrival("at"))
+
+
+def test_a_verb_that_windows_do_not_have_says_what_to_do(events: DataFrame) -> None:
+    """Rule F3: of the builders of other windows, and after `final` and `cogroup`."""
+    coming: Any = timed(events).arrival("at")
+    around: Any = wp.windowed(events, SlideRows.preceding("10 ms").on("ms"))
+    grouped: Any = wp.windowed(events, flip11.Tumble.over("10 ms").on("ms").alias("w"))
+    both = coming.cogroup(coming)
+    refused: list[tuple[Any, str, str]] = [
+        (around, "final", "every row has one result, which is final; call agg"),
+        (around, "late", "no row is late in row windows"),
+        (around, "firings", "for firings use TimeWindows"),
+        (around, "process", "for firings use TimeWindows"),
+        (around, "cogroup", "union them before"),
+        (grouped, "final", "every window is final; call agg"),
+        (grouped, "late", "for grace and lateness use TimeWindows or SessionWindows"),
+        (grouped, "firings", "for firings use TimeWindows"),
+        (grouped, "process", "for firings use TimeWindows"),
+        (grouped, "cogroup", "for several use TimeWindows"),
+        (both, "by", "say it of each stream before cogroup"),
+        (both, "late", "ask each stream by itself"),
+        (both.final(), "event_time", "say it before final()"),
+        (coming.final(), "firings", "pass Trigger.until_window_closes()"),
+    ]
+    for builder, verb, told in refused:
+        assert not hasattr(builder, verb)
+        with pytest.raises(AttributeError, match=f"^{verb}: .*{re.escape(told)}"):
+            getattr(builder, verb)
+    for builder in (coming, around, grouped, both, both.final()):
+        with pytest.raises(AttributeError, match="has no attribute 'aggregate'"):
+            _ = builder.aggregate
+
+
+def test_each_verb_gives_a_new_builder(events: DataFrame) -> None:
+    """One that was handed on is as it was; where a verb comes twice, the last call counts."""
+    plain = wp.windowed(events, TEN_MS).event_time("ms")
+    keyed = plain.by("key").by("name")
+    assert "key" not in plain.agg().columns
+    assert keyed.agg().columns[0] == "name"
+    assert "key" not in keyed.agg().columns
+    with pytest.raises(AttributeError):
+        plain.plan = keyed.plan  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("kind", ["timestamp_ntz", "date", "double"])
@@ -159,28 +301,32 @@ def test_times_without_an_instant_are_refused(events: DataFrame, kind: str) -> N
     events = seconds.withColumn("t", F.col("ms" if kind == "double" else "t").cast(kind))
     told = f"event_time: 't' is of type {kind}; cast it to timestamp, or to bigint milliseconds"
     with pytest.raises(ValueError, match=told):
-        aggregate(TEN_MS, by="key", event_time="t", of=[count()])(events)
+        timed(events).event_time("t").agg(count())
 
 
 def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
     events: DataFrame,
 ) -> None:
     wrong: Any = F.sum("ms")
+    by_key = timed(events)
     with pytest.raises(ValueError, match="is no aggregate of windows_pipeline"):
-        aggregate(TEN_MS, by="key", event_time="ms", of=[wrong])(events)
+        by_key.agg(wrong)
     with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
-        aggregate(TEN_MS, by=wrong, event_time="ms", of=[])(events)
+        by_key.by(wrong)
+    with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
+        wp.windows(TEN_MS, by=wrong)
     of_all = count().where(F.sum("ms") > 3)
-    with pytest.raises(ValueError, match=r"of: count: where: .* is no expression over"):
-        aggregate(TEN_MS, by="key", event_time="ms", of=[of_all])(events)
+    with pytest.raises(ValueError, match=r"aggregates: count: where: .* is no expression over"):
+        by_key.agg(of_all)
     text_is_true = sum_("ms").where(F.col("name"))
-    with pytest.raises(ValueError, match="of: sum_ms: where: Column<'name'> is of type string"):
-        aggregate(TEN_MS, by="key", event_time="ms", of=[text_is_true])(events)
+    told = "aggregates: sum_ms: where: Column<'name'> is of type string"
+    with pytest.raises(ValueError, match=told):
+        by_key.agg(text_is_true)
     with pytest.raises(ValueError, match=r"event_time: .* is no name of a column"):
-        aggregate(TEN_MS, by="key", event_time=wrong, of=[])(events)
+        by_key.event_time(wrong)
     text: Any = "10 ms"
-    with pytest.raises(ValueError, match="windows: '10 ms' are none; take SlidingWindows"):
-        aggregate(text, by="key", event_time="ms", of=[])(events)
+    with pytest.raises(ValueError, match=r"windows must be SlidingWindows, .*, not '10 ms'; take"):
+        wp.windows(text, by="key", event_time="ms")
 
 
 @pytest.mark.parametrize(
@@ -197,26 +343,36 @@ def test_an_order_of_arrival_that_is_not_known_is_refused(
     rows = [("a", ms, offset, "q") for ms, offset in enumerate(offsets)]
     rows += [("a", ms, ms, "p") for ms in (1, 2)]
     events = spark.createDataFrame(rows, "key string, ms bigint, at bigint, source string")
-    arrival = Arrival("at", "source")
-    windows = aggregate(TEN_MS, by="key", event_time="ms", of=[], arrival=arrival)
-    with pytest.raises(SparkRuntimeException, match=said):
-        windows(events).collect()
-    late = late_records(TEN_MS, by="key", event_time="ms", arrival=arrival)
-    with pytest.raises(SparkRuntimeException, match=said):
-        late(events).collect()
+    windows = timed(events).arrival("at", partition="source")
+    for found in (windows.agg(), windows.late()):
+        with pytest.raises(SparkRuntimeException, match=said):
+            found.collect()
+
+
+def test_several_columns_may_order_arrival(spark: SparkSession) -> None:
+    """Rule A1: the first decides, then the next; one combination twice is refused."""
+    rows = [("k", 40, 1, 0), ("k", 3, 1, 1), ("k", 50, 0, 9)]
+    events = spark.createDataFrame(rows, "key string, ms bigint, file int, line int")
+    windows = timed(events).arrival("file", "line")
+    (late,) = windows.late().select("ms", "stream_time").where("ms < 40").collect()
+    assert tuple(late) == (3, 50)
+    assert {row.ms for row in windows.late().collect()} == {3}
+    with pytest.raises(SparkRuntimeException, match="comes twice"):
+        timed(events.union(events)).arrival("file", "line").agg().collect()
 
 
 def test_records_are_no_windows_to_close(events: DataFrame) -> None:
-    """Rule E1: nor is what `aggregate` returns before it has records."""
-    for no_windows in (events, aggregate(TEN_MS, by="key", event_time="ms", of=[])):
-        with pytest.raises(ValueError, match=r"^keyed_windows: .*; pass what events.transform\("):
-            until_window_closes(no_windows)  # type: ignore[arg-type]
+    """Rule E1: nor is what `agg` returns before it has records."""
+    wrong: list[Any] = [events, wp.windows(TEN_MS, by="key", event_time="ms").agg()]
+    for no_windows in wrong:
+        with pytest.raises(ValueError, match=r"^keyed_windows: .*; pass what windowed\(events, "):
+            until_window_closes(no_windows)
 
 
 def test_a_record_without_event_time_is_refused(events: DataFrame) -> None:
     """Rule A6: the library says so, by the user's own name; it does not drop it."""
     events = events.withColumn("seen", F.expr("timestamp_millis(nullif(ms, 7))"))
-    windows = aggregate(TEN_MS, by="key", event_time="seen", of=[count()])(events)
+    windows = timed(events).event_time("seen").agg(count())
     told = r"event_time: 'seen' is null in a record.*events\.where\('seen IS NOT NULL'\)"
     with pytest.raises(SparkRuntimeException, match=told):
         windows.collect()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
 
 import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import windows_pipeline as wp
 from tests.support.oracle.aggregates import aggregate
 from tests.support.oracle.rows import (
     CountBlock,
@@ -21,25 +21,17 @@ from tests.support.oracle.rows import (
     TumblingBlock,
     window_of,
 )
-from windows_pipeline import (
+from windows_pipeline import Aggregation, avg, collect_list, count, first, max_, median, sum_
+from windows_pipeline.flip11 import (
     CURRENT_ROW,
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
-    Aggregation,
+    RowWindow,
     SessionRows,
     SlideRows,
     TumbleRows,
-    avg,
-    collect_list,
-    count,
-    first,
-    max_,
-    median,
-    row_windows,
     rows,
-    sum_,
 )
-from windows_pipeline.windows import RowWindow
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MS = 2_500
@@ -130,9 +122,15 @@ def of(name: str, functions: tuple[str, ...]) -> list[Aggregation]:
 @pytest.mark.parametrize("by", [["user"], []], ids=["keyed", "global"])
 def test_every_kind_is_the_oracles(events: DataFrame, given_rows: list[Row], by: list[str]) -> None:
     """Rules F2 and A6: beside each row's own columns, in slices or by Spark's own frames."""
-    windows = [window.alias(name) for name, (window, _, _) in WINDOWS.items()]
-    wanted = {name: of(name, functions) for name, (_, _, functions) in WINDOWS.items()}
-    found = events.transform(row_windows(windows, of=wanted, by=by, arrival="at"))
+    asked = [
+        (window.alias(name), of(name, functions))
+        for name, (window, _, functions) in WINDOWS.items()
+    ]
+    (first_window, first_wanted), *others = asked
+    windows = wp.windowed(events, first_window).by(*by).arrival("at")
+    for window, wanted in others:
+        windows = windows.beside(window, *wanted)
+    found = windows.agg(*first_wanted)
     own = [row if by else row._replace(key=None) for row in given_rows]
     answered = {row.at: row.asDict(recursive=True) for row in found.collect()}
     assert len(answered) == len(own)
@@ -170,7 +168,7 @@ def test_conditions_lists_and_expressions(spark: SparkSession) -> None:
         collect_list(F.col("x") * 2).alias("_window_start_ms"),
         median("x").alias("key_0"),
     ]
-    found = orders.transform(row_windows(window, of=wanted)).orderBy("at").collect()
+    found = wp.windowed(orders, window).agg(*wanted).orderBy("at").collect()
     assert [tuple(row) for row in found] == [
         (1, 5, 2.5, 2, 2.5, [-2.0, 5.0], 0.75),
         (2, 5, -1.0, 2, 2.5, [-2.0, 5.0], 0.75),
@@ -178,10 +176,12 @@ def test_conditions_lists_and_expressions(spark: SparkSession) -> None:
     ]
 
 
-def refusal(events: DataFrame, window: RowWindow | list[RowWindow], **changes: Any) -> str:
-    arguments: dict[str, Any] = {"of": [count()], "by": "user", "arrival": "at", **changes}
+def refusal(events: DataFrame, window: RowWindow) -> str:
     with pytest.raises(ValueError, match=r".") as refused:
-        events.transform(row_windows(window, **arguments))
+        wp.windowed(events, window).by("user").arrival("at").agg(count())
+    with pytest.raises(ValueError, match=r".") as later:
+        events.transform(wp.windows(window, by="user").arrival("at").agg(count()))
+    assert str(later.value) == str(refused.value)
     return str(refused.value)
 
 
@@ -200,16 +200,29 @@ def test_refusals_name_what_and_where(events: DataFrame) -> None:
     assert "time column 'rowtime' is not there" in refusal(events, window.on("rowtime"))
     assert "'user' is of type string; cast it to timestamp" in refusal(events, window.on("user"))
     assert "the alias hides the column" in refusal(events, window.alias("amount"))
-    assert "the alias is another window's" in refusal(events, [window, window])
-    assert "there are several windows; pass a dict" in refusal(events, [window, window.alias("v")])
-    assert "of: 'v' is no window's alias" in refusal(events, window, of={"v": [count()]})
+    several = wp.windowed(events, window)
+    with pytest.raises(ValueError, match="SlideRows 'w': the alias is another window's too"):
+        several.beside(window, count()).agg()
+    with pytest.raises(ValueError, match=r"one of several windows needs a name; give it \.alias"):
+        several.beside(TumbleRows.over("1 hour").on("ms")).agg(count())
+    with pytest.raises(ValueError, match="beside: window must be SlideRows, TumbleRows or Sess"):
+        several.beside(3)  # type: ignore[arg-type]
+    counted = several.agg(count())
+    assert "the result 'count' hides a column or a result of that name" in refusal(counted, window)
+    tumbled = TumbleRows.over("1 hour").on("ms").alias("w")
+    with_bounds = wp.windowed(events, tumbled).by("user").arrival("at").agg()
+    assert "TumbleRows 'w': the alias hides the column" in refusal(with_bounds, tumbled)
+    with pytest.raises(ValueError, match=r"takes rows one by one, .*; name its column with .arri"):
+        wp.windowed(events, tumbled).agg(count())
+    with pytest.raises(ValueError, match=r"it goes by time; name the time's column with \.on"):
+        wp.windowed(events, TumbleRows.over("1 hour")).agg(count())
 
 
 def test_a_missing_time_is_an_error_in_spark_frames_too(spark: SparkSession) -> None:
     """A row without a time is rejected before, or stops the job."""
     broken = spark.createDataFrame([(None, 1)], "ms bigint, at int")
     for window in (SlideRows.preceding(UNBOUNDED_RANGE), SlideRows.preceding("1 ms")):
-        answered = broken.transform(row_windows(window.on("ms"), of=[count()]))
+        answered = wp.windowed(broken, window).event_time("ms").agg(count())
         with pytest.raises(SparkRuntimeException, match="event_time: 'ms' is null in a record"):
             answered.collect()
 
@@ -219,11 +232,8 @@ def test_an_overflow_in_spark_frames_names_the_row(spark: SparkSession) -> None:
     most = 2**63 - 1
     listed = [("k", 5, 1, most), ("k", 5, 2, 1), ("k", 5, 3, -1), ("k", 9, 4, -most)]
     sums = spark.createDataFrame(listed, "key string, ms bigint, at int, n bigint")
-    asked = row_windows(
-        SlideRows.preceding(UNBOUNDED_RANGE).on("ms"),
-        of=[sum_("n").alias("total"), sum_("at").alias("places")],
-        by="key",
-    )
+    grown = wp.windows(SlideRows.preceding(UNBOUNDED_RANGE), by="key", event_time="ms")
+    asked = grown.agg(sum_("n").alias("total"), sum_("at").alias("places"))
     answered = sums.transform(asked).orderBy("at").collect()
     assert [row.total for row in answered] == [most, most, most, 0]
     assert [row.places for row in answered] == [6, 6, 6, 10]  # of integers that cannot overflow

@@ -79,7 +79,7 @@ def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_pa
     line = ' {"n": 1.5, "ID": "no", "id": {"a": [1, "x"]}, "more": 7}'
     land(tmp_path, DAY, "a.jsonl", f'{line}\n\n   \n{{"id":"b","at":null,"n":NaN}}\r\n')
     second, first = sorted(read(spark, source_of("jsonl"), tmp_path), key=lambda row: -len(row.id))
-    assert (second.unit, second.file, second.original) == (DAY, "a.jsonl", line)
+    assert (second.arrival_unit, second.file, second.original) == (DAY, "a.jsonl", line)
     assert values(second) == ('{"a":[1,"x"]}', None, "1.5")
     assert first.original == '{"id":"b","at":null,"n":NaN}'
     assert values(first) == ("b", None, "NaN")

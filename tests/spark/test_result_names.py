@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 
-from windows_pipeline import (
-    Arrival,
-    TimeWindows,
-    Trigger,
-    Tumble,
-    aggregate,
-    count,
-    firings,
-    group_windows,
-    rows,
-    windows_sql,
-)
+import windows_pipeline as wp
+from windows_pipeline import TimeWindows, Trigger, count
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.dataframe.names import (
     quoted,
@@ -27,6 +15,7 @@ from windows_pipeline.dataframe.names import (
     require_results,
     unquoted,
 )
+from windows_pipeline.flip11 import SlideRows, Tumble, rows
 
 TOTAL = Aggregate("total", Function.SUM, "value_0_0", written="amount")
 
@@ -46,7 +35,7 @@ def test_a_key_with_the_name_of_the_results_own_is_to_be_renamed_before(name: st
 
 @pytest.mark.parametrize("taken", [["total"], ["TOTAL"]])
 def test_an_aggregate_with_another_columns_name_is_to_have_an_alias(taken: list[str]) -> None:
-    told = r"^of: 'total' would be .*; give sum\(amount\) another with \.alias\('...'\)"
+    told = r"^aggregates: 'total' would be .*; give sum\(amount\) another with \.alias\('...'\)"
     with pytest.raises(ValueError, match=told):
         require_results(taken, [], [TOTAL])
     with pytest.raises(ValueError, match=told):
@@ -75,14 +64,17 @@ def test_a_key_with_a_point_in_its_name_keeps_it_in_results(spark: SparkSession)
     records = spark.range(1).selectExpr("id AS `a.b`", "id AS `t.ms`")
     records.createOrReplaceTempView("dotted")
     tumbling = TimeWindows.of_size_with_no_grace("10 ms")
-    asked: dict[str, Any] = {"by": "`a.b`", "event_time": "`t.ms`", "of": [count()]}
-    found = [records.transform(aggregate(tumbling, **asked))]
-    fired = firings(tumbling, Trigger.at_window_end(), **asked, arrival=Arrival("`t.ms`"))
-    found.append(records.transform(fired))
+    timed = wp.windowed(records, tumbling).by("`a.b`").event_time("`t.ms`")
+    found = [timed.agg(count()), timed.arrival("`t.ms`").firings(Trigger.at_window_end(), count())]
     for size in ("10 ms", rows(2)):
-        grouped = group_windows(records, Tumble.over(size).on("t.ms").alias("w"))
-        found.append(grouped.group_by("w", "a.b").select("a.b", "w.start", count()))
+        grouped = wp.windowed(records, Tumble.over(size).on("`t.ms`").alias("w")).by("`a.b`")
+        found.append(grouped.agg(count()))
+    around = wp.windowed(records, SlideRows.preceding("1 ms")).by("`a.b`").arrival("`t.ms`")
+    found.append(around.event_time("`t.ms`").agg(count()))
     call = "TABLE(dotted) PARTITION BY `a.b`, time_col => 't.ms', size => '10 ms'"
     query = f"SELECT * FROM tumbling_windows({call}, aggregates => 'count(*)')"  # noqa: S608
-    found.append(windows_sql(spark, query))
-    assert [each.columns[0] for each in found] == ["a.b"] * 5
+    found.append(wp.sql(spark, query))
+    call = "TABLE(dotted) PARTITION BY `a.b`, order_col => 't.ms', size => 1"
+    query = f"SELECT * FROM count_windows({call}, aggregates => 'count(*)')"  # noqa: S608
+    found.append(wp.sql(spark, query))
+    assert [each.columns[0] for each in found] == ["a.b"] * 7

@@ -11,11 +11,10 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import windows_pipeline as wp
 from windows_pipeline import (
     Aggregation,
-    Arrival,
     TimeWindows,
-    aggregate,
     avg,
     collect_list,
     count,
@@ -113,19 +112,10 @@ def drawn(spark: SparkSession) -> DataFrame:
 def windows_of(
     records: DataFrame, windows: TimeWindows, of: list[Aggregation], *, pre_aggregate: bool
 ) -> list[str]:
-    arrival = Arrival("at", "source")
     # Sums of several of the largest integers do not fit: these are halved.
     halved = records.withColumn("whole", F.expr("whole div 64"))
-    found = halved.transform(
-        aggregate(
-            windows,
-            by="key",
-            event_time="ms",
-            of=of,
-            arrival=arrival,
-            pre_aggregate=pre_aggregate,
-        )
-    )
+    timed = wp.windowed(halved, windows).by("key").event_time("ms")
+    found = timed.arrival("at", partition="source").agg(*of, pre_aggregate=pre_aggregate)
     return sorted(map(repr, found.collect()))
 
 
@@ -157,9 +147,10 @@ def test_records_are_summed_up_before_they_are_moved(
     hops = TimeWindows.of_size_with_no_grace("100 ms").advance_by("10 ms")
     of = [count(), count_distinct("value"), median("value")]
 
+    by_key = wp.windowed(records, hops).by("key").event_time("ms")
+
     def plan(more: list[Aggregation]) -> list[str]:
-        found = records.transform(aggregate(hops, by="key", event_time="ms", of=[*of, *more]))
-        found.explain()
+        by_key.agg(*of, *more).explain()
         return capsys.readouterr().out.split("MapInArrow")
 
     kernel, *inputs = plan([])
@@ -167,8 +158,7 @@ def test_records_are_summed_up_before_they_are_moved(
     assert "partial_count" in inputs[0]
     assert "_value_0_1" in inputs[0].split("HashAggregate(keys=")[1].split("functions")[0]
     assert "partial_count" not in plan([collect_list("value")])[1]  # a list is its records
-    found = records.transform(aggregate(hops, by="key", event_time="ms", of=of))
-    rows = found.collect()
+    rows = by_key.agg(*of).collect()
     assert sum(row["count"] for row in rows) == 10_000  # each record in ten windows
     assert {row["count_distinct_value"] for row in rows if row["count"] > 3} == {3}
 
@@ -181,9 +171,8 @@ def test_a_sum_may_pass_beyond_38_digits_and_come_back(spark: SparkSession) -> N
         rows = [("k", 0, Decimal(value).scaleb(-scale, LONG)) for value in values]
         records = spark.createDataFrame(rows, f"key string, ms bigint, long {kind}")
         tumbling = TimeWindows.of_size_with_no_grace("10 ms")
-        of = [sum_("long").alias("total")]
-        found = records.transform(aggregate(tumbling, by="key", event_time="ms", of=of))
-        [row] = found.collect()
+        by_key = wp.windowed(records, tumbling).by("key").event_time("ms")
+        [row] = by_key.agg(sum_("long").alias("total")).collect()
         assert row["total"] == Decimal(sum(values)).scaleb(-scale, LONG)
 
 
@@ -192,6 +181,6 @@ def test_a_sum_that_does_not_fit_names_its_window(spark: SparkSession) -> None:
     rows = [("k", 0, 2**62), ("k", 5, 2**62)]
     records = spark.createDataFrame(rows, "key string, ms bigint, whole bigint")
     hops = TimeWindows.of_size_with_no_grace("10 ms").advance_by("5 ms")
-    found = records.transform(aggregate(hops, by="key", event_time="ms", of=[sum_("whole")]))
+    found = wp.windowed(records, hops).by("key").event_time("ms").agg(sum_("whole"))
     with pytest.raises(PythonException, match="overflows bigint in the window of key 'k' from 0"):
         found.collect()

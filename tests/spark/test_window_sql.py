@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windows_pipeline import SlidingWindows, aggregate, count, sum_, windows_sql
+import windows_pipeline as wp
+from windows_pipeline import SlidingWindows, count, sum_
 from windows_pipeline.dataframe.sql_calls import WindowCall, window_calls
 
 NAMES = ("sliding_windows", "count_windows")
@@ -76,10 +77,10 @@ def events(spark: SparkSession) -> DataFrame:
 
 def test_sql_gives_what_the_dataframe_gives(spark: SparkSession, events: DataFrame) -> None:
     """The same windows, filtered and joined as any table of Spark's."""
-    windows = SlidingWindows.with_time_difference_and_grace("10 minutes", "0 seconds")
-    of = [count(), sum_("amount")]
-    expected = events.transform(aggregate(windows, by="user", event_time="ts", of=of))
-    found = windows_sql(
+    windows = SlidingWindows.of_time_difference_and_grace("10 minutes", "0 seconds")
+    by_user = wp.windowed(events, windows).by("user").event_time("ts")
+    expected = by_user.agg(count(), sum_("amount"))
+    found = wp.sql(
         spark,
         f"WITH w AS (SELECT *, '{{x}}' AS braces FROM {SLIDING}) "  # noqa: S608
         "SELECT w.*, total, collect_list_amount FROM w JOIN "
@@ -118,7 +119,7 @@ def test_sql_gives_what_the_dataframe_gives(spark: SparkSession, events: DataFra
 def test_every_function(spark: SparkSession, events: DataFrame, call: str, columns: str) -> None:
     del events
     of = "aggregates => 'avg(amount) as mean, median(amount), percentile(amount, 0.25)'"
-    found = windows_sql(spark, f"SELECT * FROM {call.format('TABLE(events)', of)}")  # noqa: S608
+    found = wp.sql(spark, f"SELECT * FROM {call.format('TABLE(events)', of)}")  # noqa: S608
     assert {columns, "mean", "median_amount", "percentile_amount_0_25"} <= set(found.columns)
 
 
@@ -151,7 +152,7 @@ def test_mistakes_in_a_call(spark: SparkSession, events: DataFrame, query: str, 
     """Rule F3: each names the function and the argument."""
     del events
     with pytest.raises(ValueError, match="_windows: ") as refused:
-        windows_sql(spark, f"SELECT * FROM {query}")  # noqa: S608
+        wp.sql(spark, f"SELECT * FROM {query}")  # noqa: S608
     assert told in str(refused.value)
 
 
@@ -159,4 +160,4 @@ def test_a_view_of_a_call_is_refused(spark: SparkSession, events: DataFrame) -> 
     """Spark would read the view's text again, without these functions."""
     del events
     with pytest.raises(ValueError, match="a view keeps its text"):
-        windows_sql(spark, f"CREATE TEMPORARY VIEW v AS SELECT * FROM {SLIDING}")  # noqa: S608
+        wp.sql(spark, f"CREATE TEMPORARY VIEW v AS SELECT * FROM {SLIDING}")  # noqa: S608

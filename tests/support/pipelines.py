@@ -10,17 +10,13 @@ from pathlib import Path
 
 import dagster as dg
 import yaml
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-)
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.step import asset_key
 from definitions import build_definitions
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import Job
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import rows_by_unit
@@ -108,10 +104,7 @@ class Project:
             return defs.resolve_job_def("flights_all").execute_in_process(
                 instance=instance,
                 asset_selection=keys,
-                tags={
-                    ASSET_PARTITION_RANGE_START_TAG: day(first).isoformat(),
-                    ASSET_PARTITION_RANGE_END_TAG: day(last).isoformat(),
-                },
+                tags=range_tags(day(first).isoformat(), day(last).isoformat()),
                 raise_on_error=False,
             )
 

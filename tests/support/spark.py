@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -66,3 +67,15 @@ def session_behind(door: Door, settings: Settings) -> SparkSession:
     context = SparkContext(gateway=gateway, jsc=shared, conf=SparkConf(_jconf=shared.getConf()))
     own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), settings.spark_conf())
     return made_ready(SparkSession(context, own))
+
+
+def forget_delta_logs(spark: SparkSession) -> None:
+    """Has Delta read each table's log again, as a JVM that has just started does."""
+    java: Any = spark.sparkContext._jvm  # noqa: SLF001
+    java.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def spark_bytes(spark: SparkSession, size: str) -> int:
+    """How many bytes a size such as `512m` is to Spark."""
+    java: Any = spark.sparkContext._jvm  # noqa: SLF001
+    return int(java.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(size))

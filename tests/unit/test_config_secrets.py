@@ -138,6 +138,7 @@ def test_a_setting_of_another_type_is_told_with_the_wanted_one(
         ("spark: {}\npackages: hunter2x", ":5: packages: must be a list of texts in quotes"),
         ("spark: {}\npackages: [1]", ":5: packages.0: must be text in quotes"),
         ("spark: {}\narrival_ranges: 0", ":5: arrival_ranges: must be a whole number above zero"),
+        ("spark: {}\nkeep_plans: hunter2x", ":5: keep_plans: must be true or false; the value is"),
         ("spark: {}\nlanding: x", "'landing' is there twice, on line 3 and on line 5"),
         ("", ":1: spark: is missing; write 'spark: ...'"),
     ],

@@ -32,7 +32,7 @@ from windows_pipeline.windows.triggers import Trigger
 
 FLINK = read_cases("flink", "firings")
 HOUR = TimeWindows.of_size_and_grace("1 hour", "5 minutes")
-SLIDING = SlidingWindows.with_time_difference_and_grace("1 second", "1 second")
+SLIDING = SlidingWindows.of_time_difference_and_grace("1 second", "1 second")
 
 
 def policy_of(case: Case) -> Policy:

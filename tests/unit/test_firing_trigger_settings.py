@@ -91,7 +91,7 @@ def test_sliding_windows_take_one_also_with_silences(tmp_path: Path) -> None:
     declared = load_text(tmp_path, with_trigger("{early_every: update}", FLIGHTS)).windows["hourly"]
     assert declared.trigger is not None
     fitted = declared.trigger.spec.fitted(declared.spec)
-    assert fitted == SlidingWindows.with_time_difference_and_grace(
+    assert fitted == SlidingWindows.of_time_difference_and_grace(
         "60 minutes", "6 hours", emit_empty=True
     )
 

@@ -27,7 +27,7 @@ event_times = st.integers(min_value=-(2**53), max_value=2**53)
 
 
 def ten_ms() -> SlidingWindows:
-    return SlidingWindows.with_time_difference_and_grace("10 ms", "50 ms")
+    return SlidingWindows.of_time_difference_and_grace("10 ms", "50 ms")
 
 
 def test_the_worked_example_has_exactly_its_seven_windows() -> None:
@@ -40,6 +40,14 @@ def test_the_worked_example_has_exactly_its_seven_windows() -> None:
         for window in made
     }
     assert {window: names for window, names in contents.items() if names} == WORKED_EXAMPLE
+
+
+def test_no_grace_is_a_grace_of_nothing() -> None:
+    """KIP-633's second name (rule B1)."""
+    made = SlidingWindows.of_time_difference_with_no_grace(
+        "10 ms", first_window_start_ms=3, emit_empty=True
+    )
+    assert made == SlidingWindows(10, 0, 3, emit_empty=True)
 
 
 def test_left_ends_at_the_record_and_right_begins_after_it() -> None:
@@ -60,9 +68,7 @@ def test_both_windows_are_as_long_as_the_difference(time: int, difference_ms: in
 )
 def test_no_window_starts_below_the_first_start(time: int, left: tuple[int, int]) -> None:
     # B6: the left window of a record before v + d is [v, v + d].
-    windows = SlidingWindows.with_time_difference_and_grace(
-        "10 ms", "50 ms", first_window_start_ms=0
-    )
+    windows = SlidingWindows.of_time_difference_and_grace("10 ms", "50 ms", first_window_start_ms=0)
     assert windows.windows_for(time) == (left, (time + 1, time + 11))
 
 
@@ -89,14 +95,14 @@ def test_refuses_by_argument_and_value(
     difference: object, grace: object, named: str, value: str
 ) -> None:
     # B1: anything but a difference above zero and a grace not below it is a ValueError.
-    make = SlidingWindows.with_time_difference_and_grace
+    make = SlidingWindows.of_time_difference_and_grace
     with pytest.raises(ValueError, match=f"^{named}: ") as refused:
         make(difference, grace)  # type: ignore[arg-type]  # wrong on purpose
     assert value in str(refused.value)
 
 
 def test_both_arguments_are_required() -> None:
-    make = SlidingWindows.with_time_difference_and_grace
+    make = SlidingWindows.of_time_difference_and_grace
     with pytest.raises(TypeError, match="grace"):
         make("1 hour")  # type: ignore[call-arg]  # wrong on purpose
 
@@ -108,17 +114,17 @@ def test_the_constructor_takes_whole_milliseconds_only(ms: object) -> None:
 
 
 def test_smallest_difference_and_no_grace_are_allowed() -> None:
-    windows = SlidingWindows.with_time_difference_and_grace("1 ms", "0 ms")
+    windows = SlidingWindows.of_time_difference_and_grace("1 ms", "0 ms")
     assert (windows.time_difference_ms, windows.grace_period_ms) == (1, 0)
 
 
 def test_equality_hash_and_text_go_by_the_values() -> None:
     # B9.
-    hourly = SlidingWindows.with_time_difference_and_grace("60 minutes", "6 hours")
-    same = SlidingWindows.with_time_difference_and_grace(timedelta(hours=1), timedelta(hours=6))
+    hourly = SlidingWindows.of_time_difference_and_grace("60 minutes", "6 hours")
+    same = SlidingWindows.of_time_difference_and_grace(timedelta(hours=1), timedelta(hours=6))
     assert hourly == same
     assert len({hourly, same}) == 1
-    assert hourly != SlidingWindows.with_time_difference_and_grace("60 minutes", "5 hours")
+    assert hourly != SlidingWindows.of_time_difference_and_grace("60 minutes", "5 hours")
     assert hourly.grace_period_ms == 21_600_000
     assert "time_difference_ms=3600000" in repr(hourly)
     assert "grace_ms=21600000" in repr(hourly)

@@ -56,7 +56,7 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
     if function == Function.COLLECT_LIST and not takes_lists:
         raise ValueError(
             f"{text!r} is a list, which no rule could compare; take one of {known} (lists are for "
-            "DataFrames: aggregate, windows_sql)"
+            "DataFrames: windowed(...).agg(...) and sql)"
         )
     if function not in functions:
         meant = _MEANT.get(called) or next(iter(get_close_matches(called, functions, 1, 0.8)), "")

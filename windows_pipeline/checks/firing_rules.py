@@ -20,7 +20,7 @@ def firing_checks(trigger: FiringTrigger) -> list[Check]:
             "firings_numbered",
             "A window's firings are numbered 0, 1, 2, ... once each, in the order of units (E2)",
             f"previous_id IS NULL AND firing_id <> 0 AND (firing_id < 0 OR {_BEGAN_SINCE}) "
-            "OR firing_id <= previous_id OR arrival_unit < previous_unit "
+            "OR firing_id <= previous_id OR arrival_unit < previous_arrival_unit "
             "OR since = previous_since AND firing_id <> previous_id + 1",
         ),
         Check(

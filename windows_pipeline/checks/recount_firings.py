@@ -27,7 +27,7 @@ def beside_others(
         values: The columns of the result.
 
     Returns:
-        With the columns of `units`, `_window_start_ms`; `previous_unit`, `previous_since`,
+        With the columns of `units`, `_window_start_ms`; `previous_arrival_unit`, `previous_since`,
         `previous_id` and `previous_reason`; of final ones `final_is_there` and `is_as_final`.
     """
     in_order = Window.partitionBy(*_WINDOW).orderBy("firing_id", "arrival_unit")

@@ -21,6 +21,8 @@ os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
 """How many failing rows a result shows."""
+_HELD_ROWS = 200
+"""So many failing rows the driver holds for the checks' queries."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def breaking(checks: Sequence[Check]) -> Column:
 
 def import_ahead() -> None:
     """Has Great Expectations imported beside what Spark does meanwhile."""
-    module = "windows_pipeline.checks.expectation"
+    module = "great_expectations.expectations.core"
     Thread(target=import_module, args=[module], daemon=True).start()
 
 
@@ -109,12 +111,11 @@ def validate(batch: Batch) -> list[CheckResult]:
     """
     # The import takes seconds: it waits until here, or `import_ahead`.
     import great_expectations as gx
-
-    from windows_pipeline.checks.expectation import NoFailingRows
+    from great_expectations.expectations.core import UnexpectedRowsExpectation
 
     asset = _any_frame(batch.rows.sparkSession)
     rules = [
-        NoFailingRows(
+        UnexpectedRowsExpectation(
             unexpected_rows_query=check.failing_rows,
             description=check.description,
             meta={"check": check.name},
@@ -124,10 +125,10 @@ def validate(batch: Batch) -> list[CheckResult]:
     suite = gx.ExpectationSuite(batch.name, expectations=rules)
     with _held(batch.rows.where(breaking(batch.checks))) as failing:
         rows = asset.get_batch(asset.build_batch_request({"dataframe": failing}))
-        # COMPLETE is bounded here: of failing rows `expectation.MOST_ROWS` are fetched at most.
+        # COMPLETE is bounded here: of failing rows Great Expectations fetches 200 at most.
         outcome = rows.validate(suite, result_format="COMPLETE")
         found = {_checked(result): result for result in outcome.results}
-        return [_check_result(check, found[check.name], failing) for check in batch.checks]
+        return [_check_result(check, found[check.name]) for check in batch.checks]
 
 
 @lru_cache(maxsize=2)
@@ -150,10 +151,8 @@ def _any_frame(_session: SparkSession) -> Any:
 @contextmanager
 def _held(failing: DataFrame) -> Iterator[DataFrame]:
     """The same rows for a query a check; here if they are few, and then it starts no job."""
-    from windows_pipeline.checks.expectation import MOST_ROWS
-
-    few = failing.limit(MOST_ROWS + 1).toArrow()
-    if few.num_rows <= MOST_ROWS:
+    few = failing.limit(_HELD_ROWS + 1).toArrow()
+    if few.num_rows <= _HELD_ROWS:
         yield failing.sparkSession.createDataFrame(few)
         return
     failing.persist(StorageLevel.MEMORY_AND_DISK)
@@ -168,16 +167,11 @@ def _checked(result: Any) -> str:
     return name
 
 
-def _check_result(check: Check, result: Any, failing_rows: DataFrame) -> CheckResult:
-    from windows_pipeline.checks.expectation import MOST_ROWS
-
+def _check_result(check: Check, result: Any) -> CheckResult:
     info = result.exception_info or {}
     details = result.result.get("details") if result.result else None
     if details is None:
         raise RuntimeError(f"check {check.name}: it could not be run: {info}")
-    failing = details["unexpected_rows"]
-    sample = [{name: str(value) for name, value in row.items()} for row in failing[:SAMPLE_ROWS]]
-    number = len(failing)
-    if number >= MOST_ROWS:
-        number = failing_rows.where(check.failing).count()
-    return CheckResult(check, number, sample)
+    failing = details["unexpected_rows"][:SAMPLE_ROWS]
+    sample = [{name: str(value) for name, value in row.items()} for row in failing]
+    return CheckResult(check, result.result["observed_value"], sample)

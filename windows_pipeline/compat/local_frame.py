@@ -8,7 +8,22 @@ from typing import cast
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
+
+_PLAIN: dict[type[T.DataType], pa.DataType] = {
+    T.NullType: pa.null(),
+    T.BooleanType: pa.bool_(),
+    T.ByteType: pa.int8(),
+    T.ShortType: pa.int16(),
+    T.IntegerType: pa.int32(),
+    T.LongType: pa.int64(),
+    T.FloatType: pa.float32(),
+    T.DoubleType: pa.float64(),
+    T.StringType: pa.string(),
+    T.BinaryType: pa.binary(),
+    T.DateType: pa.date32(),
+    T.TimestampType: pa.timestamp("us", tz="UTC"),
+    T.TimestampNTZType: pa.timestamp("us"),
+}
 
 
 def small_frame(
@@ -23,11 +38,14 @@ def small_frame(
         spark: The session.
         rows: Values in the order of the columns; a time without a zone is in UTC.
         schema: The columns, as DDL or as they are.
+
+    Raises:
+        TypeError: A column has a type that `arrow_schema` does not know.
     """
     declared = schema
     if not isinstance(declared, T.StructType):
         declared = cast("T.StructType", T.StructType.fromDDL(declared))
-    fields = to_arrow_schema(declared, timezone="UTC")
+    fields = arrow_schema(declared)
     given = list(rows)
     columns = [
         pa.array([row[place] for row in given], type=field.type)
@@ -36,3 +54,40 @@ def small_frame(
     table = pa.Table.from_arrays(columns, schema=fields)
     frame: DataFrame = spark.createDataFrame(table, declared)
     return frame
+
+
+def arrow_schema(schema: T.StructType) -> pa.Schema:
+    """The columns as Arrow has them in what Spark sends and takes; times are in UTC.
+
+    Raises:
+        TypeError: A column has another type than numbers, booleans, texts, bytes, dates, times,
+            and arrays, maps and structs of such.
+    """
+    return pa.schema([_field(field) for field in schema])
+
+
+def _field(field: T.StructField) -> pa.Field:
+    try:
+        return pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
+    except TypeError as error:
+        raise TypeError(f"column {field.name!r}: {error}") from None
+
+
+def _arrow_type(kind: T.DataType) -> pa.DataType:
+    if isinstance(kind, T.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, T.ArrayType):
+        element = _arrow_type(kind.elementType)
+        return pa.list_(pa.field("element", element, nullable=kind.containsNull))
+    if isinstance(kind, T.MapType):
+        value = _arrow_type(kind.valueType)
+        return pa.map_(
+            pa.field("key", _arrow_type(kind.keyType), nullable=False),
+            pa.field("value", value, nullable=kind.valueContainsNull),
+        )
+    if isinstance(kind, T.StructType):
+        return pa.struct([_field(field) for field in kind])
+    plain = next((_PLAIN[of] for of in type(kind).__mro__ if of in _PLAIN), None)
+    if plain is None:
+        raise TypeError(f"type {kind.simpleString()} has no Arrow type here; cast the column")
+    return plain

@@ -1,8 +1,10 @@
-"""What a user may pass to be computed: each refusal names the argument, the value and the cure."""
+"""Checks of what a user passes: each refusal names the argument, the value and the fix."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import NoReturn
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -32,20 +34,35 @@ def require_bounded(events: DataFrame) -> None:
         )
 
 
-def names_of(columns: str | Sequence[str], argument: str = "by") -> list[str]:
-    """The names of columns, of one or several, as a list.
+def require_names(argument: str, names: Sequence[object]) -> None:
+    """Refuses what is no list of names of columns.
 
     Raises:
-        ValueError: Something else.
+        ValueError: Names the argument and what is no name.
     """
-    if isinstance(columns, str):
-        return [columns]
-    if not isinstance(columns, (list, tuple)):
-        raise ValueError(
-            f"{argument}: {columns!r} is no name of a column; pass its name as text, or a list of "
-            "names"
-        )
-    return list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"{argument}: {name!r} is no name of a column; pass its name as text, several as "
+                f".{argument}('one', 'other')"
+            )
+
+
+def refuse_verb(builder: object, name: str, advice: Mapping[str, str]) -> NoReturn:
+    """Says what to do in place of a verb that a builder does not have.
+
+    Args:
+        builder: What it was asked of.
+        name: The verb.
+        advice: What to do, by the verbs that other builders have.
+
+    Raises:
+        AttributeError: Always.
+    """
+    known = type(builder).__name__
+    if name not in advice:
+        raise AttributeError(f"{known!r} object has no attribute {name!r}")
+    raise AttributeError(f"{name}: {known} does not have it: {advice[name]}")
 
 
 def require_column(events: DataFrame, argument: str, name: str) -> T.DataType:
@@ -71,24 +88,27 @@ def _unknown(events: DataFrame, name: str) -> str:
         return f"column {name!r} is there {times} times; rename or drop one"
     if times == 1:
         return f"column {name!r} has a point in its name; write it in backticks, '`{name}`'"
-    return f"there is no column {name!r}; use one of {events.columns}"
+    near = get_close_matches(name, events.columns, 1, 0.7)
+    fix = f"did you mean {near[0]!r}?" if near else f"use one of {events.columns}"
+    return f"there is no column {name!r}; {fix}"
 
 
-def require_aggregates(of: Sequence[Aggregation]) -> None:
-    """Refuses what is no list of aggregates.
+def require_aggregates(aggregates: Sequence[object]) -> None:
+    """Refuses what is no aggregate.
 
     Raises:
         ValueError: Names it.
     """
-    if isinstance(of, Aggregation):
-        raise ValueError("of: this is one aggregate; put it in a list")
-    if not isinstance(of, (list, tuple)):
-        raise ValueError(f"of: {of!r} is no list of aggregates; write of=[count()], say")
-    for one in of:
+    for one in aggregates:
+        if isinstance(one, (list, tuple)):
+            raise ValueError(
+                f"aggregates: {one!r} is a list; pass aggregates one by one, as in "
+                ".agg(count(), sum_('n'))"
+            )
         if not isinstance(one, Aggregation):
             raise ValueError(
-                f"of: {one!r} is no aggregate of windows_pipeline; take count(), sum_('n') "
-                "and the like from there"
+                f"aggregates: {one!r} is no aggregate of windows_pipeline; take count(), "
+                "sum_('n') and the like from there"
             )
 
 
@@ -98,7 +118,7 @@ def require_computable(events: DataFrame, one: Aggregation) -> None:
     Raises:
         ValueError: Names the result, and the column or the condition.
     """
-    argument = f"of: {one.result_name}"
+    argument = f"aggregates: {one.result_name}"
     if isinstance(one.column, str) and one.column.isidentifier():
         require_column(events, argument, one.column)
     elif one.column is not None:

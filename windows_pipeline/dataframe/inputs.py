@@ -18,6 +18,7 @@ from windows_pipeline.dataframe.checks import (
     require_bounded,
     require_column,
     require_computable,
+    require_names,
     require_orderable,
 )
 from windows_pipeline.dataframe.names import unquoted
@@ -34,16 +35,28 @@ class Arrival:
     """How records came: what stream time, and so lateness, follows from (rules A1 to A4).
 
     Attributes:
-        offset: The column that orders arrival within a source partition, each value once: of
-            numbers, dates, timestamps, or structs of these.
-        source_partition: The column of the source partition; None for a single one.
+        columns: The columns that order arrival within a source partition, each combination of
+            values once: of numbers, dates, timestamps, or structs of these.
+        partition: The column of the source partition; None for a single one.
         idle_after: How far a source partition's stream time may lie behind the furthest one
             and still hold windows open; None for any distance (rule A4).
     """
 
-    offset: str
-    source_partition: str | None = None
+    columns: tuple[str, ...]
+    partition: str | None = None
     idle_after: Duration | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the arguments."""
+        require_names("arrival", self.columns)
+        if not self.columns:
+            raise ValueError("arrival: no column is named; name it, as in .arrival('offset')")
+        if self.partition is not None and not isinstance(self.partition, str):
+            raise ValueError(
+                f"arrival: partition: {self.partition!r} is no name of a column; pass its name as "
+                "text"
+            )
+        _ = self.idle_after_ms
 
     @property
     def idle_after_ms(self) -> int | None:
@@ -58,16 +71,11 @@ class Arrival:
         require_positive("idle_after", ms)
         return ms
 
-
-def require_arrival(arrival: Arrival | None) -> None:
-    """Refuses what does not say how records came.
-
-    Raises:
-        ValueError: Names it.
-    """
-    if not isinstance(arrival, Arrival):
-        column = arrival if isinstance(arrival, str) else "offset"
-        raise ValueError(f"arrival: {arrival!r} is none; pass Arrival({column!r})")
+    @property
+    def offset(self) -> Column:
+        """What orders arrival: the column, or a struct of several."""
+        columns = [F.col(name) for name in self.columns]
+        return columns[0] if len(columns) == 1 else F.struct(*columns)
 
 
 @dataclass(frozen=True)
@@ -120,16 +128,16 @@ class Input:
             self._require_arrival(self.arrival)
 
     def _require_arrival(self, arrival: Arrival) -> None:
-        require_arrival(arrival)
-        if arrival.source_partition is not None:
-            require_column(self.events, "arrival: source_partition", arrival.source_partition)
-        kind = require_column(self.events, "arrival: offset", arrival.offset)
-        # Where there are no times any order will do; group windows judge it themselves.
-        if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
-            raise ValueError(
-                f"arrival: offset {arrival.offset!r} is of type {kind.simpleString()}, whose "
-                "order is not that of numbers or times; cast it, as to bigint"
-            )
+        if arrival.partition is not None:
+            require_column(self.events, "arrival: partition", arrival.partition)
+        for name in arrival.columns:
+            kind = require_column(self.events, "arrival: offset", name)
+            # Where there are no times any order will do; group windows judge it themselves.
+            if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
+                raise ValueError(
+                    f"arrival: offset {name!r} is of type {kind.simpleString()}, whose order is "
+                    "not that of numbers or times; cast it, as to bigint"
+                )
 
     @property
     def idle_after(self) -> Duration | None:
@@ -190,17 +198,16 @@ class Input:
             extra: Columns to keep.
 
         Returns:
-            `_computed_day` (0), `key_0` and so on, `_event_time_ms` (an error where there is none)
-            and
-            `nullable_time_ms`, the values, `source` (int), `source_partition` and `offset` (null
-            without `arrival`), and the extra columns.
+            `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (an error where there is
+            none) and `nullable_time_ms`, the values, `source` (int), `source_partition` and
+            `offset` (null without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
         partition = offset = F.lit(None).cast("bigint")
         if self.arrival is not None:
-            offset = F.col(self.arrival.offset)
-        if self.arrival is not None and self.arrival.source_partition is not None:
-            partition = F.col(self.arrival.source_partition)
+            offset = self.arrival.offset
+        if self.arrival is not None and self.arrival.partition is not None:
+            partition = F.col(self.arrival.partition)
         return self.events.select(
             F.lit(0).alias("_computed_day"),
             *(_normal(F.col(name), key_type).alias(key) for name, key_type, key in keys),
@@ -296,7 +303,7 @@ def with_stream_times(
         With `_stream_time_ms` (bigint).
     """
     timed = records.withColumn("_stream_time_ms", _stream_time_ms())
-    if arrival.source_partition is None or input_ends:
+    if arrival.partition is None or input_ends:
         return timed
     ends = records.groupBy("source", "source_partition").agg(F.max(_NULLABLE_TIME_MS).alias("ms"))
     every = F.collect_list(F.struct("ms", "source", "source_partition"))

@@ -1,4 +1,4 @@
-"""No two columns of a result have one name: each refusal names the argument and the cure."""
+"""No two columns of a result have one name: each refusal names the argument and the fix."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``")) if set(name) & set(".`") else name
 
 
-def require_once(argument: str, names: Sequence[str], cure: str) -> None:
+def require_once(argument: str, names: Sequence[str], fix: str) -> None:
     """Refuses a name that comes twice.
 
     Args:
         argument: Where they stand.
         names: The names.
-        cure: What to do about it, the end of a sentence.
+        fix: What to do about it, the end of a sentence.
 
     Raises:
         ValueError: Names it.
@@ -46,17 +46,17 @@ def require_once(argument: str, names: Sequence[str], cure: str) -> None:
     for name in names:
         # Spark does not tell names apart by case.
         if name.lower() in seen:
-            raise ValueError(f"{argument}: {name!r} comes twice; {cure}")
+            raise ValueError(f"{argument}: {name!r} comes twice; {fix}")
         seen.add(name.lower())
 
 
-def require_results(by: Sequence[str], own: Sequence[str], of: Sequence[Aggregate]) -> None:
+def require_results(by: Sequence[str], own: Sequence[str], aggregates: Sequence[Aggregate]) -> None:
     """Refuses a key or an aggregate that has another column's name in the result.
 
     Args:
         by: The key's columns.
         own: The columns that the result has anyway.
-        of: The aggregates.
+        aggregates: The aggregates.
 
     Raises:
         ValueError: Names it.
@@ -64,16 +64,16 @@ def require_results(by: Sequence[str], own: Sequence[str], of: Sequence[Aggregat
     require_once("by", by, "name each column of the key once")
     require_apart("by", by, own)
     taken = {name.lower() for name in (*by, *own)}
-    for one in of:
+    for one in aggregates:
         if one.name.lower() in taken:
             raise ValueError(
-                f"of: {one.name!r} would be the name of two columns of the result; give {one} "
-                "another with .alias('...')"
+                f"aggregates: {one.name!r} would be the name of two columns of the result; give "
+                f"{one} another with .alias('...')"
             )
         if one.name.startswith(RESERVED):
             raise ValueError(
-                f"of: a result's name must not begin with {RESERVED!r}, and {one.name!r} does; "
-                f"give {one} another name with .alias('...')"
+                f"aggregates: a result's name must not begin with {RESERVED!r}, and {one.name!r} "
+                f"does; give {one} another name with .alias('...')"
             )
         taken.add(one.name.lower())
 

@@ -1,4 +1,4 @@
-"""Windows in SQL: `windows_sql(spark, "SELECT * FROM tumbling_windows(TABLE(events) ...)")`.
+"""Windows in SQL: `sql(spark, "SELECT * FROM tumbling_windows(TABLE(events) ...)")`.
 
 Each call of a window function becomes the same plan as on a DataFrame; Spark does the rest.
 """
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from sqlglot import TokenType
 
 from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
-from windows_pipeline.dataframe.groups import group_windows
-from windows_pipeline.dataframe.inputs import Arrival
-from windows_pipeline.dataframe.names import quoted, split_name
+from windows_pipeline.dataframe.builder import windowed
+from windows_pipeline.dataframe.names import quoted, require_once, split_name
 from windows_pipeline.dataframe.sql_calls import Value, WindowCall, tokens_of, window_calls
-from windows_pipeline.dataframe.windows import aggregate
+from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.windows import (
     GroupWindow,
@@ -53,7 +53,7 @@ def _hopping(given: Arguments) -> WindowSpec:
 
 def _sliding(given: Arguments) -> WindowSpec:
     difference = _text(given, "time_difference")
-    return SlidingWindows.with_time_difference_and_grace(difference, _grace(given))
+    return SlidingWindows.of_time_difference_and_grace(difference, _grace(given))
 
 
 def _session(given: Arguments) -> WindowSpec:
@@ -64,7 +64,7 @@ def _counted(given: Arguments) -> GroupWindow:
     size = _whole(given, "size")
     advance = _whole(given, "advance") if "advance" in given else size
     window = Slide.over(RowCount(size)).every(RowCount(advance))
-    window = window.on(_text(given, "order_col")).alias("window_of_rows")
+    window = window.on(quoted(_text(given, "order_col"))).alias("window_of_rows")
     return window.with_short_first() if given.get("short_first", False) else window
 
 
@@ -79,8 +79,11 @@ _KINDS = {
 }
 
 
-def windows_sql(spark: SparkSession, query: str) -> DataFrame:
+def sql(spark: SparkSession, query: str) -> DataFrame:
     """Runs Spark SQL that may call window functions where a table may stand.
+
+    A function of its own, no verb of `windowed`: a query names its tables, and may call several
+    window functions, each on other records.
 
     For example:
 
@@ -104,7 +107,7 @@ def windows_sql(spark: SparkSession, query: str) -> DataFrame:
 
     and `aggregates`, calls such as 'count(*), sum(amount) AS total' of the library's functions,
     `collect_list` among them; they may have `grace`,
-    `offset_col` and `source_partition_col` (see `Arrival`), count windows `advance` and
+    `offset_col` and `source_partition_col` (see `Windowed.arrival`), count windows `advance` and
     `short_first` (see `CountWindows`).
 
     Args:
@@ -112,7 +115,7 @@ def windows_sql(spark: SparkSession, query: str) -> DataFrame:
         query: Any query or command but CREATE VIEW.
 
     Returns:
-        What Spark answers. A window function has the columns of `aggregate`; `count_windows`
+        What Spark answers. A window function has the columns of `Windowed.agg`; `count_windows`
         the key's, `window_start`, `window_end` (the first and last row's `order_col`) and the
         aggregates.
 
@@ -124,7 +127,7 @@ def windows_sql(spark: SparkSession, query: str) -> DataFrame:
     if calls and kinds[0] is TokenType.CREATE and TokenType.VIEW in kinds:
         raise ValueError(
             "query: a view keeps its text, which Spark alone cannot read again; use "
-            "windows_sql(spark, 'SELECT ...').createOrReplaceTempView(...)"
+            "sql(spark, 'SELECT ...').createOrReplaceTempView(...)"
         )
     if not calls:
         return spark.sql(query)
@@ -144,7 +147,7 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
     kind, given = _KINDS[call.function], dict(call.arguments)
     _require_arguments(call, kind)
     is_query = tokens_of(call.table)[0].token_type in _QUERIES
-    records = windows_sql(spark, call.table) if is_query else spark.table(call.table)
+    records = sql(spark, call.table) if is_query else spark.table(call.table)
     try:
         aggregates = _aggregates(_text(given, "aggregates"))
         of = [each.column for each in aggregates if isinstance(each.column, str)]
@@ -152,13 +155,8 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
         windows = kind.makes(given)
         if isinstance(windows, GroupWindow):
             return _count_windows(records, windows, call.partition_by, aggregates)
-        return aggregate(
-            windows,
-            by=[quoted(name) for name in call.partition_by],
-            event_time=quoted(_text(given, "time_col")),
-            of=aggregates,
-            arrival=_arrival(given),
-        )(records)
+        timed = windowed(records, windows).by(*(quoted(name) for name in call.partition_by))
+        return _arriving(timed.event_time(quoted(_text(given, "time_col"))), given).agg(*aggregates)
     except ValueError as error:
         raise ValueError(f"{call.function}: {error}") from None
 
@@ -169,9 +167,13 @@ def _count_windows(
     by: Sequence[str],
     aggregates: Sequence[Aggregation],
 ) -> DataFrame:
-    name = window.name or ""
-    bounds = (f"{name}.start as window_start", f"{name}.end as window_end")
-    return group_windows(records, window).group_by(name, *by).select(*by, *bounds, *aggregates)
+    names = [*by, "window_start", "window_end", *(one.result_name for one in aggregates)]
+    require_once("aggregates", names, "rename one, as in 'count(*) AS n'")
+    keys = [quoted(name) for name in by]
+    found = windowed(records, window).by(*keys).agg(*aggregates)
+    bounds = (F.col(f"{window.name}.{part}").alias(f"window_{part}") for part in ("start", "end"))
+    results = (F.col(f"`{one.result_name}`") for one in aggregates)
+    return found.select(*keys, *bounds, *results)
 
 
 def _require_arguments(call: WindowCall, kind: _Kind) -> None:
@@ -197,14 +199,15 @@ def _require_columns(records: DataFrame, names: Sequence[str]) -> None:
             raise ValueError(f"there is no column {name!r}; use one of {records.columns}")
 
 
-def _arrival(given: Arguments) -> Arrival | None:
+def _arriving(timed: Windowed[DataFrame], given: Arguments) -> Windowed[DataFrame]:
+    """The windows with the order of arrival, where the call names it."""
     partition = "source_partition_col"
     if "offset_col" in given:
         of_partition = quoted(_text(given, partition)) if partition in given else None
-        return Arrival(quoted(_text(given, "offset_col")), of_partition)
+        return timed.arrival(quoted(_text(given, "offset_col")), partition=of_partition)
     if partition in given:
         raise ValueError(f"{partition} says nothing without offset_col; add it")
-    return None
+    return timed
 
 
 def _grace(given: Arguments) -> str:

@@ -1,8 +1,8 @@
-"""Windows on any DataFrame: `events.transform(aggregate(windows, ...))`."""
+"""Windows by event time over the records of one or several DataFrames, and late records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -11,13 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation, UserAggregate
-from windows_pipeline.dataframe.checks import names_of, require_bounded, require_column
 from windows_pipeline.dataframe.inputs import (
     ARRIVAL_COLUMNS,
     Arrival,
     Input,
     close_after,
-    require_arrival,
     with_close_times,
 )
 from windows_pipeline.dataframe.names import require_apart, require_once, require_results
@@ -27,107 +25,52 @@ from windows_pipeline.engine.time_shards import slice_length_ms
 from windows_pipeline.engine.windows import evaluate, late
 from windows_pipeline.kernels.windows.chunk import Target
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows, WindowSpec
-from windows_pipeline.windows.arguments import require_flag
-
-Transform = Callable[[DataFrame], DataFrame]
 
 _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One input of `cogroup`.
+    """One input of windows.
 
     Attributes:
         events: Its records.
-        by: The key's column or columns.
-        event_time: The column of the event time, see `aggregate`.
-        of: What is computed of its records.
+        by: The key's columns; none of them for windows over all records.
+        event_time: The column of the event time: a timestamp, or a bigint or int of
+            milliseconds.
+        aggregates: What is computed of its records.
         arrival: How they came; None where all are on time.
     """
 
     events: DataFrame
-    by: str | Sequence[str]
+    by: Sequence[str]
     event_time: str
-    of: Sequence[Aggregation]
+    aggregates: Sequence[Aggregation] = ()
     arrival: Arrival | None = None
 
 
-def aggregate(
-    windows: WindowSpec,
-    *,
-    by: str | Sequence[str],
-    event_time: str,
-    of: Sequence[Aggregation],
-    arrival: Arrival | None = None,
-    pre_aggregate: bool = True,
-) -> Transform:
-    """Windows of each key's records, with aggregates: a function for `DataFrame.transform`.
-
-    Without `arrival` every record is on time, and stream time is the largest event time of
-    all. With it each record meets the close time of its arrival, and counts in the windows
-    that were not closed then (rule A5); `late_records` gives those that none counts.
-
-    Args:
-        windows: The windows.
-        by: The column or columns of the key; nulls are a value (rule A6). None of them (an
-            empty list) for windows over all records.
-        event_time: The column of the event time: a timestamp (finer parts than milliseconds
-            are cut off), or a bigint of milliseconds.
-        of: What to compute, from `windows_pipeline.aggregates`.
-        arrival: How records came.
-        pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
-            are moved, by pieces of time that no window's bound cuts (rule C2); with
-            `collect_list` or a user's aggregate they never are. It pays where keys have several
-            records in such a piece; for distinct counts, percentiles and medians several of one
-            value, of one combination of values where several columns have such. Where there is
-            about one of each it costs more than it saves: pass False. Results are the same.
-
-    Returns:
-        Of a DataFrame, every window as it stands (rule E1), in no order: the key's columns;
-        `window_start`, `window_end`, `first_event_time` and `last_event_time` (of the event
-        time's type; the last two null in an empty window), for sessions `session_timeout`
-        (the end and the gap); `record_count` (bigint); the aggregates; and `closed`
-        (boolean), whether it is final: `until_window_closes` keeps these.
-
-    Raises:
-        ValueError: No such column, one of no fitting type, or two results of one name.
-        ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
-            type (rule G2).
-        SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an offset
-            of `arrival` is null or comes twice in a source partition (rule A1).
-    """
-
-    def transform(events: DataFrame) -> DataFrame:
-        stream = Stream(events, by, event_time, of, arrival)
-        return cogroup(windows, [stream], pre_aggregate=pre_aggregate)
-
-    return transform
-
-
-def cogroup(
+def aggregate_streams(
     windows: WindowSpec, streams: Sequence[Stream], *, pre_aggregate: bool = True
 ) -> DataFrame:
-    """Windows over the records of several streams, each with its own aggregates.
+    """Windows over the records of one or several streams, each with its own aggregates.
 
-    As Kafka Streams' `CogroupedKStream.windowedBy`: a window holds the records of all
-    streams. Each stream is a source partition of its own, or several (rule A1), and the
-    slowest one holds windows open (rule A4).
+    Each stream is a source partition of its own, or several (rule A1), and the slowest one
+    holds windows open (rule A4). Without arrival every record is on time, and stream time is
+    the largest event time of all.
 
     Args:
         windows: The windows.
         streams: The streams, with keys and event times of the same types.
-        pre_aggregate: See `aggregate`.
+        pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
+            are moved (rule C2).
 
     Returns:
-        See `aggregate`; the key's columns have the names that the first stream gives them.
+        See `Windowed.agg`; the key's columns have the names that the first stream gives them.
 
     Raises:
-        ValueError: See `aggregate`; or streams that don't fit together.
+        ValueError: A column that is not there or of no fitting type, two results of one name,
+            or streams that don't fit together.
     """
-    require_windows(windows)
-    require_flag("pre_aggregate", pre_aggregate)
-    _require_streams(streams)
     inputs = [input_of(each, source) for source, each in enumerate(streams)]
     _require_alike(inputs)
     first = inputs[0]
@@ -160,85 +103,56 @@ def cogroup(
     )
 
 
-def late_records(
-    windows: WindowSpec, *, by: str | Sequence[str], event_time: str, arrival: Arrival
-) -> Transform:
-    """The records that no window counts, with the reason (rule A5): for `DataFrame.transform`.
+def late_records(windows: WindowSpec, stream: Stream, arrival: Arrival) -> DataFrame:
+    """The records that no window counts, with the reason (rule A5); see `Windowed.late`.
 
     Args:
         windows: The windows.
-        by: See `aggregate`.
-        event_time: See `aggregate`.
-        arrival: How records came.
-
-    Returns:
-        Of a DataFrame, those of its rows, in no order, with `reason`: `late`, all its windows
-        were closed when it came; `uncovered`, it lies between windows or before the first;
-        `uncounted`, it was in time for some window, but none was made. And `stream_time` and
-        `close_time` that it met (of the event time's type), `late_by_ms` (bigint), how far its
-        event time lay behind the close time.
+        stream: The records.
+        arrival: How they came.
 
     Raises:
-        ValueError: See `aggregate`; or a column is there already that is to be added.
+        ValueError: A column that is not there, of no fitting type, or of a name that is added.
     """
-
-    def transform(events: DataFrame) -> DataFrame:
-        require_windows(windows)
-        require_arrival(arrival)
-        own = input_of(Stream(events, by, event_time, (), arrival))
-        added = ("reason", "stream_time", "close_time", "late_by_ms")
-        require_once("events", events.columns, "rename or drop one")
-        require_apart("events", events.columns, added)
-        whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
-        timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
-        found = late(
-            timed,
-            {0: Target(windows)},
-            own.keys,
-            _arrival(windows, own),
-            slice_ms=slice_length_ms(windows),
-        )
-        delayed = found.withColumn(
-            "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
-        )
-        return delayed.select(
-            "record.*",
-            "reason",
-            own.instant("_stream_time_ms").alias("stream_time"),
-            own.instant("_close_time_ms").alias("close_time"),
-            (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
-        )
-
-    return transform
+    own = input_of(stream)
+    events = stream.events
+    added = ("reason", "stream_time", "close_time", "late_by_ms")
+    require_once("events", events.columns, "rename or drop one")
+    require_apart("events", events.columns, added)
+    whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
+    timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
+    found = late(
+        timed,
+        {0: Target(windows)},
+        own.keys,
+        _arrival(windows, own),
+        slice_ms=slice_length_ms(windows),
+    )
+    delayed = found.withColumn(
+        "_stream_time_ms", F.col("_close_time_ms") + F.lit(windows.close_delay_ms)
+    )
+    return delayed.select(
+        "record.*",
+        "reason",
+        own.instant("_stream_time_ms").alias("stream_time"),
+        own.instant("_close_time_ms").alias("close_time"),
+        (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
+    )
 
 
 def _emits_empty(windows: WindowSpec) -> bool:
     return isinstance(windows, (SlidingWindows, TimeWindows)) and windows.emit_empty
 
 
-def require_windows(windows: WindowSpec) -> None:
-    """Refuses what are no windows.
-
-    Raises:
-        ValueError: Names it.
-    """
-    if not isinstance(windows, WindowSpec):
-        raise ValueError(
-            f"windows: {windows!r} are none; take SlidingWindows, TimeWindows or SessionWindows"
-        )
-
-
 def input_of(stream: Stream, source: int = 0) -> Input:
-    """A stream's records, for windows by time.
+    """A stream's records, checked, as the engine takes them.
 
     Raises:
-        ValueError: See `aggregate`.
+        ValueError: A column that is not there, or of no fitting type.
     """
-    if not isinstance(stream.event_time, str):
-        require_bounded(stream.events)
-        require_column(stream.events, "event_time", stream.event_time)
-    by = names_of(stream.by)
-    return Input(stream.events, by, stream.event_time, stream.of, stream.arrival, source)
+    return Input(
+        stream.events, stream.by, stream.event_time, stream.aggregates, stream.arrival, source
+    )
 
 
 def evaluate_sliced(
@@ -285,31 +199,20 @@ def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
     return [first.instant("_window_end_ms", windows.gap_ms).alias("session_timeout")]
 
 
-def _require_streams(streams: Sequence[Stream]) -> None:
-    """Refuses what is no list of streams."""
-    if not isinstance(streams, (list, tuple)) or not streams:
-        raise ValueError(f"streams: {streams!r} is no list of streams; pass [Stream(...), ...]")
-    for number, each in enumerate(streams):
-        if not isinstance(each, Stream):
-            raise ValueError(
-                f"streams[{number}]: {each!r} is none; pass Stream(events, by, event_time, of)"
-            )
-
-
 def _require_alike(inputs: Sequence[Input]) -> None:
     """Refuses streams whose keys or times differ, or of which only some say how they came."""
     first = inputs[0]
     for number, other in enumerate(inputs):
-        name = f"streams[{number}]"
+        name = f"cogroup: stream {number + 1}"
         _require_same_types(f"{name}: its key", other.key_types, first.key_types)
         _require_same_types(f"{name}: its event time", [other.time_type], [first.time_type])
         if (other.arrival is None) != (first.arrival is None):
-            raise ValueError(f"streams[{number}]: give every stream an arrival, or none")
+            raise ValueError(f"{name}: give every stream an arrival, or none")
         if other.idle_after != first.idle_after:
-            raise ValueError(f"streams[{number}]: idle_after differs from the first stream's")
+            raise ValueError(f"{name}: idle_after differs from the first stream's")
         if len(inputs) > 1 and any(_takes_nulls(one) for one in other.of):
             raise ValueError(
-                f"streams[{number}]: an aggregate that takes nulls would see the other "
+                f"{name}: an aggregate that takes nulls would see the other "
                 "streams' records as such; skip nulls"
             )
 

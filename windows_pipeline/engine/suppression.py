@@ -16,12 +16,12 @@ def until_window_closes(keyed_windows: DataFrame) -> DataFrame:
         stands here once.
 
     Raises:
-        ValueError: No windows, but records, or what `aggregate` returns before it has them.
+        ValueError: What has no boolean column `closed`.
     """
     is_frame = isinstance(keyed_windows, DataFrame)
     if not is_frame or dict(keyed_windows.dtypes).get("closed") != "boolean":
         raise ValueError(
             f"keyed_windows: {keyed_windows!r} has no boolean column 'closed', so it holds no "
-            "windows; pass what events.transform(aggregate(...)) gives"
+            "windows; pass what windowed(events, windows).agg(...) gives"
         )
     return keyed_windows.where("closed").drop("closed")

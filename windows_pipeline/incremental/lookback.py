@@ -95,7 +95,7 @@ def _going_on(
     spark = raw_events.sparkSession
     closes = small_frame(spark, [(close,) for close in closes_ms], "close_ms bigint")
     rows = (
-        sessions.join(F.broadcast(closes), F.expr("start_ms < close_ms AND close_ms <= end_ms"))
+        sessions.join(F.broadcast(closes), F.expr("start_ms < close_ms AND close_ms <= _end_ms"))
         .groupBy("close_ms")
         .agg(F.min("start_ms").alias("start_ms"))
         .collect()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
@@ -20,8 +22,8 @@ from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 
-KEEP_PLANS = "windows_pipeline.keep_plans"
-"""The project's key among Spark's settings: whether cached rows keep the plan that made them."""
+_KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
+"""Whether cached rows of this thread's run keep the plan that made them."""
 
 RowCounts = dict[str, dict[date, int]]
 """The number of rows by table name and unit; units without rows are left out."""
@@ -174,12 +176,23 @@ def cache_rows(rows: DataFrame) -> DataFrame:
     """Caches rows that are used more than once; put them into `Stage.cached`.
 
     By default the rows keep the plan that made them, which every further query analyzes again.
-    For few rows that takes longer than the query itself. Set `KEEP_PLANS` to false to cut the plan
+    For few rows that takes longer than the query itself, so `sized_for` may say to cut the plan
     off: Spark then stores rows instead of columns, and frees them once nothing refers to them.
     """
-    if rows.sparkSession.conf.get(KEEP_PLANS, "true") == "false":
-        return rows.localCheckpoint(eager=False)
-    return rows.persist(StorageLevel.MEMORY_AND_DISK)
+    if _KEEPS_PLANS.get():
+        return rows.persist(StorageLevel.MEMORY_AND_DISK)
+    return rows.localCheckpoint(eager=False)
+
+
+@contextmanager
+def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator[None]:
+    """Configures Spark and `cache_rows` for a run of a number of records."""
+    before = _KEEPS_PLANS.set(settings.keeps_plans(records))
+    try:
+        with configured(spark, settings.conf_for(records)):
+            yield
+    finally:
+        _KEEPS_PLANS.reset(before)
 
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
@@ -205,7 +218,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     for table in job.tables:
         table.create_if_missing(spark)
     log = job.arrived(spark)
-    with configured(spark, job.settings.conf_for(job.records(days, log))):
+    with sized_for(spark, job.settings, job.records(days, log)):
         return _run(job, spark, days, log)
 
 
@@ -255,7 +268,7 @@ def check_published(
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
-    with configured(spark, job.settings.conf_for(job.records(days, log))):
+    with sized_for(spark, job.settings, job.records(days, log)):
         rows = [table.of_units(spark, days) for table in job.tables]
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):

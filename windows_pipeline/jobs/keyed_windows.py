@@ -145,7 +145,7 @@ class KeyedWindowsJob(WindowsJob):
             "raw_events; `old` is what the table has, `new` what it should have. Where raw records "
             f"were changed: windows-pipeline run {self.pipeline.name}, or, where final windows "
             f"change, {self.correct_command} --from DAY --cause TEXT",
-            "what IS NOT NULL",
+            "change IS NOT NULL",
         )
         return [Batch("values", found, [check])]
 

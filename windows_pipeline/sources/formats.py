@@ -33,8 +33,8 @@ from pyspark.sql.types import (
 )
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.paths import literal
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
+from windows_pipeline.text.paths import literal
 
 _MAX_HEADER_BYTES = 1 << 20
 _HEAD_BYTES = 65_536

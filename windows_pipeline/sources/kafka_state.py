@@ -1,13 +1,13 @@
-"""The id and the offsets that a Kafka topic has now, read through Spark's own Kafka client."""
+"""The id and the offsets that a Kafka topic has now, as its brokers answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.compat.kafka_admin import ask_topic
 from windows_pipeline.sources.kafka import KafkaTopic
 
 
@@ -43,29 +43,5 @@ def topic_state(spark: SparkSession, topic: KafkaTopic) -> TopicState:
     Raises:
         Py4JJavaError: No broker answers, or it has no such topic; see `kafka_errors.explained`.
     """
-    java = spark.sparkContext._jvm  # noqa: SLF001 - there is no other way to Kafka's client
-    kafka: Any = java.org.apache.kafka  # type: ignore[union-attr]
-    admin = kafka.clients.admin.AdminClient.create(dict(topic.client))
-    try:
-        described = admin.describeTopics([topic.topic]).allTopicNames().get().get(topic.topic)
-        numbers = [partition.partition() for partition in described.partitions()]
-        first, end = (
-            _offsets(admin, kafka, topic.topic, numbers, spec)
-            for spec in (
-                kafka.clients.admin.OffsetSpec.earliest(),
-                kafka.clients.admin.OffsetSpec.latest(),
-            )
-        )
-    finally:
-        admin.close()
-    offsets = {number: (first[number], end[number]) for number in numbers}
-    return TopicState(str(described.topicId().toString()), offsets)
-
-
-def _offsets(admin: Any, kafka: Any, topic: str, numbers: list[int], spec: Any) -> dict[int, int]:
-    asked = {number: kafka.common.TopicPartition(topic, number) for number in numbers}
-    answered = admin.listOffsets(dict.fromkeys(asked.values(), spec))
-    return {
-        number: int(answered.partitionResult(partition).get().offset())
-        for number, partition in asked.items()
-    }
+    answer = ask_topic(spark, topic.client, topic.topic)
+    return TopicState(answer.topic_id, answer.offsets)

@@ -15,7 +15,6 @@ import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,12 +30,13 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.compat.spark_session import shares_files
+from windows_pipeline.compat.delta_rs import forget_last_checkpoint, reads_retention, takes_folder
+from windows_pipeline.compat.hadoop_files import shares_files
+from windows_pipeline.compat.local_frame import arrow_schema
 
 _PLAIN_FILES = {"timestampNtz"}
 """The reader features with which a table's rows are those of its Parquet files."""
@@ -47,23 +47,19 @@ _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 _MOST_BYTES = "spark.driver.maxResultSize"
 """Spark's own setting of how many bytes of results the driver takes; 0 for any number."""
 _DEFAULT_MOST_BYTES = 1024**3
+_SIZE = re.compile(r"(\d+)(?:([kmgtp])b?|b)?")
 _SMALL_BYTES, _TEXT_BYTES, _OTHER_BYTES = 8, 64, 1_024
 """So many are taken to be in a number or a time, in a text, and in a value of any other type."""
-_UNTAKEN = frozenset("%[]^|\\")
-"""What delta-rs (1.6) takes no folder with."""
 _EARLIEST_US = -(2**63)
 STATISTICS = "delta.dataSkippingStatsColumns"
 """The property that names the columns of whose values in a file Delta keeps least and most."""
 _CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_CHECKPOINT_INTERVAL = "10"
 _CLEANUP = "delta.enableExpiredLogCleanup"
-_RETENTIONS = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
-_PERIOD = re.compile(r"interval( \d+ (week|day|hour|minute|second)s?)+")
 _LOG = logging.getLogger(__name__)
 # By itself delta-rs has another default interval than Delta.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _BY_DIFFERENCES: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
-_LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
 def is_reached(spark: SparkSession, location: str) -> bool:
@@ -71,8 +67,7 @@ def is_reached(spark: SparkSession, location: str) -> bool:
 
     That is a local folder, by its absolute path, whose name delta-rs can take.
     """
-    is_taken = _UNTAKEN.isdisjoint(location) and location.isprintable()
-    return location.startswith("/") and is_taken and shares_files(spark)
+    return location.startswith("/") and takes_folder(location) and shares_files(spark)
 
 
 def is_table(location: str) -> bool:
@@ -97,7 +92,7 @@ def create(
     Raises:
         CommitFailedError: Another writer made it meanwhile.
     """
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
     fields = [
         field.with_metadata({name: str(text) for name, text in of_spark.metadata.items()})
         for field, of_spark in zip(arrow, schema, strict=True)
@@ -237,20 +232,29 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
 
 
 def may_write(location: str) -> bool:
-    """Whether delta-rs reads all that a table says of what is to be kept.
-
-    It takes its defaults in place of a period that it cannot read, such as `60 days`.
-    """
-    told = DeltaTable(location).metadata().configuration
-    return all(_PERIOD.fullmatch(told[name]) for name in _RETENTIONS if name in told)
+    """Whether delta-rs reads all that a table says of what is to be kept."""
+    return reads_retention(properties(location))
 
 
 def has_room(spark: SparkSession, schema: T.StructType, many: int) -> bool:
     """Whether Spark would hand over so many rows of these columns, as far as their types tell."""
-    conf: Any = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001
-    most: int = conf.getSizeAsBytes(_MOST_BYTES, _DEFAULT_MOST_BYTES)
+    told = spark.conf.get(_MOST_BYTES, None)
+    most = _DEFAULT_MOST_BYTES if told is None else bytes_of_size(told)
     # Where Spark has no limit, Python still has one.
     return many * sum(map(_bytes_of, schema)) <= (most or _DEFAULT_MOST_BYTES)
+
+
+def bytes_of_size(text: str) -> int:
+    """How many bytes a size of Spark's configuration is: `1g`, `512m`, or plain bytes.
+
+    Raises:
+        ValueError: It is no such size; Spark itself would not start with it.
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(f"{_MOST_BYTES} must be a size such as 512m or 1g, not {text!r}")
+    number, unit = found.groups()
+    return int(number) << (10 * "bkmgtp".index(unit or "b"))
 
 
 def _bytes_of(field: T.StructField) -> int:
@@ -369,10 +373,8 @@ def _make_checkpoint_if_due(table: DeltaTable, location: str) -> None:
     told = table.metadata().configuration
     if table.version() % int(told.get(_CHECKPOINT_INTERVAL, _DEFAULT_CHECKPOINT_INTERVAL)):
         return
-    # Spark's checksum of `_last_checkpoint` would not fit the next one; without it none is held
-    # against it.
     try:
-        (Path(location) / _LAST_CHECKPOINT_CHECKSUM).unlink(missing_ok=True)
+        forget_last_checkpoint(location)
         table.create_checkpoint()
         if told.get(_CLEANUP, "true").lower() != "false":
             table.cleanup_metadata()

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.paths import literal
 from windows_pipeline.storage import delta_rs as from_driver
 from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.text.paths import literal
 
 _MOST_FILES = 1_000
 """So many files of a table are handed to Spark by name, at most; to find more is Delta's."""

@@ -12,10 +12,8 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.spark_session import all_conf
+from windows_pipeline.compat.local_frame import arrow_schema, small_frame
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
@@ -32,8 +30,6 @@ _DEFINITION = "windows_pipeline.definition"
 
 _DIGEST = "windows_pipeline.digest"
 """The table property that holds the definition's digest: what is compared."""
-_LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Where Delta tells the version that the session's last write made."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _FILES_A_BATCH = 2
@@ -230,7 +226,7 @@ class Table(StoredTable):
         return self.publish(rows.where(in_units(new)), new, many) if new else self.version(spark)
 
     def replace(self, rows: DataFrame, where: str) -> int:
-        """Replaces the rows that meet a condition, in one transaction; returns the version.
+        """Replaces the rows that meet a condition, in one transaction; returns the newest version.
 
         Args:
             rows: The table's columns; only rows that meet it.
@@ -250,11 +246,8 @@ class Table(StoredTable):
             .mode("overwrite")
             .option("replaceWhere", where)
         )
-        # Where nothing changes Delta commits nothing, and this stays another table's.
-        spark.conf.unset(_LAST_COMMIT)
         self._beside_others(lambda: write.save(self.location))
-        version = spark.conf.get(_LAST_COMMIT, None)
-        return self.version(spark) if version is None else int(version)
+        return self.version(spark)
 
     def append(self, rows: DataFrame | pa.Table, batch: int, many: int) -> None:
         """Adds the rows of a micro-batch, once however often it is run.
@@ -298,7 +291,7 @@ class Table(StoredTable):
         if not self.units(spark, days):  # to look takes a third of what a deletion takes
             return
         if self._may_write(spark):
-            none = to_arrow_schema(self.schema, timezone="UTC").empty_table()
+            none = arrow_schema(self.schema).empty_table()
             self._replace_units(spark, days, none)
             return
         table = DeltaTable.forPath(spark, self.location)
@@ -328,8 +321,10 @@ class Table(StoredTable):
 
 def _default_properties(spark: SparkSession) -> dict[str, str]:
     """The properties that Spark's configuration gives to new tables."""
+    # One query for all names: `spark.conf.getAll` asks for each by itself, which takes a second.
+    configured = spark.sql("SET").collect()
     return {
         f"delta.{name.removeprefix(_DEFAULTS)}": text
-        for name, text in all_conf(spark).items()
+        for name, text in configured
         if name.startswith(_DEFAULTS)
     }

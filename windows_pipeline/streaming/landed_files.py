@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.paths import literal
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.sources.formats import no_records
@@ -22,6 +21,7 @@ from windows_pipeline.sources.landed_files import day_of, links_among, read_file
 from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
+from windows_pipeline.text.paths import literal
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _EVER = "36500d"

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.compat.parallel import together
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.literals import given
@@ -33,6 +32,7 @@ from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.log_state import LogState, log_rows
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
+from windows_pipeline.streaming.parallel import together
 from windows_pipeline.streaming.windows import Append, BatchWindows, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from windows_pipeline.compat.hadoop_files import FileTimes
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
@@ -77,16 +77,14 @@ def _added_rows(pipeline: Pipeline) -> Landing:
 
 def _as_written(spark: SparkSession, files: Iterable[str]) -> Sequence[str]:
     """Sorts files, named by their URIs, by the time when they were written, then by name."""
-    jvm: Any = spark._jvm  # noqa: SLF001
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-
-    def written(file: str) -> tuple[int, str]:
-        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
-        return path.getFileSystem(hadoop).getFileStatus(path).getModificationTime(), file
-
     named = list(files)
     if len(named) < 2:
         return named
+    times = FileTimes(spark)
+
+    def written(file: str) -> tuple[int, str]:
+        return times.written_ms(file), file
+
     with ThreadPoolExecutor(_ASKING_THREADS) as threads:
         return [file for _, file in sorted(threads.map(written, named))]
 

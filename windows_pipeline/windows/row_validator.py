@@ -98,7 +98,7 @@ def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
         if isinstance(window, TumbleRows) and window.by_arrival
         else "takes rows one by one, those of equal times in the order of arrival"
     )
-    raise ValueError(f"{window.label}: it {reason}; name its column with arrival='offset'")
+    raise ValueError(f"{window.label}: it {reason}; name its column with .arrival('offset')")
 
 
 def _require_known(what: str, name: str, known: Sequence[str], columns: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from windows_pipeline.windows.time_window import TimeWindow
 class SlidingWindows(Graced):
     """One window for each distinct set of records at most a time difference apart.
 
-    Make one with `with_time_difference_and_grace`. Records a@3 b@7 c@12 d@19 with a
+    Make one with `of_time_difference_and_grace`. Records a@3 b@7 c@12 d@19 with a
     difference of 10 ms make these windows (the worked example of KIP-450):
 
     | window   | records | made by         |
@@ -59,7 +59,7 @@ class SlidingWindows(Graced):
         return self.time_difference_ms
 
     @classmethod
-    def with_time_difference_and_grace(
+    def of_time_difference_and_grace(
         cls,
         time_difference: Duration,
         grace: Duration,
@@ -78,6 +78,22 @@ class SlidingWindows(Graced):
             duration_ms(grace, "grace"),
             first_window_start_ms,
             emit_empty,
+        )
+
+    @classmethod
+    def of_time_difference_with_no_grace(
+        cls,
+        time_difference: Duration,
+        *,
+        first_window_start_ms: int | None = None,
+        emit_empty: bool = False,
+    ) -> SlidingWindows:
+        """Makes windows that close at their end; see `of_time_difference_and_grace`."""
+        return cls.of_time_difference_and_grace(
+            time_difference,
+            "0 ms",
+            first_window_start_ms=first_window_start_ms,
+            emit_empty=emit_empty,
         )
 
     @classmethod

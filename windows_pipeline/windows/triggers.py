@@ -157,7 +157,7 @@ class Trigger:
             raise ValueError(
                 "trigger: ForwardSlidingWindows fire when they close only; use "
                 "Trigger.until_window_closes(), or "
-                "SlidingWindows.with_time_difference_and_grace"
+                "SlidingWindows.of_time_difference_and_grace"
             )
         if isinstance(windows, SlidingWindows) and self.as_in_flink:
             raise ValueError(

@@ -1,0 +1,18 @@
+"""One asset a table of each pipeline in the folder of pipeline files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster import pipeline_assets
+from windows_pipeline.settings import Settings
+
+
+def table_assets(
+    pipelines: Iterable[Pipeline], settings: Settings
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The assets of every table, with their checks; a project's further assets go here."""
+    return [asset for pipeline in pipelines for asset in pipeline_assets(pipeline, settings)]

@@ -1,0 +1,358 @@
+"""What README and docs name exists: files, modules, tests, commands, targets, settings, links."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from pydantic import BaseModel
+
+from windows_pipeline.cli.main import app
+from windows_pipeline.config import Pipeline
+from windows_pipeline.config.strict import Strict
+from windows_pipeline.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+# The changelog names what is gone.
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+BASES = (ROOT, ROOT / "windows_pipeline", ROOT / "tests")
+PACKAGES = ("windows_pipeline", "benchmarks", "demo", "assets", "resources", "tests")
+MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs", "dist")
+"""Folders in which a page may name what is not in the repository; of docs, links tell."""
+SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
+NAMED_BY_USERS = (
+    *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),
+    "partitions",
+)
+"""The fields below which a pipeline's or the settings' file has names of its own, or plain ones."""
+
+_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+
+
+def inline_code(text: str) -> list[str]:
+    """What stands between backticks, outside of blocks of code."""
+    found = re.findall(r"`([^`]+)`", _FENCE.sub("", text))
+    return [re.sub(r"\s+", " ", one) for one in found]
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    """The blocks of code in some languages; '' is none."""
+    return [code for language, code in _FENCE.findall(text) if language in languages]
+
+
+def commands(text: str) -> list[str]:
+    """Inline code, and the lines of blocks that are no program's."""
+    lines = [line.strip() for block in blocks(text, "", "bash", "sh") for line in block.split("\n")]
+    return [*inline_code(text), *lines]
+
+
+@cache
+def files() -> frozenset[str]:
+    """The paths of all files of the repository, and of their folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    paths = [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+    return frozenset(str(one) for path in paths for one in (path, *path.parents))
+
+
+@cache
+def tests_there() -> frozenset[str]:
+    text = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    return frozenset(re.findall(r"^ *def (test_\w+)\(", text, re.MULTILINE))
+
+
+def is_there(path: str) -> bool:
+    """Whether a file or folder is, of the repository, the package or the tests."""
+    plain = path.rstrip("/")
+    if "/" not in plain and not path.endswith("/"):
+        return any(one == plain or one.endswith(f"/{plain}") for one in files())
+    return any(str((base / plain).relative_to(ROOT)) in files() for base in BASES)
+
+
+def wrong_paths(text: str) -> list[str]:
+    found = []
+    for code in inline_code(text):
+        path = code.split("::")[0]
+        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*/?", path) or path.startswith(("--", "..")):
+            continue
+        if path.split("/")[0] in MADE_BY_RUNS:
+            continue
+        first = path.split("/")[0]
+        below_known = "/" in path and any((base / first).is_dir() for base in BASES)
+        is_path = below_known or path.endswith(("/", *SUFFIXES))
+        if is_path and not is_there(path):
+            found.append(path)
+    return found
+
+
+def wrong_tests(text: str) -> list[str]:
+    named = [code.split("[")[0] for code in inline_code(text)]
+    return [
+        one
+        for one in named
+        if re.fullmatch(r"test_\w+", one)
+        and one not in tests_there()
+        and f"{one}.py" not in names()
+    ]
+
+
+@cache
+def names() -> frozenset[str]:
+    return frozenset(Path(path).name for path in files())
+
+
+@cache
+def texts_in_code() -> frozenset[str]:
+    """Every string of the package that may be a key."""
+    found = set()
+    for path in (ROOT / "windows_pipeline").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+    return frozenset(found)
+
+
+def defined_in(module: Path) -> set[str]:
+    """The names that a module has."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name)
+    return found
+
+
+def is_module_or_name(dotted: str) -> bool:
+    """Whether a dotted name is a module, a name in one, or a key that the package reads."""
+    path = ROOT.joinpath(*dotted.split("."))
+    if path.is_dir() or path.with_suffix(".py").exists():
+        return True
+    above = path.parent
+    module = above / "__init__.py" if above.is_dir() else above.with_suffix(".py")
+    if module.exists() and path.name in defined_in(module):
+        return True
+    return dotted in texts_in_code()
+
+
+def wrong_modules(text: str) -> list[str]:
+    named = [
+        dotted
+        for code in commands(text)
+        for dotted in re.findall(rf"(?<![\w./-])(?:{'|'.join(PACKAGES)})(?:\.\w+)+", code)
+        if not dotted.endswith(SUFFIXES)
+    ]
+    started = [name for code in commands(text) for name in re.findall(r"python -m ([\w.]+)", code)]
+    own = [name for name in started if name.split(".")[0] in PACKAGES]
+    return [one for one in dict.fromkeys([*named, *own]) if not is_module_or_name(one)]
+
+
+def wrong_targets(text: str) -> list[str]:
+    targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    asked = [
+        target
+        for code in commands(text)
+        for target in re.findall(r"^(?:\w+=\S+ )?make ([a-z-]+)", code)
+    ]
+    return [target for target in asked if target not in targets]
+
+
+def wrong_commands(text: str) -> list[str]:
+    """What is no command of `windows-pipeline`, and no option of the command that it follows."""
+    group = typer.main.get_command(app)
+    known: dict[str, set[str]] = {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in group.commands.items()  # type: ignore[attr-defined]
+    }
+    found = []
+    for code in commands(text):
+        for name, rest in re.findall(r"(?:^|/)windows-pipeline ([a-z]\S*)(.*)", code):
+            if name not in known:
+                found.append(name)
+                continue
+            options = re.findall(r" (--[a-z-]+)", rest)
+            found += [f"{name} {one}" for one in options if one not in {*known[name], "--help"}]
+    return found
+
+
+def all_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for one in model.__subclasses__():
+        yield one
+        yield from all_models(one)
+
+
+@cache
+def known_fields() -> frozenset[str]:
+    """The fields of a pipeline's file, of the settings, and of the run config of assets."""
+    assert Pipeline in all_models(Strict)
+    models: list[type[BaseModel]] = [*all_models(Strict), Settings]
+    fields = {name for model in models for name in model.model_fields}
+    for path in (ROOT / "windows_pipeline" / "dagster").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                fields.add(node.target.id)
+    return frozenset(fields)
+
+
+def keys_of(node: yaml.Node | None) -> Iterator[str]:
+    """The keys of a YAML document that are fields, whoever named the rest."""
+    if isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            yield from keys_of(one)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    for key, value in node.value:
+        of_value = (
+            [below.value for below, _ in value.value] if isinstance(value, yaml.MappingNode) else []
+        )
+        if "kind" not in of_value:  # else a user named these windows
+            yield key.value
+        if key.value in NAMED_BY_USERS and isinstance(value, yaml.MappingNode):
+            for _, below in value.value:
+                yield from keys_of(below)
+        else:
+            yield from keys_of(value)
+
+
+def wrong_fields(text: str) -> list[str]:
+    """Keys of YAML that no file of a pipeline and no settings take."""
+    found = []
+    for block in blocks(text, "yaml"):
+        found += [key for key in keys_of(yaml.compose(block)) if "." not in key]
+    for code in inline_code(text):
+        if match := re.fullmatch(r"([a-z_]+): [^ ].*", code):
+            found.append(match[1])
+    return [key for key in found if key not in known_fields()]
+
+
+@cache
+def schemas() -> tuple[frozenset[str], frozenset[str]]:
+    """The tables, and the texts that their columns are named by."""
+    module = ast.parse((ROOT / "windows_pipeline" / "storage" / "schemas.py").read_text())
+    tables = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+    texts = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)}
+    public = frozenset(name for name in tables if not name.startswith("_"))
+    return public, frozenset(text for text in texts if isinstance(text, str))
+
+
+def wrong_columns(text: str) -> list[str]:
+    """Columns, as in `arrival_log.watermark`, that their table does not have."""
+    tables, texts = schemas()
+    found = []
+    for code in inline_code(text):
+        table, _, column = code.partition(".")
+        if table in tables and re.fullmatch(r"\w+", column) and code not in names():
+            found += [code] if column not in texts else []
+    return found
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def wrong_links(page: Path, text: str) -> list[str]:
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text)):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in slugs(target)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    assert wrong_paths(text) == []
+    assert wrong_tests(text) == []
+    assert wrong_modules(text) == []
+    assert wrong_targets(text) == []
+    assert wrong_commands(text) == []
+    assert wrong_fields(text) == []
+    assert wrong_columns(text) == []
+    assert wrong_links(page, text) == []
+
+
+WRONG = """
+See `windows_pipeline/quality/none.py`, `engine/gone.py`, `quality/checks.py`, `nowhere.py` and
+`kernels/none/`; `settings.yaml`, `kernels/windows/` and `README.md` are there, and so is
+`test_what_a_page_names_is_there`.
+`test_nothing` and `windows_pipeline.driver_writes` are not, `windows_pipeline.definition` is;
+`python -m benchmarks.nothing`, `make nothing`, `make check`, `streams: true`, `stream: true`,
+`raw_events.nothing`, `raw_events.batch`.
+
+```
+windows-pipeline compute flights        is no command
+windows-pipeline run flights --until 2013-03-01
+windows-pipeline check flights
+```
+
+```yaml
+windows:
+  mine: {kind: sliding, difference: 1 hour, aggregates: {total: sum(x)}}
+```
+
+[gone](gone.md), [there](README.md#try-it), [not there](README.md#not-there)
+"""
+
+
+def test_what_is_not_there_is_found() -> None:
+    assert wrong_paths(WRONG) == [
+        "windows_pipeline/quality/none.py",
+        *("engine/gone.py", "quality/checks.py", "nowhere.py", "kernels/none/"),
+    ]
+    assert wrong_tests(WRONG) == ["test_nothing"]
+    assert wrong_modules(WRONG) == ["windows_pipeline.driver_writes", "benchmarks.nothing"]
+    assert wrong_targets(WRONG) == ["nothing"]
+    assert wrong_commands(WRONG) == ["compute", "run --until"]
+    assert wrong_fields(WRONG) == ["difference", "streams"]
+    assert wrong_columns(WRONG) == ["raw_events.nothing"]
+    assert wrong_links(ROOT / "page.md", WRONG) == ["gone.md", "README.md#not-there"]
+
+
+def test_the_design_names_every_package() -> None:
+    drawn = (DOCS / "design.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
+    folders = {
+        path.parent for path in (ROOT / "windows_pipeline").rglob("*.py") if path.stem != "__init__"
+    }
+    packages = {path.name for path in folders} - {"windows_pipeline"}
+    assert sorted(name for name in packages if f"{name}/" not in drawn) == []
+    assert (
+        sorted(
+            set(re.findall(r"(\w+)/", drawn))
+            - packages
+            - {"windows_pipeline", "definitions"}
+            - set(top_folders())
+        )
+        == []
+    )
+
+
+def top_folders() -> list[str]:
+    return [path.name for path in ROOT.iterdir() if path.is_dir()]
+
+
+def test_every_decision_is_in_the_index() -> None:
+    index = (DOCS / "decisions" / "README.md").read_text()
+    pages = [page.name for page in (DOCS / "decisions").glob("*.md") if page.name != "README.md"]
+    assert [name for name in pages if f"]({name})" not in index] == []
+
+
+def test_every_image_is_shown() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    assert [image.name for image in (DOCS / "images").iterdir() if image.name not in text] == []

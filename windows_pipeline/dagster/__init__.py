@@ -1,0 +1,31 @@
+"""Dagster definitions of pipelines: assets, checks, jobs, schedules and resources.
+
+For another Dagster project, which installs `windows-pipeline[dagster]`:
+
+    from windows_pipeline.config import load_pipelines
+    from windows_pipeline.dagster import build_definitions
+    from windows_pipeline.settings import load_settings
+
+    settings = load_settings(Path(__file__).parent)
+    defs = build_definitions(load_pipelines(settings.pipelines), settings)
+
+No other package of the library imports Dagster.
+"""
+
+from windows_pipeline.dagster.definitions import build_definitions
+from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.partitions import arrival_days, range_tags
+from windows_pipeline.dagster.spark_resource import SparkResource, spark_resource
+from windows_pipeline.dagster.step import asset_key
+from windows_pipeline.dagster.tables import pipeline_assets
+
+__all__ = [
+    "SparkResource",
+    "arrival_days",
+    "asset_key",
+    "build_definitions",
+    "pipeline_assets",
+    "range_tags",
+    "results_resource",
+    "spark_resource",
+]

@@ -1,0 +1,73 @@
+"""The asset `alerts`, with a plot of the run's days and a table of early warnings."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.step import asset_key, step
+from windows_pipeline.incremental.early_warnings import as_they_stand
+from windows_pipeline.jobs import AlertsJob
+from windows_pipeline.plots import alerts_over_time
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
+from windows_pipeline.storage.table import Table
+
+_WARNINGS_SHOWN = 50
+_WARNING = (
+    *("state", "rule", "key", "window_start", "window_end"),
+    *("firing_id", "reason", "stream_time", "record_count", "severity"),
+)
+
+
+def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
+    """Makes the asset; windows with a trigger show their early warnings in its metadata."""
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    fires = firing_tables(pipeline, windows_name, settings.warehouse)
+    warnings = None if fires is None else fires.early_warnings
+
+    def shown(spark: SparkSession, days: Sequence[date]) -> Mapping[str, dg.MetadataValue]:
+        image = alerts_over_time(spark, tables, days)
+        data = base64.b64encode(image).decode("ascii")
+        plot = dg.MetadataValue.md(f"![alerts](data:image/png;base64,{data})")
+        if warnings is None or not warnings.exists(spark):
+            return {"plot": plot}
+        return {"plot": plot, **_early_warnings(spark, warnings, days)}
+
+    return step(
+        pipeline,
+        AlertsJob(pipeline, windows_name, settings),
+        # It reads raw_events where an episode began before the run's days.
+        deps=[
+            asset_key(tables.final_windows),
+            asset_key(source_tables(pipeline, settings.warehouse).raw_events),
+            *([] if warnings is None else [asset_key(warnings)]),
+        ],
+        extra_metadata=shown,
+    )
+
+
+def _early_warnings(
+    spark: SparkSession, table: Table, days: Sequence[date]
+) -> Mapping[str, dg.MetadataValue]:
+    """How many warnings of the days there are by state, and the newest of them."""
+    found = as_they_stand(table.of_units(spark, days)).cache()
+    try:
+        numbers = {row.state: row["count"] for row in found.groupBy("state").count().collect()}
+        newest = found.orderBy(F.desc("stream_time"), *_WARNING).limit(_WARNINGS_SHOWN)
+        columns = [F.col(name).cast("string") for name in _WARNING]
+        rows = [dg.TableRecord(row.asDict()) for row in newest.select(*columns).collect()]
+    finally:
+        found.unpersist()
+    counts = {
+        f"early_warnings_{state}": dg.MetadataValue.int(numbers.get(state, 0))
+        for state in ("open", "confirmed", "withdrawn")
+    }
+    schema = dg.TableSchema([dg.TableColumn(name) for name in _WARNING])
+    return {**counts, "early_warnings": dg.MetadataValue.table(rows, schema)}

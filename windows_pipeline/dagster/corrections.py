@@ -1,0 +1,124 @@
+"""The asset `corrections`, and the job that corrects published final windows."""
+
+# No deferred annotations here: Dagster reads those of the functions it calls.
+
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_metadata
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
+from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import window_tables
+
+_CONFIG = {
+    "from": dg.Field(str, description="The first arrival day to compute again: 2013-01-02."),
+    "to": dg.Field(
+        str, is_required=False, description="The last one; the last published if left out."
+    ),
+    "cause": dg.Field(str, description="Why; stands in each row of corrections."),
+    "windows": dg.Field(
+        str, is_required=False, description="A window definition; all of them if left out."
+    ),
+}
+
+
+def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetSpec:
+    """The asset that only the correction job writes."""
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    return dg.AssetSpec(
+        asset_key(tables.corrections),
+        deps=[asset_key(tables.final_windows)],
+        group_name=pipeline.name,
+        kinds={"pyspark", "delta"},
+        description=tables.corrections.description,
+        metadata={"location": tables.corrections.location},
+        partitions_def=arrival_days(pipeline),
+    )
+
+
+def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that corrects published results; its run config says which days and why."""
+
+    def _published(session: SparkSession) -> list[str]:
+        """The definitions that have results; all, if none has, so that `correct` refuses."""
+        every = list(pipeline.windows)
+        tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
+        return [name for name in every if tables[name].final_windows.exists(session)] or every
+
+    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG)
+    def correct_windows(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> None:
+        config = context.op_config
+        first = date.fromisoformat(config["from"])
+        last = date.fromisoformat(config["to"]) if "to" in config else None
+        session: SparkSession = spark.spark_session
+        names = [config["windows"]] if "windows" in config else _published(session)
+        for name in names:
+            if name not in pipeline.windows:
+                raise dg.Failure(f"windows: {name!r}; use one of {', '.join(pipeline.windows)}")
+            done = correct(
+                session, pipeline, name, settings, first, last, config["cause"], context.log.info
+            )
+            if not done.published:
+                raise _not_published(done)
+            context.log.info(
+                f"{name}: everything stands as it was published"
+                if done.number is None
+                else f"{name}: correction {done.number} is published"
+            )
+            tables = window_tables(pipeline, name, settings.warehouse)
+            for day, what in done.units.items():
+                for table in (tables.final_windows, tables.corrections, tables.alerts):
+                    context.log_event(
+                        dg.AssetMaterialization(
+                            asset_key(table),
+                            partition=day.isoformat(),
+                            metadata=_metadata(done, what, config["cause"]),
+                        )
+                    )
+
+    @dg.job(
+        name=f"{pipeline.name}_correction",
+        description=(
+            f"Computes published days of {pipeline.name} again where raw records or the grace "
+            "were changed, and lists in corrections what comes out differently."
+        ),
+    )
+    def correction() -> None:
+        correct_windows()
+
+    return correction
+
+
+def _metadata(done: CorrectionResult, what: Corrected, cause: str) -> dict[str, dg.MetadataValue]:
+    counts = {
+        **{f"windows_{kind}": number for kind, number in what.windows.items()},
+        "alerts_retracted": what.alerts_retracted,
+        "alerts_raised": what.alerts_raised,
+    }
+    return {
+        "correction": dg.MetadataValue.int(done.number or 0),
+        "cause": dg.MetadataValue.text(cause),
+        **{name: dg.MetadataValue.int(number) for name, number in counts.items()},
+    }
+
+
+def _not_published(done: CorrectionResult) -> dg.Failure:
+    table, result = done.results[-1]
+    failed = [found for found in result.checks if not found.passed and found.check.blocking]
+    return dg.Failure(
+        f"{table}: {', '.join(found.check.name for found in failed)} failed; the correction is not "
+        "finished. Mend the cause and run it again with the same config.",
+        metadata={
+            f"{found.check.name}_{name}": value
+            for found in failed
+            for name, value in check_metadata(found).items()
+        },
+    )

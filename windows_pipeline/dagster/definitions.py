@@ -1,0 +1,62 @@
+"""Wires the assets, checks, jobs, schedules and resources of pipelines into definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.corrections import correction_job
+from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.maintenance import weekly_schedule
+from windows_pipeline.dagster.schedules import source_schedule
+from windows_pipeline.dagster.spark_resource import spark_resource
+from windows_pipeline.dagster.tables import pipeline_assets
+from windows_pipeline.settings import Settings
+
+
+def build_definitions(
+    pipelines: Iterable[Pipeline],
+    settings: Settings,
+    *,
+    assets: Iterable[dg.AssetsDefinition | dg.AssetSpec] | None = None,
+    resources: Mapping[str, dg.ResourceDefinition] | None = None,
+) -> dg.Definitions:
+    """Builds the definitions of pipelines.
+
+    A pipeline NAME has the jobs `NAME_all`, `NAME_correction` and `NAME_maintenance`, and the
+    schedules `NAME_daily` (or `NAME_stream`) and `NAME_weekly_maintenance`. Its assets are the
+    group NAME, with keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+
+    Args:
+        pipelines: The pipelines; each name occurs once.
+        settings: Where tables and landed files lie, and how Spark runs.
+        assets: The assets, with others beside if there are; by default `pipeline_assets` of each
+            pipeline.
+        resources: The resources `spark` and `io_manager`; by default `spark_resource` and
+            `results_resource`.
+
+    Returns:
+        The definitions; each run is one process with one Spark session.
+    """
+    every = list(pipelines)
+    if assets is None:
+        assets = [asset for pipeline in every for asset in pipeline_assets(pipeline, settings)]
+    if resources is None:
+        resources = {"spark": spark_resource(settings), "io_manager": results_resource()}
+    schedules = [
+        schedule
+        for pipeline in every
+        for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline, settings))
+    ]
+    return dg.Definitions(
+        assets=list(assets),
+        jobs=[
+            *(schedule.job for schedule in schedules),
+            *(correction_job(pipeline, settings) for pipeline in every),
+        ],
+        schedules=schedules,
+        resources=dict(resources),
+        executor=dg.in_process_executor,
+    )

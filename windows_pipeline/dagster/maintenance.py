@@ -1,0 +1,43 @@
+"""The job that keeps a pipeline's tables readable, and its schedule."""
+
+# No deferred annotations here: Dagster reads those of the functions it calls.
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import all_tables
+from windows_pipeline.storage.maintenance import maintain
+
+
+def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that joins small files and deletes those that no version needs any more."""
+
+    @dg.op(name=f"{pipeline.name}_maintain", config_schema={})
+    def maintain_tables(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> None:
+        session = spark.spark_session
+        for table in all_tables(pipeline, settings.warehouse):
+            done = maintain(session, table) if table.exists(session) else "not there yet"
+            context.log.info(f"{table.name}: {done}")
+
+    @dg.job(
+        name=f"{pipeline.name}_maintenance",
+        description=f"Joins small files of {pipeline.name}'s tables and deletes unused ones.",
+    )
+    def maintenance() -> None:
+        maintain_tables()
+
+    return maintenance
+
+
+def weekly_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
+    """The schedule that maintains a pipeline's tables each Sunday, with its job."""
+    return dg.ScheduleDefinition(
+        name=f"{pipeline.name}_weekly_maintenance",
+        job=maintenance_job(pipeline, settings),
+        cron_schedule="0 4 * * 0",
+        execution_timezone="UTC",
+    )

@@ -1,0 +1,145 @@
+"""The tables of a pipeline that follows its source: one step ingests what came."""
+
+# No deferred annotations here: Dagster reads those of the functions it calls.
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import check_event, check_metadata, column_schema
+from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.dagster.step import asset_key
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs.days.chain import window_jobs
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables
+from windows_pipeline.storage.table import Table
+from windows_pipeline.streaming import BatchResult, run_stream
+
+_CONFIG = {
+    "every": dg.Field(
+        str,
+        is_required=False,
+        description="Look for more so often ('10 seconds'), until the run is terminated; left "
+        "out: ingest what there is, check it, end.",
+    )
+}
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
+
+
+def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
+    """The assets of every table that the stream writes, with their checks.
+
+    A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
+    days that the run touched, as they are published: no check blocks a micro-batch. A run whose
+    config has `every` goes on until it is terminated, and reports each micro-batch as it ends.
+    """
+    jobs = _jobs(pipeline, settings)
+    tables = [table for job in jobs for table in job.tables]
+
+    @dg.multi_asset(
+        name=f"{pipeline.name}__stream",
+        specs=[_spec(pipeline, job, table) for job in jobs for table in job.tables],
+        check_specs=[
+            dg.AssetCheckSpec(
+                check.name, asset=asset_key(job.tables[0]), description=check.description
+            )
+            for job in jobs
+            for check in job.checks
+        ],
+        config_schema=_CONFIG,
+    )
+    def run(
+        context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[StepEvent]:
+        session = spark.spark_session
+        every: str | None = context.op_execution_context.op_config.get("every")
+        batches: list[BatchResult] = []
+
+        def note(result: BatchResult) -> None:
+            context.log.info(
+                f"micro-batch {result.batch}: {result.accepted} records accepted, "
+                f"{result.rejected} rejected; {result.passed_over} files passed over"
+            )
+            if every is None:
+                batches.append(result)
+            else:
+                raw_events = asset_key(tables[0])
+                context.log_event(dg.AssetMaterialization(raw_events, metadata=_brought([result])))
+
+        run_stream(session, pipeline, settings, every=every, on_batch=note)
+        for table in tables:
+            yield dg.MaterializeResult(
+                asset_key(table), metadata=_metadata(table, batches, session)
+            )
+        arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+        days = _days_to_check(batches, read_log(session, arrival_log))
+        for job in jobs:
+            yield from _checked(job, session, days)
+
+    return run
+
+
+def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
+    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+    for name in pipeline.windows:
+        jobs += window_jobs(pipeline, name, settings)
+    return jobs
+
+
+def _spec(pipeline: Pipeline, job: Job, table: Table) -> dg.AssetSpec:
+    own = {one.name for one in job.tables}
+    return dg.AssetSpec(
+        asset_key(table),
+        deps=[asset_key(one) for one in job.inputs if one.name not in own],
+        group_name=pipeline.name,
+        kinds={"pyspark", "delta"},
+        description=table.description,
+        metadata={"location": table.location},
+    )
+
+
+def _metadata(
+    table: Table, batches: list[BatchResult], spark: SparkSession
+) -> dict[str, dg.MetadataValue]:
+    metadata = {
+        "dagster/column_schema": column_schema(table.schema),
+        "dagster/uri": dg.MetadataValue.text(table.location),
+        "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
+        "delta_version": dg.MetadataValue.int(table.version(spark)),
+    }
+    return metadata | _brought(batches)
+
+
+def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
+    metadata: dict[str, dg.MetadataValue] = {
+        "micro_batches": dg.MetadataValue.int(len(batches)),
+        "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
+        "rejected": dg.MetadataValue.int(sum(batch.rejected for batch in batches)),
+        "files_passed_over": dg.MetadataValue.int(sum(batch.passed_over for batch in batches)),
+    }
+    if batches:
+        seconds = batches[-1].stream_time_ms / 1000
+        metadata["stream_time"] = dg.MetadataValue.timestamp(seconds)
+    return metadata
+
+
+def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
+    """The results of all checks on some days; Dagster wants one of each, also without any day."""
+    main = asset_key(job.tables[0])
+    if not days:
+        nothing = {"days": dg.MetadataValue.text("none so far")}
+        yield from (check_event(main, check, nothing, passed=True) for check in job.checks)
+        return
+    for result in check_published(job, spark, days):
+        yield check_event(main, result.check, check_metadata(result), passed=result.passed)
+
+
+def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
+    """The days that were touched; the newest one where none was."""
+    touched = {day for batch in batches for day in batch.units}
+    return sorted(touched) or sorted({row.arrival_unit for row in log})[-1:]

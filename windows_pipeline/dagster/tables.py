@@ -1,0 +1,76 @@
+"""The assets of a pipeline's tables: one asset a table."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.alerts import alerts
+from windows_pipeline.dagster.corrections import corrections
+from windows_pipeline.dagster.step import asset_key, step
+from windows_pipeline.dagster.stream import stream_assets
+from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.catalog import source_tables, window_tables
+
+Assets = list[dg.AssetsDefinition | dg.AssetSpec]
+
+
+def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
+    """Makes the assets of every table of a pipeline, with their checks.
+
+    Tables that one step writes are one `dg.AssetsDefinition` with several keys. A pipeline that
+    follows its source as a stream has a single step, which writes all tables.
+
+    Args:
+        pipeline: The pipeline.
+        settings: Where its tables lie, and how Spark runs.
+
+    Returns:
+        The definitions; the steps need the resource `spark`, see `spark_resource`.
+    """
+    if not pipeline.source.by_days:
+        return [stream_assets(pipeline, settings)]
+    made: Assets = [step(pipeline, RawEventsJob(pipeline, settings), deps=[])]
+    for name in pipeline.windows:
+        made += _window_assets(pipeline, name, settings)
+    return made
+
+
+def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) -> Assets:
+    """The assets of the tables of one window definition."""
+    source = source_tables(pipeline, settings.warehouse)
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    keyed_windows = step(
+        pipeline,
+        KeyedWindowsJob(pipeline, windows_name, settings),
+        deps=[
+            asset_key(source.raw_events),
+            asset_key(source.arrival_log),
+            asset_key(source.rejected_records),
+        ],
+    )
+    final_windows = step(
+        pipeline,
+        FinalWindowsJob(pipeline, windows_name, settings),
+        deps=[asset_key(tables.keyed_windows)],
+    )
+    made: Assets = [
+        keyed_windows,
+        final_windows,
+        corrections(pipeline, windows_name, settings),
+        alerts(pipeline, windows_name, settings),
+    ]
+    if pipeline.windows[windows_name].trigger is not None:
+        # final_windows confirm or withdraw the early warnings of firings.
+        firings = step(
+            pipeline,
+            FiringsJob(pipeline, windows_name, settings),
+            deps=[
+                asset_key(source.raw_events),
+                asset_key(source.arrival_log),
+                asset_key(tables.final_windows),
+            ],
+        )
+        made.append(firings)
+    return made

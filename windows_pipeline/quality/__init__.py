@@ -1,1 +1,0 @@
-"""Checks of the windows' invariants, by Great Expectations on Spark."""

@@ -1,1 +1,0 @@
-"""The Delta tables of a pipeline: schemas, locations, idempotent writes."""
