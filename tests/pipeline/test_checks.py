@@ -39,8 +39,8 @@ ALL_DAYS = [day(number) for number in range(1, DAYS + 1)]
 class Break(NamedTuple):
     """How to break one row of a table: by SQL for its columns, or `delete`.
 
-    Where it is to be `beside`, the sound row stays there, too. The check that it `fails` finds it
-    alone, but for one that finds it `also`.
+    With `keep_sound` the sound row stays in the table, too. Only the checks `fails` and `also` find
+    the broken row.
     """
 
     step: str
@@ -48,7 +48,7 @@ class Break(NamedTuple):
     where: str
     do: dict[str, str] | str
     fails: str
-    beside: bool = False
+    keep_sound: bool = False
     also: str | None = None
 
 
@@ -88,11 +88,11 @@ BREAKS = [
         "keyed", "keyed_windows", "last_event_time < window_end AND record_count > 2",
         SHIFTED, "bounds_inclusive",
     ),
-    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", beside=True),
+    Break("keyed", "keyed_windows", "closed", {}, "one_window_per_record_set", keep_sound=True),
     Break(
         # Near it no record is partly late, so no other window holds what it does (rule B4).
         "keyed", "keyed_windows", "key = 'JFK' AND window_end = '2013-01-02 05:10:00.001'",
-        SHIFTED, "one_window_per_record_set", beside=True, also="bounds_inclusive",
+        SHIFTED, "one_window_per_record_set", keep_sound=True, also="bounds_inclusive",
     ),
     Break(
         "keyed", "keyed_windows", "record_count > 2 AND NOT closed",
@@ -111,7 +111,7 @@ BREAKS = [
         {"window_end": "window_end + INTERVAL 3 DAYS"}, "final_is_closed",
     ),
     Break("final", "final_windows", "true", "delete", "final_is_closed"),
-    Break("final", "final_windows", "true", {}, "final_once", beside=True),
+    Break("final", "final_windows", "true", {}, "final_once", keep_sound=True),
     Break(
         "alerts", "alerts", "rule = 'quiet'", {"record_count": "4"}, "alert_breaks_its_rule",
     ),
@@ -151,7 +151,7 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
             rows = rows.where(~same)
             continue
         changed = {name: F.expr(sql) for name, sql in how.do.items()}
-        if how.beside:
+        if how.keep_sound:
             rows = rows.unionByName(sound.where(same).withColumns(changed))
         else:
             rows = rows.withColumns(
@@ -206,7 +206,7 @@ def what_fails(
     return evaluation.metadata["failing_rows"].value, [row.data for row in sample.records]
 
 
-def test_an_empty_window_not_asked_for_fails(full_run: Project, spark: SparkSession) -> None:
+def test_an_empty_window_fails_its_check(full_run: Project, spark: SparkSession) -> None:
     windows = full_run.pipeline.windows["hourly"].model_copy(update={"emit_empty": False})
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
@@ -243,7 +243,7 @@ def test_changed_history_is_not_published(
     assert project.rows("alerts") == alerts
 
 
-def test_published_alerts_that_would_change_are_not_written_over(
+def test_published_alerts_are_not_overwritten(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "missing", derived=True)
@@ -262,7 +262,7 @@ def test_published_alerts_that_would_change_are_not_written_over(
     assert project.rows("alerts") == left
 
 
-def test_what_fails_a_blocking_check_is_not_published(
+def test_rows_that_fail_a_blocking_check_are_not_published(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "broken", derived=False)

@@ -84,16 +84,16 @@ def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
 
 def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Project:
     """A project that had this one's raw records and definition when it began."""
-    anew = project.copy(folder, derived=False)
-    anew.compute_unchecked(spark)
-    return anew
+    fresh = project.copy(folder, derived=False)
+    fresh.compute_unchecked(spark)
+    return fresh
 
 
-def assert_same_results(project: Project, anew: Project, spark: SparkSession) -> None:
+def assert_same_results(project: Project, fresh: Project, spark: SparkSession) -> None:
     for name in ("keyed_windows", "late_records", "final_windows"):
-        assert project.rows(name) == anew.rows(name), name
+        assert project.rows(name) == fresh.rows(name), name
     stand = standing(project.windows.alerts.read(spark)).drop(*HISTORY)
-    assert sorted_rows(stand) == sorted_rows(anew.windows.alerts.read(spark).drop(*HISTORY))
+    assert sorted_rows(stand) == sorted_rows(fresh.windows.alerts.read(spark).drop(*HISTORY))
 
 
 def feed(spark: SparkSession, table: Table, after_version: int) -> DataFrame:
@@ -108,7 +108,7 @@ def feed(spark: SparkSession, table: Table, after_version: int) -> DataFrame:
 def mend_day_2(project: Project) -> None:
     """Rejected records get their landing; flights of one hour are later, others are gone."""
     file = project.folder / "data" / "flights" / day(2).isoformat() / "flights.jsonl"
-    mended = []
+    corrected = []
     for line in file.read_text().splitlines():
         record = json.loads(line)
         if record["landed_at"] is None:
@@ -118,15 +118,15 @@ def mend_day_2(project: Project) -> None:
             record["dep_delay"] += 300.0
         if record["origin"] == "LGA" and "T17:" in record["departed_at"]:
             continue
-        mended.append(json.dumps(record))
-    file.write_text("\n".join(mended) + "\n")
+        corrected.append(json.dumps(record))
+    file.write_text("\n".join(corrected) + "\n")
 
 
 @pytest.fixture(scope="module")
-def mended(
+def relanded(
     full_run: Project, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
 ) -> Project:
-    """Everything is published; then day 2 was landed again, mended, and ingested."""
+    """Everything is published; then day 2 was landed again with corrections, and ingested."""
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
     # Sorted in ranges, as large files are; the other days' files were sorted by a task each (A1).
@@ -150,10 +150,10 @@ def run_correction(project: Project, **config: str) -> dg.ExecuteInProcessResult
 
 
 def test_a_mended_raw_day_becomes_a_correction(
-    mended: Project, tmp_path: Path, spark: SparkSession
+    relanded: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    own = mended.windows
-    assert {row.arrival_unit for row in mended.source.rejected_records.read(spark).collect()} == {
+    own = relanded.windows
+    assert {row.arrival_unit for row in relanded.source.rejected_records.read(spark).collect()} == {
         day(1), day(3),
     }  # fmt: skip
     before = by_window(own.final_windows.read(spark))
@@ -161,23 +161,23 @@ def test_a_mended_raw_day_becomes_a_correction(
     raised_before = alerts_before.collect()
     versions = {table.name: table.version(spark) for table in (own.final_windows, own.alerts)}
 
-    result = run_correction(mended, **{"from": day(2).isoformat(), "cause": CAUSE})
+    result = run_correction(relanded, **{"from": day(2).isoformat(), "cause": CAUSE})
     assert result.success
 
-    # The same as a pipeline that had the mended day from the start (rule H1).
-    assert_same_results(mended, from_the_start(mended, spark, tmp_path / "anew"), spark)
+    # The same as a pipeline that had the corrected day from the start (rule H1).
+    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "anew"), spark)
     after = by_window(own.final_windows.read(spark))
     expected = what_differs(before, after)
     assert {what for what, _, _ in expected.values()} == {"changed", "retracted", "added"}
-    assert listed(spark, mended, 1) == expected
-    told = own.corrections.read(spark).select("correction", "cause").distinct().collect()
-    assert [tuple(row) for row in told] == [(1, CAUSE)]
+    assert listed(spark, relanded, 1) == expected
+    causes = own.corrections.read(spark).select("correction", "cause").distinct().collect()
+    assert [tuple(row) for row in causes] == [(1, CAUSE)]
 
     # Alerts are taken back, never deleted (rules E1, E5).
     columns = [name for name in alerts_before.columns if name not in HISTORY]
     alerts = own.alerts.read(spark)
-    kept = alerts.where("correction IS NULL")
-    assert sorted_rows(kept.select(columns)) == sorted(
+    unchanged = alerts.where("correction IS NULL")
+    assert sorted_rows(unchanged.select(columns)) == sorted(
         tuple(repr(row[name]) for name in columns) for row in raised_before
     )
     gone = set(sorted_rows(alerts.where("retracted_by = 1").select(columns)))
@@ -229,7 +229,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     assert shown == len(expected)
 
     # What was corrected passes every check; what is changed behind its back does not.
-    _, final, alerts_job = window_jobs(mended.pipeline, "hourly", mended.settings)
+    _, final, alerts_job = window_jobs(relanded.pipeline, "hourly", relanded.settings)
     assert failed(alerts_job, spark) == set()
     corrected = next(place for place, (what, _, _) in expected.items() if what == "changed")
     delta = DeltaTable.forPath(spark, own.final_windows.location)
@@ -324,7 +324,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
         (day(2), None, " ", "say why"),
     ],
 )
-def test_what_cannot_be_corrected_is_refused_before_anything_is_begun(
+def test_a_correction_that_is_impossible_is_refused_before_it_begins(
     full_run: Project, spark: SparkSession, first: date, last: date | None, cause: str, said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):

@@ -14,7 +14,7 @@ LONG = {**TUMBLING, "grace": "1000 ms"}
 FAR = f"{HEADER}z,1000000,0\n"
 
 
-def test_days_that_hang_on_a_changed_one_wait_for_a_correction(project: SmallProject) -> None:
+def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallProject) -> None:
     """The window is final with a later day; a day past its look-back does not hang on it."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\na,1,2\n")
@@ -95,7 +95,7 @@ def test_a_new_definition_gets_all_ingested_days(project: SmallProject) -> None:
 
 
 @pytest.mark.parametrize("way", ["run", "stream"])
-def test_nothing_is_computed_from_less_than_what_arrived(project: SmallProject, way: str) -> None:
+def test_no_result_is_computed_if_raw_rows_are_missing(project: SmallProject, way: str) -> None:
     """Rule A2: raw_events is gone, and the log is not."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
@@ -113,7 +113,9 @@ def test_nothing_is_computed_from_less_than_what_arrived(project: SmallProject, 
         assert project.sums() == [(1, 1.0), (2, 5.0)]
 
 
-def test_a_run_beside_a_stream_has_a_way_out(project: SmallProject, spark: SparkSession) -> None:
+def test_tables_of_a_run_and_a_stream_can_be_rebuilt(
+    project: SmallProject, spark: SparkSession
+) -> None:
     project.declare()
     project.land(1, f"{HEADER}a,1,1\n")
     assert project.call("stream", "p")[0] == 0

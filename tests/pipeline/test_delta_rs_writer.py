@@ -103,12 +103,12 @@ def test_sizes_are_read_as_spark_reads_them(spark: SparkSession, size: str) -> N
 
 
 @pytest.mark.parametrize("size", ["", "m", "1.5g", "-1", "1 g", "1gg"])
-def test_what_is_no_size_is_refused(size: str) -> None:
+def test_a_text_that_is_no_size_is_refused(size: str) -> None:
     with pytest.raises(ValueError, match=r"spark.driver.maxResultSize must be a size"):
         from_driver.bytes_of_size(size)
 
 
-def test_what_the_driver_has_no_room_for_is_spark_s_to_write(
+def test_spark_writes_what_the_driver_has_no_room_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     too_many = 10_000_000
@@ -150,12 +150,12 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
                 step(table, spark)
         table.require(spark)
         assert table.version(spark) >= 4
-        told = []
+        results = []
         for alone in (False, True):
             with by_spark_alone() if alone else nullcontext():
                 found = table.read(spark).select("arrival_unit", "rows", "unit_rejected").collect()
                 properties = table.texts(spark)
-                told.append(
+                results.append(
                     (
                         texts(map(tuple, found)),
                         table.exists(spark),
@@ -167,9 +167,9 @@ def test_steps_by_the_driver_and_by_spark_end_in_the_same_table(
                         table.follows_definition(spark),
                     )
                 )
-    assert told[0] == told[1]
-    assert told[0][0] == texts(LEFT)
-    assert told[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
+    assert results[0] == results[1]
+    assert results[0][0] == texts(LEFT)
+    assert results[0][3:5] == (len(LEFT), {DAYS[1], DAYS[2]})
 
 
 def test_rows_are_counted_where_files_hold_more_of_them(
@@ -179,17 +179,17 @@ def test_rows_are_counted_where_files_hold_more_of_them(
     table.create_if_missing(spark)
     assert table.count(spark) == 0
     table.set_properties(spark, {"delta.enableDeletionVectors": "true"})
-    many = 20
-    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(many))), "true")
+    row_count = 20
+    table.replace(rows_of(spark, *((DAYS[0], number) for number in range(row_count))), "true")
     DeltaTable.forPath(spark, table.location).delete("rows = 3")
     assert from_driver.count(table.location) is None
-    assert table.count(spark) == many - 1
+    assert table.count(spark) == row_count - 1
 
 
 @pytest.mark.long
-def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_change_data_feed_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Rule E1: old and new rows, and none of a micro-batch that is run again."""
-    told = []
+    results = []
     for alone in (False, True):
         table = table_in(tmp_path / str(alone), partitioned=True)
         with by_spark_alone() if alone else nullcontext():
@@ -197,12 +197,12 @@ def test_readers_of_changes_see_the_same(spark: SparkSession, tmp_path: Path) ->
                 step(table, spark)
         feed = spark.read.format("delta").option("readChangeFeed", "true")
         changes = feed.option("startingVersion", 0).load(table.location)
-        told.append(texts(changes.select("_change_type", "arrival_unit", "rows").collect()))
-    assert told[0] == told[1]
+        results.append(texts(changes.select("_change_type", "arrival_unit", "rows").collect()))
+    assert results[0] == results[1]
 
 
 @pytest.mark.long
-def test_checkpoints_hold_all_that_was_said_whoever_made_them(
+def test_checkpoints_hold_all_properties_and_transactions_whoever_wrote_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Rule E1: a micro-batch is there once, too, when only a checkpoint tells of it."""
@@ -229,7 +229,7 @@ def test_checkpoints_hold_all_that_was_said_whoever_made_them(
 
 
 @pytest.mark.parametrize(
-    ("told", "left"),
+    ("properties", "left"),
     [
         ({}, 1),
         ({"delta.enableExpiredLogCleanup": "false"}, 5),
@@ -239,12 +239,12 @@ def test_checkpoints_hold_all_that_was_said_whoever_made_them(
     ],
     ids=["after 30 days", "never", "never, written otherwise", "later", "later, for Spark alone"],
 )
-def test_old_commits_go_with_a_checkpoint_as_the_table_says(
-    spark: SparkSession, tmp_path: Path, told: dict[str, str], left: int
+def test_a_checkpoint_deletes_old_commits_by_the_tables_retention(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str], left: int
 ) -> None:
     table = table_in(tmp_path, partitioned=True)
     prefix = "spark.databricks.delta.properties.defaults."
-    defaults = {prefix + name.removeprefix("delta."): text for name, text in told.items()}
+    defaults = {prefix + name.removeprefix("delta."): text for name, text in properties.items()}
     with configured(spark, {**CHECKPOINTS, **defaults}):
         table.create_if_missing(spark)
     log = Path(table.location) / "_delta_log"
@@ -259,9 +259,7 @@ def test_old_commits_go_with_a_checkpoint_as_the_table_says(
     assert table.count(spark) == 4
 
 
-def test_files_that_cannot_matter_are_left_out_and_no_other(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_only_files_that_cannot_matter_are_skipped(spark: SparkSession, tmp_path: Path) -> None:
     table = table_in(tmp_path, partitioned=True)
     table.create_if_missing(spark)
     for number in range(4):

@@ -57,7 +57,7 @@ def test_links_in_landing_are_not_followed_and_are_named(landing: Path) -> None:
         landed_files(str(landing), [date(2013, 1, 2)])
 
 
-def test_a_files_name_names_that_file_alone(landing: Path, spark: SparkSession) -> None:
+def test_a_file_name_is_no_pattern(landing: Path, spark: SparkSession) -> None:
     for name in NAMES:
         (landing / str(DAY) / name).write_text(f'{{"id": "{NAMES.index(name)}"}}\n')
     fields = {"path": "data", "format": "jsonl", "columns": {"id": "string", "at": "timestamp"}}

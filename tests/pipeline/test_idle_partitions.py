@@ -27,7 +27,7 @@ from windows_pipeline.storage.table import Table
 FIRST_DAY = date(2026, 11, 1)
 
 
-def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_when_it_wakes(
+def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     """Rules A2, A4, E4: of days at once, and of the last ones again, which read the log anew."""

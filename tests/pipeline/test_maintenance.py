@@ -74,7 +74,7 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
     assert maintain(spark, table).files_before == 3
     assert changes_of(spark, table) == changes
 
-    kept = {path.name for path in parquet_files(table)}
+    files_before = {path.name for path in parquet_files(table)}
     spark.sql(
         f"ALTER TABLE delta.`{table.location}` "
         "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
@@ -83,7 +83,7 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
     maintain(spark, table)
     left = {path.name for path in parquet_files(table)}
     live = table.read(spark).select("_metadata.file_name").distinct().collect()
-    assert left == {row.file_name for row in live} < kept
+    assert left == {row.file_name for row in live} < files_before
     assert crowded.rows("final_windows") == rows
 
 
@@ -147,7 +147,7 @@ def test_days_written_at_once_do_not_lose_each_other(
 
 
 @pytest.mark.long
-def test_the_job_maintains_what_is_there(
+def test_the_job_maintains_the_tables_that_exist(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
     project = full_run.copy(tmp_path / "raw", derived=False)
@@ -171,7 +171,7 @@ def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: Spar
         maintain(spark, project.windows.alerts)
 
 
-def test_files_tell_the_bounds_of_what_their_rows_are_sorted_by(
+def test_files_have_statistics_of_the_sort_columns_only(
     full_run: Project, spark: SparkSession
 ) -> None:
     """Of other columns they would say little, and take time to gather and to look through."""

@@ -188,7 +188,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
     assert sorted(found) == sorted(wanted)
 
 
-def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSession) -> None:
+def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: SparkSession) -> None:
     """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
     breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
         "busy": lambda count, _: count >= 2,
@@ -263,7 +263,7 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_units_of_which_all_are_held_back_come_out_empty(
+def test_if_all_units_are_blocked_the_results_are_empty(
     ran: Ran, spark: SparkSession, name: str
 ) -> None:
     """Rule A2: nothing closes past a missing unit, be it the first."""
@@ -364,7 +364,7 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
     assert [name for name, place in broken.items() if place not in failing[name]] == []
 
 
-def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_a_session(ran: Ran, spark: SparkSession) -> None:
     """Rules D2, E5: also where another's records or late ones lie between its bounds."""
     last = windows_after(ran.records, UNITS - 1, DEFINITIONS["sessions"])
     window = max((one for one in last if one.closed), key=lambda one: len(one.records))
@@ -377,7 +377,7 @@ def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> N
     )
 
 
-def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> None:
+def test_the_look_back_of_a_session_covers_all_its_records(spark: SparkSession) -> None:
     """Rule D1: over more days than one, to where a longer gap begins; each close time by itself."""
     hour = 3_600_000
     gap = 3 * hour
@@ -395,7 +395,7 @@ def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> No
     assert reached_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
 
 
-def test_which_records_no_window_counts(spark: SparkSession) -> None:
+def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
     """Rules A5, C1: late and uncovered as Spark's expressions tell it, in gaps and below zero."""
     definitions = [
         *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
@@ -419,8 +419,8 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
         assert isinstance(spec, TimeWindows)
-        told = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
-        reason = F.when(F.col("number") == number, told).otherwise(reason)
+        lateness = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
+        reason = F.when(F.col("number") == number, lateness).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
     wanted = [
         (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
@@ -439,11 +439,11 @@ def test_a_stream_of_every_kind_is_the_same(
     halves = (range(RECORDS_A_DAY // 2), range(RECORDS_A_DAY // 2, RECORDS_A_DAY))
     fields = {"stream": True, "max_per_batch": 3}
     streamed = declare(settings, tmp_path, halves, **fields)
-    told: list[BatchResult] = []
+    results: list[BatchResult] = []
     of_pipeline = (spark, streamed.pipeline, streamed.settings)
-    run_until_killed(*of_pipeline, "firings", "after", on_batch=told.append)
-    run_stream(*of_pipeline, on_batch=told.append)
-    assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
+    run_until_killed(*of_pipeline, "firings", "after", on_batch=results.append)
+    run_stream(*of_pipeline, on_batch=results.append)
+    assert [(one.units, one.rejected) for one in results] == [(DAYS[:2], 0), (DAYS[1:], 1)]
     for name in DEFINITIONS:
         found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]

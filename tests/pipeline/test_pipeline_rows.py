@@ -269,7 +269,7 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     assert found == {fails for fails, *_ in BREAKS}
 
 
-def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -> None:
     """Rule E5: of count windows, between whose bounds others of its key may lie."""
     window = next(row for row in wanted_of(ran.records, "fours") if row.unit == UNITS - 1)
     alike = [row for row in wanted_of(ran.records, "fours") if row[1:4:2] == window[1:4:2]]
@@ -299,9 +299,9 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
             landed = land(tmp_path, f"{first}.jsonl", of_unit[first:last])
             os.utime(landed, (written_at, written_at))  # what was written first is read first
             written_at += 1
-    told: list[BatchResult] = []
-    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
-    assert [result.units for result in told] == [DAYS[:2], DAYS[1:]]
+    results: list[BatchResult] = []
+    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=results.append)
+    assert [result.units for result in results] == [DAYS[:2], DAYS[1:]]
     for name in STREAMED:
         final = streamed.tables(name).final_windows.read(spark).collect()
         wanted = wanted_of(streamed.records, name)
@@ -313,7 +313,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
 
 
 @pytest.mark.long
-def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
+def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     """Rule E1: by what names them. The last of these tests, as it changes the raw records."""
     latest = max(one.event_time for one in ran.records if one.unit == 1)
     added = Record(1, 0, 26, "c", latest, {"whole": 100, "amount": None})
@@ -330,12 +330,12 @@ def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
     old, new = (
         {(*row[:4], *row[8:]): row for row in wanted_of(of, "fours")} for of in (ran.records, after)
     )
-    told = {
+    changes = {
         **dict.fromkeys(old.keys() - new.keys(), "retracted"),
         **dict.fromkeys(new.keys() - old.keys(), "added"),
         **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
     }
-    assert {"retracted", "added"} <= set(told.values())
+    assert {"retracted", "added"} <= set(changes.values())
     found = {
         (
             (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
@@ -343,6 +343,6 @@ def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
         ): row.change
         for row in ran.tables("fours").corrections.read(spark).collect()
     }  # fmt: skip
-    assert found == told
+    assert found == changes
     alerts = standing(ran.tables("fours").alerts.read(spark))
     assert alerts.count() == sum(row.record_count >= 3 for row in wanted)

@@ -88,7 +88,7 @@ def test_every_rule_that_a_record_breaks_has_its_reason(spark: SparkSession) -> 
 def test_the_first_reason_that_applies_is_given(spark: SparkSession) -> None:
     """Rule A6: a record that breaks all of them, mended one by one."""
     broken = {"malformed": True, "id": None, "at": None, "came": None, "whole": "x"}
-    mends: list[dict[str, Any]] = [
+    fixes: list[dict[str, Any]] = [
         {},
         {"malformed": False},
         {"id": "a"},
@@ -99,8 +99,8 @@ def test_the_first_reason_that_applies_is_given(spark: SparkSession) -> None:
         {"whole": "1"},
     ]
     records: list[dict[str, Any]] = []
-    for mend in mends:
-        broken = broken | mend
+    for fix in fixes:
+        broken = broken | fix
         records.append(broken)
     assert reasons(spark, source_of(), *records) == [
         "malformed",
@@ -320,7 +320,7 @@ def test_a_double_is_infinite_or_zero_only_where_its_text_says_so(
     assert row.real == real
 
 
-def test_an_event_time_is_held_against_the_end_of_the_day_too(spark: SparkSession) -> None:
+def test_an_event_time_is_compared_with_the_end_of_the_day_too(spark: SparkSession) -> None:
     """Rule A7: a record's own arrival time may be as wrong as its event time."""
     far = {"at": "2013-01-02T01:00:00.001Z", "came": "2013-01-02T01:00:00Z"}
     near = {"at": "2013-01-02T01:00:00Z", "came": "2013-01-02T01:00:00Z"}

@@ -129,7 +129,7 @@ def test_a_record_has_kafkas_own_key_text_and_time(
     ]
 
 
-def test_what_expired_before_it_was_read_is_told(
+def test_records_that_expired_before_they_were_read_are_an_error(
     broker: KafkaBroker, stream: Callable[..., Stream]
 ) -> None:
     """Rule A5: nothing is silently dropped."""
@@ -150,7 +150,7 @@ def test_what_expired_before_it_was_read_is_told(
     )
 
 
-def test_a_topic_made_again_is_told(
+def test_a_topic_that_is_created_again_is_an_error(
     spark: SparkSession, broker: KafkaBroker, stream: Callable[..., Stream]
 ) -> None:
     topic = KafkaTopic(broker.servers, "again")
@@ -178,7 +178,7 @@ def test_a_topic_made_again_is_told(
     assert "has 0 to 9 of partition 0" in str(raised.value)
 
 
-def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) -> None:
+def test_a_range_that_expired_is_an_error(spark: SparkSession, broker: KafkaBroker) -> None:
     topic = KafkaTopic(broker.servers, "range")
     broker.create_topic("range", 2)
     broker.send("range", numbered(1, 0, 5))

@@ -55,7 +55,7 @@ def test_landed_days_are_the_day_folders_in_order(tmp_path: Path) -> None:
     assert landed_days(tmp_path.as_uri()) == expected
 
 
-def test_a_missing_path_is_named_with_the_cure(tmp_path: Path) -> None:
+def test_an_error_names_a_missing_path_and_the_fix(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere: there is no such folder; land"):
         landed_days(str(tmp_path / "nowhere"))
 
@@ -243,7 +243,7 @@ def test_parquet_columns_become_text_whatever_their_type(
     assert not any(row.malformed for row in rows)
 
 
-def test_parquet_times_in_nanoseconds_are_refused_with_the_cure(
+def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / str(DAY)).mkdir()

@@ -127,8 +127,8 @@ def counts_late_records_once_the_grace_is_raised(
     run_stream(spark, raised, own)
     came = (3, 30, 60, 60, 40, 100)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
-    told = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
-    assert told == {(instant(30), "retracted")}
+    changes = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
+    assert changes == {(instant(30), "retracted")}
     assert len(named_rows(refused)) == 1
 
 

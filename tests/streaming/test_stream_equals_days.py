@@ -92,7 +92,7 @@ def land_in_pieces(project: Project, flights: Path) -> None:
             written_at += 1
 
 
-def test_files_in_pieces_and_killed_between_tables(
+def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     full_run: Project,
     landed_flights: Path,
     spark: SparkSession,
@@ -181,7 +181,7 @@ def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
 
 
 @pytest.mark.long
-def test_a_delta_table_and_a_checkpoint_that_is_gone(
+def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     source = {"format": "delta", "path": "table"}
@@ -247,7 +247,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
 
 
 @pytest.mark.long
-def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
+def test_a_new_definition_is_filled_before_the_stream_goes_on(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     """Rules A5, H1: no record is silently in no window of it, nor in any table again."""
@@ -341,7 +341,7 @@ def transactions(table: Table) -> list[tuple[str, int]]:
     return [(one["txn"]["appId"], one["txn"]["version"]) for one in actions if "txn" in one]
 
 
-def the_log_tells_that_a_stream_fills_it(
+def checks_know_from_the_log_that_a_stream_fills_it(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
     """Rule A6: checks do not ask folders for a stream's units, though no pipeline says so."""
@@ -375,7 +375,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
     noting = NotingSettings.model_validate(own.model_dump())
     NotingSettings.asked.clear()
-    told: list[BatchResult] = []
+    results: list[BatchResult] = []
     (tmp_path / "data").mkdir()
     assert_checked(run_in_dagster(own))  # nothing is there yet
     now = 1_000_000_000
@@ -385,17 +385,17 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
-    run_stream(spark, pipeline, noting, on_batch=told.append)
+    run_stream(spark, pipeline, noting, on_batch=results.append)
     # Copied with the time of a file that is older than what Spark calls too old: a week.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
-    run_stream(spark, pipeline, noting, on_batch=told.append)
-    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 5), (1, 2, 0)]
+    run_stream(spark, pipeline, noting, on_batch=results.append)
+    assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 5), (1, 2, 0)]
     # Spark's settings depend on all records that are read, those of earlier micro-batches too.
     assert noting.asked == [1, 3]
     # A file is known by its name.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert len(told) == 2
+    run_stream(spark, pipeline, own, on_batch=results.append)
+    assert len(results) == 2
     # Of one micro-batch, as if each had one of its own, also where an hour comes twice.
     summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
     land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=summer)
@@ -404,7 +404,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TZ", "Europe/Berlin")
         time.tzset()
-        run_stream(spark, pipeline, own, on_batch=told.append)
+        run_stream(spark, pipeline, own, on_batch=results.append)
     time.tzset()
     tables = source_tables(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
@@ -434,7 +434,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
         }.items()
     }
 
-    the_log_tells_that_a_stream_fills_it(spark, pipeline, own)
+    checks_know_from_the_log_that_a_stream_fills_it(spark, pipeline, own)
 
     with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
         run_job(RawEventsJob(pipeline, own), spark, [day(1)])

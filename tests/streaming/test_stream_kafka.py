@@ -193,7 +193,7 @@ def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tup
 
 
 @pytest.mark.long
-def test_a_stopped_broker_and_expired_offsets(
+def test_a_stopped_broker_and_expired_offsets_are_errors(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
     """Rules A1, A6: it goes on where it stopped; what is lost is an error, what is broken kept."""
@@ -242,7 +242,7 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
 
 
 @pytest.mark.long
-def test_a_topic_made_again_is_told_while_it_is_read_and_after(
+def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
     """Rule A1: other records have the offsets that come next; none of them is taken for these."""

@@ -187,12 +187,12 @@ class StreamMachine(RuleBasedStateMachine):
     def follow(self, events: Events, more: Events) -> None:
         """Running on: more comes while a micro-batch runs; ended with the second one."""
         self.arrive(events)
-        told: list[BatchResult] = []
+        results: list[BatchResult] = []
 
         def goes_on(result: BatchResult) -> None:
-            if told:
+            if results:
                 raise KilledError
-            told.append(result)
+            results.append(result)
             self.arrive(more)
 
         with suppress(KilledError):

@@ -42,7 +42,7 @@ COLUMNS = (
 )
 
 
-def standing() -> LogState:
+def log_state() -> LogState:
     """One partition is ahead of the time in force, one behind it: it was idle and woke."""
     rows = [
         LogRow(DAY, "ahead", 9_000, 5, 0, 4, IN_FORCE_MS, 0, "s", 0),
@@ -99,16 +99,16 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
     found = in_stream_order(
         frame.withColumn(FILE, F.col("file")),
         None,
-        standing(),
+        log_state(),
         in_files=lambda names: sorted(names, key=files.index),
         ranges=ranges,
     )
-    expected, parts = in_one_pass(rows, standing(), files)
-    told = {
+    expected, parts = in_one_pass(rows, log_state(), files)
+    numbers = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
     }
-    assert told == expected
+    assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
     assert found.rejected == Counter(row.unit for row in rows if row.reason)
     assert set(found.records.columns) == {*frame.columns, "offset", "running_max"}
@@ -116,7 +116,7 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
 
 
 @pytest.mark.parametrize("in_one_task", [True, False])
-def test_files_are_numbered_as_one(spark: SparkSession, *, in_one_task: bool) -> None:
+def test_files_are_numbered_as_in_one_pass(spark: SparkSession, *, in_one_task: bool) -> None:
     """Those of a table, each by event time."""
     rows = judged(Random(20), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
@@ -124,7 +124,7 @@ def test_files_are_numbered_as_one(spark: SparkSession, *, in_one_task: bool) ->
 
 
 @pytest.mark.parametrize("ranges", [1, 7, 40])
-def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> None:
+def test_large_files_are_numbered_as_in_one_pass(spark: SparkSession, ranges: int) -> None:
     """In ranges that cut files, or hold several."""
     rows = judged(Random(23), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3)
@@ -135,15 +135,15 @@ def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> No
 def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int | None) -> None:
     rows = judged(Random(21), 200)
     frame = spark.createDataFrame(rows, COLUMNS)
-    found = in_stream_order(frame, "n", standing(), ranges=ranges)
-    told = {
+    found = in_stream_order(frame, "n", log_state(), ranges=ranges)
+    numbers = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
     }
     # As if each came in a file of its own.
     by_n = [row._replace(file=f"{row.n:03}") for row in rows]
-    expected, parts = in_one_pass(by_n, standing())
-    assert told == expected
+    expected, parts = in_one_pass(by_n, log_state())
+    assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
 
 
@@ -157,7 +157,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
         ("behind", NEXT, IN_FORCE_MS),
     ],
 )
-def test_a_topics_offsets_stay_its_own(
+def test_records_keep_the_offsets_of_their_topic(
     spark: SparkSession,
     partition: str,
     unit: date,
@@ -172,15 +172,17 @@ def test_a_topics_offsets_stay_its_own(
     columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
     tuning = Tuning(offsets_per_stretch=offsets_per_stretch)
-    found = in_stream_order(frame, None, standing(), tuning=tuning)
+    found = in_stream_order(frame, None, log_state(), tuning=tuning)
     running, largest_ms = known_ms, NEVER_MS
     expected = {}
     for _, _, reason, time_ms, offset in rows:
         if reason is None:
             running, largest_ms = max(running, time_ms), max(largest_ms, time_ms)
             expected[offset] = running
-    told = {row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()}
-    assert told == expected
+    numbers = {
+        row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()
+    }
+    assert numbers == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)
     assert found.parts == [Part(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)]
     assert found.rejected == {unit: rejected}
@@ -190,7 +192,7 @@ def test_a_topics_offsets_stay_its_own(
 def test_without_an_accepted_record_there_is_no_part(spark: SparkSession, records: int) -> None:
     rows = [Judged(NEXT, "part", "null_key", None, None, None, n) for n in range(records)]
     frame = spark.createDataFrame(rows, COLUMNS).withColumn(FILE, F.col("file"))
-    found = in_stream_order(frame, None, standing())
+    found = in_stream_order(frame, None, log_state())
     assert found.parts == []
     assert found.rejected == ({NEXT: records} if records else {})
     assert found.records.count() == records

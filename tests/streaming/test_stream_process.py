@@ -50,13 +50,13 @@ def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The command line's stream, looking for more every second; killed with its JVM."""
     command = Path(sys.executable).with_name("windows-pipeline")
     environment = {name: value for name, value in os.environ.items() if name != SETTINGS_VARIABLE}
-    with (folder / "told").open("w") as told:
+    with (folder / "output").open("w") as output:
         process = subprocess.Popen(
             [command, "stream", "numbers", "--every", "1 second"],
             cwd=folder,
             env=environment,
-            stdout=told,
-            stderr=told,
+            stdout=output,
+            stderr=output,
             text=True,
             start_new_session=True,
         )
@@ -67,12 +67,12 @@ def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.wait()
 
 
-def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], told: Path) -> None:
+def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], output: Path) -> None:
     """Waits for something that a process does."""
     give_up_at = time.monotonic() + PATIENCE_S
     while not is_so():
-        assert process.poll() is None, told.read_text()
-        assert time.monotonic() < give_up_at, told.read_text()
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < give_up_at, output.read_text()
         time.sleep(0.02)
 
 
@@ -112,9 +112,9 @@ def run_in_dagster(own: Settings) -> None:
             ended.set()
             terminating.join()
         (made,) = instance.fetch_materializations(key, limit=9).records
-        told = made.asset_materialization
-        assert told is not None
-        assert told.metadata["accepted"].value == len(range(40, 80, 3))
+        materialization = made.asset_materialization
+        assert materialization is not None
+        assert materialization.metadata["accepted"].value == len(range(40, 80, 3))
         assert not result.success
 
 
@@ -135,12 +135,12 @@ def test_a_killed_process_has_its_records_once(
     land(killed, 0)
     raw_log = killed / "warehouse" / "numbers" / "raw_events" / "_delta_log"
     with following(killed) as process:
-        told = killed / "told"
-        wait_until(lambda: "micro-batch 0: 2026-11-01; 14" in told.read_text(), process, told)
+        output = killed / "output"
+        wait_until(lambda: "micro-batch 0: 2026-11-01; 14" in output.read_text(), process, output)
         commits = len(list(raw_log.glob("*.json")))
         land(killed, 1)
-        wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, told)
-    assert "micro-batch 1" not in told.read_text()
+        wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, output)
+    assert "micro-batch 1" not in output.read_text()
     run_in_dagster(own)
 
     pipeline, own_of_whole = declared_pipeline(
