@@ -1,4 +1,4 @@
-"""A broken table fails the check that is there for it, and readers never see it."""
+"""A broken row fails the check for it, and is not published."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def job_of(project: Project, step: str) -> Job:
 
 
 def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> list[Row]:
-    """A row of its own for each break, far apart, so that each is the only fault around."""
+    """Chooses a row for each break, far apart, so that no break affects another."""
     rows = table.read(spark)
     fits = {f"fits_{place}": F.expr(how.where) for place, how in enumerate(breaks)}
     in_order = rows.withColumns(fits).orderBy(*rows.columns).collect()
@@ -142,7 +142,7 @@ def rows_to_break(spark: SparkSession, table: Table, breaks: list[Break]) -> lis
 
 
 def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
-    """The rows of a table with each of some broken."""
+    """The rows of a table, some of them broken."""
     sound = rows
     for row, how in picked:
         names = [name for name in IDENTITY if name in row]
@@ -161,7 +161,7 @@ def broken(rows: DataFrame, picked: Sequence[tuple[Row, Break]]) -> DataFrame:
 
 
 def shows(sample: list[dict[str, str]], row: Row) -> bool:
-    """Whether a failing row is the broken one, or, where that is no window, of its unit."""
+    """Whether a failing row is the broken row, or in the unit of a broken row of the log."""
     if "window_start" not in row:
         return any(shown.get("arrival_unit") == str(row["arrival_unit"]) for shown in sample)
     start_ms = round(row["window_start"].timestamp() * 1000)
@@ -198,7 +198,7 @@ def test_each_check_finds_its_broken_row(
 def what_fails(
     result: dg.ExecuteInProcessResult, name: str
 ) -> tuple[object, list[Mapping[str, object]]]:
-    """What a run's only failed check shows in Dagster: how many rows failed, and the first."""
+    """The row count and first row that a run's only failed check shows in Dagster."""
     (evaluation,) = (one for one in result.get_asset_check_evaluations() if not one.passed)
     assert evaluation.check_name == name
     sample = evaluation.metadata["sample"]

@@ -1,4 +1,4 @@
-"""What was published changes by listed corrections only (rules E1, H1)."""
+"""Only listed corrections change published results (rules E1, H1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Rows = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
 def by_window(rows: DataFrame) -> Rows:
-    """The values of each final window; the text of each tells bits apart."""
+    """The values of each final window, as text that distinguishes bits."""
     values = [name for name in rows.columns if name not in WINDOW]
     found = rows.collect()
     by_place = {
@@ -61,7 +61,7 @@ def values_of(struct: Row | None) -> tuple[str, ...] | None:
 
 
 def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any, ...], Any]:
-    """What the table corrections says of a correction, by window."""
+    """The rows of a correction in the table `corrections`, by window."""
     rows = project.windows.corrections.read(spark).where(F.col("correction") == number).collect()
     found = {
         tuple(row[name] for name in WINDOW): (row.change, values_of(row.old), values_of(row.new))
@@ -72,7 +72,7 @@ def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any
 
 
 def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
-    """The same, told from the two states by plain Python."""
+    """The expected rows, compared in Python from the state before and after."""
     found = {}
     for place in before.keys() | after.keys():
         old, new = before.get(place), after.get(place)
@@ -83,7 +83,7 @@ def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
 
 
 def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Project:
-    """A project that had this one's raw records and definition when it began."""
+    """A fresh project of the same raw records and definition."""
     fresh = project.copy(folder, derived=False)
     fresh.compute_unchecked(spark)
     return fresh
@@ -173,7 +173,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     causes = own.corrections.read(spark).select("correction", "cause").distinct().collect()
     assert [tuple(row) for row in causes] == [(1, CAUSE)]
 
-    # Alerts are taken back, never deleted (rules E1, E5).
+    # Alerts are retracted, never deleted (rules E1, E5).
     columns = [name for name in alerts_before.columns if name not in HISTORY]
     alerts = own.alerts.read(spark)
     unchanged = alerts.where("correction IS NULL")
@@ -228,7 +228,7 @@ def test_a_mended_raw_day_becomes_a_correction(
     )
     assert shown == len(expected)
 
-    # What was corrected passes every check; what is changed behind its back does not.
+    # Corrected windows pass every check; windows that are changed without a correction fail.
     _, final, alerts_job = window_jobs(relanded.pipeline, "hourly", relanded.settings)
     assert failed(alerts_job, spark) == set()
     corrected = next(place for place, (what, _, _) in expected.items() if what == "changed")
@@ -290,7 +290,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     final.change_final_windows(spark, ALL_DAYS, stage.tables[0])
     version = own.final_windows.version(spark)
 
-    # Another one has to wait; the same one goes on, and the command line says what it did.
+    # Another correction is refused; the same correction resumes, and reports what it did.
     with pytest.raises(CorrectionUnfinishedError):
         correct(spark, project.pipeline, "hourly", project.settings, day(1), None, "another")
     settings = full_run.base.model_dump(mode="json")

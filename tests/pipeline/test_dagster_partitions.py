@@ -42,7 +42,7 @@ Rows = dict[str, list[tuple[object, ...]]]
 @pytest.fixture(scope="module")
 def expected(full_run: Project) -> Rows:
     rows = full_run.all_rows()
-    # The comparison must be of something: each table has rows of several days.
+    # Each table must have rows of several days, or the comparison proves nothing.
     for table in DERIVED:
         assert len({row[0] for row in rows[table]}) > 1, table
     return rows
@@ -66,7 +66,7 @@ def test_a_missing_raw_day_blocks_later_days_which_then_run_backwards(
     project = full_run.copy(tmp_path / "gap", derived=False)
     project.source.arrival_log.withdraw(spark, [day(2)])
     result = project.run(1, DAYS, *DERIVED)
-    # It says so, and does not fail: the days before the gap are there.
+    # The run reports the missing day, and does not fail.
     assert result.success
     assert failed_checks(result) == {"no_arrival_missing"}
     assert project.all_rows() == {
@@ -111,7 +111,7 @@ def test_day_after_day_then_all_days_again(
 def assert_tells_of_its_tables(
     result: dg.ExecuteInProcessResult, project: Project, spark: SparkSession
 ) -> None:
-    """What a run of all days materialized says of each day what the tables hold of it."""
+    """Requires that each day's metadata in Dagster matches the tables."""
     shown = {
         (one.asset_key.to_user_string(), one.partition): {
             name: value.value for name, value in one.metadata.items()
@@ -171,7 +171,7 @@ def assert_is_a_picture(markdown: str) -> None:
 def test_runs_at_once_ingest_raw_days(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Rules A1, A2: by runs that know nothing of each other, and all make the tables.
+    """Rules A1, A2: by independent runs, all of which create the tables.
 
     Without checks: Great Expectations works in one thread of a process.
     """

@@ -1,4 +1,4 @@
-"""Days that come again, late or by mistake: what hangs on them is computed or named (A2, E1)."""
+"""Days that come again, late or by mistake, and the days that depend on them (A2, E1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAR = f"{HEADER}z,1000000,0\n"
 
 
 def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallProject) -> None:
-    """The window is final with a later day; a day past its look-back does not hang on it."""
+    """A later day closes the window; days whose look-back ends before it do not depend on it."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\na,1,2\n")
     project.land(2, f"{HEADER}a,5,4\n")
@@ -65,7 +65,7 @@ def test_open_windows_of_later_days_are_computed_again(project: SmallProject) ->
 def test_check_sees_values_that_do_not_follow_from_the_records(
     project: SmallProject, spark: SparkSession
 ) -> None:
-    """As where raw days were ingested again, and nothing after them."""
+    """Simulates raw days that were ingested again without the later steps."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
     assert project.call("run", "p")[0] == 0
@@ -96,7 +96,7 @@ def test_a_new_definition_gets_all_ingested_days(project: SmallProject) -> None:
 
 @pytest.mark.parametrize("way", ["run", "stream"])
 def test_no_result_is_computed_if_raw_rows_are_missing(project: SmallProject, way: str) -> None:
-    """Rule A2: raw_events is gone, and the log is not."""
+    """Rule A2: the log remains, but the rows of raw_events are gone."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
     assert project.ingest(way)[0] == 0
@@ -124,7 +124,7 @@ def test_tables_of_a_run_and_a_stream_can_be_rebuilt(
     assert (status, "windows-pipeline stream p" in said) == (2, True), said
     status, said = project.call("check", "p")
     assert (status, "not computed" in said) == (0, False), said
-    # Both wrote at once: neither goes on, and both name what does.
+    # A run and a stream wrote at once: both are refused, and both name the way out.
     log = project.source.arrival_log
     whole = log.read(spark).selectExpr("* EXCEPT (unit, batch, stream)", "DATE'2026-11-02' AS unit")
     named = whole.selectExpr("*", "CAST(NULL AS bigint) AS batch", "CAST(NULL AS string) AS stream")

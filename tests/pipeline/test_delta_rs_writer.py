@@ -1,4 +1,4 @@
-"""What the driver reads and writes by itself is what Spark reads and writes."""
+"""The driver's own reads and writes equal those of Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Step = Callable[[Table, SparkSession], object]
 
 @contextmanager
 def by_spark_alone() -> Iterator[None]:
-    """As where tables lie in an object store."""
+    """Simulates tables in an object store."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(from_driver, "is_reached", lambda *_: False)
         yield

@@ -1,4 +1,4 @@
-"""Days of several source partitions, some of them idle: the oracle's rows, whatever is run."""
+"""Source partitions, some of them idle, give the rows of the oracle in any order of runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIRST_DAY = date(2026, 11, 1)
 def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    """Rules A2, A4, E4: of days at once, and of the last ones again, which read the log anew."""
+    """Rules A2, A4, E4: for all days at once, then the last days again, by a new log."""
     case = drawn_case()
     definition = case.definition
     source = {

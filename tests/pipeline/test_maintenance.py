@@ -26,7 +26,7 @@ def files_by_unit(spark: SparkSession, table: Table) -> dict[date, int]:
 
 
 def scatter(spark: SparkSession, table: Table) -> None:
-    """Writes day 2 anew, in three files."""
+    """Writes day 2 again, in three files."""
     rows = table.read(spark).where(in_units([day(2)])).repartition(3).persist()
     rows.count()
     rows.write.format("delta").mode("overwrite").option(
@@ -88,7 +88,7 @@ def test_readers_of_changes_see_none_until_their_files_are_due(
 
 
 def changes_of(spark: SparkSession, table: Table) -> list[str]:
-    """All that readers of the change data feed are told, in no order of its own."""
+    """All rows of the change data feed, sorted."""
     feed = spark.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
     return sorted(
         f"change={row['_change_type']}, {row}" for row in feed.load(table.location).collect()
@@ -106,7 +106,7 @@ def parquet_files(table: Table) -> set[Path]:
 def test_units_that_share_files_are_joined_together(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """The arrival log is read whole by each run: it is to be few files, however many units."""
+    """Each run reads the whole arrival log, so it must have few files, however many units."""
     project = full_run.copy(tmp_path / "days", derived=False)
     log = project.source.arrival_log
     rows = log.read(spark).persist()
@@ -127,7 +127,7 @@ def test_units_that_share_files_are_joined_together(
 def test_days_written_at_once_do_not_lose_each_other(
     full_run: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Units of the log share files: a write that another's got in the way of is made again."""
+    """Units of the log share files, so conflicting writes are retried."""
     project = full_run.copy(tmp_path / "at once", derived=False)
     log = project.source.arrival_log
     before = log.read(spark).persist()
@@ -174,7 +174,7 @@ def test_a_missing_table_is_named(full_run: Project, tmp_path: Path, spark: Spar
 def test_files_have_statistics_of_the_sort_columns_only(
     full_run: Project, spark: SparkSession
 ) -> None:
-    """Of other columns they would say little, and take time to gather and to look through."""
+    """Statistics of other columns would skip few files, and take time to write and to read."""
     tables = [
         (full_run.windows.keyed_windows, {"window_end", "key"}),
         (full_run.source.raw_events, {"event_time"}),

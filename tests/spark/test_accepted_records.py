@@ -1,4 +1,4 @@
-"""What is rejected, with which reason, and what is accepted as what (rules A6, A7)."""
+"""Which records are rejected with which reason, and the values of accepted ones (A6, A7)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def source_of(**fields: Any) -> Source:
 
 
 def landed(spark: SparkSession, source: Source, *records: dict[str, Any]) -> DataFrame:
-    """Landed rows of these texts; the original tells which it was."""
+    """Landed rows of some texts; `original` identifies each."""
     names = list(source.columns)
     rows = [
         (DAY, "f", str(i), record.get("malformed", False), *[record.get(name) for name in names])
@@ -86,7 +86,7 @@ def test_every_rule_that_a_record_breaks_has_its_reason(spark: SparkSession) -> 
 
 
 def test_the_first_reason_that_applies_is_given(spark: SparkSession) -> None:
-    """Rule A6: a record that breaks all of them, mended one by one."""
+    """Rule A6: a record that breaks all rules, fixed rule by rule."""
     broken = {"malformed": True, "id": None, "at": None, "came": None, "whole": "x"}
     fixes: list[dict[str, Any]] = [
         {},

@@ -1,4 +1,4 @@
-"""Topics of a real broker: each offset once, and no loss in silence."""
+"""Topics of a real broker: each offset is read once, and lost records are errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = tuple[str, int, str | None]
 
 
 def numbered(partition: int, first: int, last: int) -> list[Record]:
-    """Records that say which they are."""
+    """Records whose text is their partition and offset."""
     return [(partition, "k", f"{partition}:{one}", one) for one in range(first, last + 1)]
 
 
@@ -45,7 +45,7 @@ class Stream:
         self._folder = folder
 
     def run(self) -> list[set[Row]]:
-        """Reads what is there; the rows of each micro-batch.
+        """Reads the records that are there; returns the rows of each micro-batch.
 
         Raises:
             Exception: What `explained` makes of the query's error.
@@ -104,7 +104,7 @@ def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
 def test_a_record_has_kafkas_own_key_text_and_time(
     spark: SparkSession, broker: KafkaBroker
 ) -> None:
-    """Rule A6: what holds no text or no key is a record, and must come to be told of."""
+    """Rule A6: a record without text or key is read, so that it can be rejected."""
     broker.create_topic("columns", 3)
     broker.send(
         "columns", [(2, "a", '{"é": 1}', 1_357_034_400_123), (0, None, None, 5), (1, "", "", 0)]

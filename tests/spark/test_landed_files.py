@@ -1,4 +1,4 @@
-"""Landed files of each format are read whole, and only them."""
+"""Landed files of each format are read completely, and no other files are read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_pa
 
 
 def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_path: Path) -> None:
-    """Rule G2. A number within a text, and beside it, stays what it is."""
+    """Rule G2: a number within a text, or next to one, stays unchanged."""
     line = (
         '{"at": "x \\"1.5, ", "much": -12345678901234567.890, "id": [0.10, {"b": -2}], '
         '"x": -Infinity, "little":1e-7, "text": "0.3000000000000000000004", "none": null}'
@@ -111,7 +111,7 @@ def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_pat
 def test_numbers_of_json_keep_every_digit_whatever_their_type(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A key of texts, too: two numbers that one double is nearest to are two."""
+    """For text columns, too: two numbers with the same nearest double stay different."""
     lines = ['{"id": 9007199254740993.0, "at": 9007199254740993.0, "n": 1e400}']
     lines += ['{"id": 1.10, "at": "1.50", "n": 1e-400}', '{"id": "1E5", "at": -1, "n": -0.0}']
     lines += ['{"id": Infinity, "at": null, "n": -Infinity}']

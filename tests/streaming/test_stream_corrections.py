@@ -1,4 +1,4 @@
-"""A stream and what corrects its results (rule E1)."""
+"""A stream and corrections of its results (rule E1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream
 
 
 def begun_a_day_later(offsets: Path) -> date:
-    """Has Spark's note of a micro-batch say that it was begun a day later; returns the day."""
+    """Moves the start of a micro-batch in Spark's checkpoint to the next day; returns the day."""
     version, noted, *of_sources = offsets.read_text().splitlines()
     batch = json.loads(noted)
     batch["batchTimestampMs"] += 86_400_000
@@ -47,7 +47,7 @@ def begun_a_day_later(offsets: Path) -> date:
 def test_a_correction_and_a_micro_batch_see_each_other(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    """Rule E1: neither computes from tables that the other is about to write."""
+    """Rule E1: neither reads tables that the other is about to write."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     tables = window_tables(pipeline, "sums", own.warehouse)
@@ -74,7 +74,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
     with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
         planned()
     run_stream(spark, pipeline, own)
-    # Its records are of the day on which it was begun, not of the one on which it ends.
+    # Its records have the day on which it was begun, not the day on which it ends.
     assert [row.arrival_unit for row in tables.final_windows.read(spark).collect()] == [next_day]
 
     # A micro-batch that comes after the correction looked for micro-batches, and before it begins.
@@ -105,7 +105,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
 def counts_late_records_once_the_grace_is_raised(
     spark: SparkSession, settings: Settings, folder: Path
 ) -> None:
-    """Rules A5, A6, E1: a rejected record, too, sent again; and it goes on with the new grace."""
+    """Rules A5, A6, E1: a rejected record is sent again; the stream goes on with the new grace."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
     tables = window_tables(pipeline, "sums", own.warehouse)
@@ -141,7 +141,7 @@ def final_totals(final_windows: Table) -> list[tuple[datetime, datetime, int]]:
 def final_totals_of_the_oracle(
     grace_ms: int, *times_ms: int
 ) -> list[tuple[datetime, datetime, int]]:
-    """The same of records of one key, each with a 1, in the order in which they came."""
+    """The oracle's start, end and sum of each final window; each record adds a 1."""
     records = [Record(0, 0, at, "a", ms, {"whole": 1}) for at, ms in enumerate(times_ms)]
     definition = SlidingDefinition(10, grace_ms)
     rows = final_windows(records, 1, definition, {"total": ("sum", "whole")})

@@ -1,4 +1,4 @@
-"""A stream gives what one run gives, whatever the cut and wherever it was killed (rule H1)."""
+"""A stream ends in the rows of a run by days, however it is cut and killed (rule H1)."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def landed_at(line: str) -> str:
 
 
 def cut(lines: list[str], piece: int) -> list[str]:
-    """A piece of lines; of one instant of arrival all are in one."""
+    """A piece of lines; lines of the same arrival time are in the same piece."""
     size = -(-len(lines) // PIECES)
     bounds = [landed_at(lines[place * size]) for place in range(1, PIECES)]
     return [line for line in lines if bisect_right(bounds, landed_at(line)) == piece]
 
 
 def land_in_pieces(project: Project, flights: Path) -> None:
-    """The days' files cut by arrival; every second file ends with a day and begins the next."""
+    """Lands each day's lines in pieces, by time of arrival."""
     written_at = 1_000_000_000
     for number in range(1, DAYS + 1):
         folder = flights / day(number).isoformat()
@@ -161,7 +161,7 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     assert all(streamed)
     assert run_job(firing, spark, days).published
     assert rows_of(firing) == streamed
-    # Nothing new: nothing happens.
+    # Without new files no micro-batch runs.
     results.clear()
     run_stream(*of_pipeline, on_batch=results.append)
     assert results == []
@@ -174,7 +174,7 @@ def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
 
 
 def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
-    """Each check was run, and passed."""
+    """Requires that every check ran and passed."""
     wanted = {key.name for key in ran.job_def.asset_layer.asset_graph.asset_check_keys}
     assert {one.check_name for one in ran.get_asset_check_evaluations()} == wanted
     assert failed_checks(ran) == set()
@@ -193,7 +193,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     add_rows(tmp_path / "table", first)
     run_stream(spark, pipeline, own)
     add_rows(tmp_path / "table", second)
-    # As a Dagster run, which looks at the tables with every check.
+    # In Dagster, which runs every check.
     ran = run_in_dagster(own)
     assert_checked(ran)
     (raw,) = [
@@ -227,14 +227,14 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     assert rejected.reason == "null_key"
     assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
 
-    # Nothing new, and no alert in any table.
+    # A run without new records passes all checks, too.
     assert_checked(run_in_dagster(own))
 
     DeltaTable(tmp_path / "table").delete("ms = 3")
     with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
         run_stream(spark, pipeline, own)
 
-    # As a rebuild leaves a table that was stopped before it filled it again.
+    # A rebuild that was stopped after it emptied a table.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})
     with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
         run_stream(spark, pipeline, own)
@@ -256,7 +256,7 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
     later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
-    # What is added later comes later, in one micro-batch, too.
+    # Rows that are added later come later, within a micro-batch, too.
     add_rows(tmp_path / "table", [("a", 60, 2)])
     add_rows(tmp_path / "table", [("a", 40, 7)])
     for _ in range(2):
@@ -266,7 +266,7 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     assert filled == [
         f"numbers/later/{step}" for step in ("keyed_windows", "final_windows", "alerts")
     ]
-    # Nor does any rebuild leave a table behind that the stream waits for.
+    # After a rebuild of all later steps, the stream waits for no table.
     assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
     run_stream(spark, pipeline, own)
     for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
@@ -279,17 +279,17 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
         window_tables(pipeline, "sums", own.warehouse).final_windows.mark_rebuilding(spark)
         add_rows(tmp_path / "table", [("a", 91, 2)])
 
-    # One that begins while the stream runs on has the next micro-batch refused.
+    # If a rebuild begins while the stream runs, the next micro-batch is refused.
     add_rows(tmp_path / "table", [("a", 90, 2)])
     with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
 
-    # It was stopped before it emptied a table: the micro-batch comes first.
+    # The rebuild was stopped before it emptied a table, so the micro-batch comes first.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
         next(rebuild(spark, pipeline, own))
     run_stream(spark, pipeline, own)
     a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
-    # Nor is a table added to those that a micro-batch was stopped between.
+    # No table is added while a micro-batch is unfinished.
     add_rows(tmp_path / "table", [("a", 140, 2)])
     run_until_killed(spark, pipeline, own, "raw_events", "after")
     newer, _ = declared_pipeline(
@@ -327,7 +327,7 @@ def a_rebuild_and_a_micro_batch_see_each_other(
 
 
 def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:
-    """Lands records in a file that was written at a time, in seconds since 1970."""
+    """Lands records in a file with a time of writing, in seconds since 1970."""
     path = folder / "data" / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{as_json(*record)}\n" for record in records))
@@ -344,13 +344,13 @@ def transactions(table: Table) -> list[tuple[str, int]]:
 def checks_know_from_the_log_that_a_stream_fills_it(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
-    """Rule A6: checks do not ask folders for a stream's units, though no pipeline says so."""
+    """Rule A6: checks count no folder's records if the log has a stream, whatever the YAML says."""
     shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
     by_hand = pipeline.source.model_copy(update={"stream": False})
     job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
     units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
     judged = check_published(job, spark, units)
-    # No record there has a value.
+    # No record has a value in column `later`.
     broken = [one for one in judged if not one.passed]
     assert {one.check.name for one in broken} == {"columns_have_values"}
 
@@ -370,7 +370,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
 ) -> None:
     """Rules A1, E1: in the order in which files were written, whatever their names and days."""
     source = {"format": "jsonl", "path": "data", "stream": True}
-    # A column of any name is the source's own.
+    # No column's name is reserved but those with the prefix.
     columns = {"k": "string", "ms": "bigint", "whole": "bigint", "later": "string"}
     pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
     noting = NotingSettings.model_validate(own.model_dump())
@@ -386,17 +386,17 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
     run_stream(spark, pipeline, noting, on_batch=results.append)
-    # Copied with the time of a file that is older than what Spark calls too old: a week.
+    # A copied file keeps its time, here older than a week, Spark's default for files to skip.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
     run_stream(spark, pipeline, noting, on_batch=results.append)
     assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 5), (1, 2, 0)]
     # Spark's settings depend on all records that are read, those of earlier micro-batches too.
     assert noting.asked == [1, 3]
-    # A file is known by its name.
+    # A file of a known name is not read again.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
     run_stream(spark, pipeline, own, on_batch=results.append)
     assert len(results) == 2
-    # Of one micro-batch, as if each had one of its own, also where an hour comes twice.
+    # Files of a micro-batch come in order of writing, also when clocks repeat an hour.
     summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
     land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=summer)
     land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=summer + 2_400)
@@ -421,7 +421,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [60]
 
-    # Each append says of which micro-batch it is.
+    # Each append stores its micro-batch's number in the Delta log.
     found = {one.name: transactions(one) for one in all_tables(pipeline, own.warehouse)}
     assert {name: of for name, of in found.items() if of} == {
         name: [(name, batch) for batch in batches]

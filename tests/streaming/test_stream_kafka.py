@@ -1,4 +1,4 @@
-"""A stream of a topic: each record once, what is lost is said (rules A1 to A6)."""
+"""A stream of a topic has each record once, and reports lost records (rules A1 to A6)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
     for kill in (("raw_events", "after"), ("firings", "before")):
         run_until_killed(spark, pipeline, own, *kill)
     run_stream(spark, pipeline, own)
-    # The others while it runs on; it is ended before Spark has noted the last micro-batch.
+    # The other units come while it runs; it is killed before Spark notes the last micro-batch.
     send(1)
     with pytest.raises(KilledError):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
@@ -142,7 +142,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         job = window_jobs(pipeline, name, own)[-1]
         assert told_of(spark, job) == oracle_firings_of(case, asked)
         streamed = rows_of(job)
-        # Not every case that may be drawn warns of something.
+        # Some of the drawn cases raise no warning.
         assert streamed[0]
         log = job.arrived(spark)
         assert run_job(job, spark, sorted({row.arrival_unit for row in log})).published
@@ -196,7 +196,7 @@ def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tup
 def test_a_stopped_broker_and_expired_offsets_are_errors(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rules A1, A6: it goes on where it stopped; what is lost is an error, what is broken kept."""
+    """Rules A1, A6: the stream resumes; lost records are an error, broken records are rejected."""
     broker.create_topic("lost", 1)
     pipeline, own = of_topic(tmp_path, settings, broker, "lost")
     broker.send("lost", [*numbered(1, 2), (0, None, "no JSON", 0)])
@@ -229,7 +229,7 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
     broker.create_topic("holes", 1, **compacted, max_compaction_lag_ms="1", segment_ms="1000")
     sent = enumerate("abaac")
     broker.send("holes", [(0, key, as_json(key, ms, 1), 0) for ms, key in sent])
-    # It comes a segment later: what lies before it may be compacted.
+    # A record in a later segment, so that Kafka may compact those before.
     broker.send("holes", [(0, "z", as_json("z", 5, 1), 10_000)])
     broker.await_compaction("holes", 0)
     pipeline, own = of_topic(tmp_path, settings, broker, "holes")
@@ -245,7 +245,7 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
 def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rule A1: other records have the offsets that come next; none of them is taken for these."""
+    """Rule A1: the new topic's records reuse offsets; none counts as an old record."""
     pipeline, own = of_topic(tmp_path, settings, broker, "renewed")
     broker.create_topic("renewed", 1)
     broker.send("renewed", numbered(0, 5))

@@ -1,4 +1,4 @@
-"""A micro-batch in stretches has the order of arrival that one pass over it gives (A1, A2, A4)."""
+"""Stretches give a micro-batch the order of arrival of a single pass (rules A1, A2, A4)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ DAY = date(2026, 1, 1)
 NEXT = DAY + timedelta(days=1)
 IN_FORCE_MS = 6_000
 FILES = [f"part-{number}" for number in (7, 3, 11, 0, 10, 2, 5, 1, 9, 4, 6, 8)]
-"""As they were written."""
+"""File names in the order of writing."""
 
 
 class Judged(NamedTuple):
-    """A record as `judged_records` tells it; `n` names it."""
+    """A record as `judged_records` returns it; `n` identifies it."""
 
     unit: date
     file: str
@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 def log_state() -> LogState:
-    """One partition is ahead of the time in force, one behind it: it was idle and woke."""
+    """A partition is ahead of the watermark; the other was idle, resumed, and is behind it."""
     rows = [
         LogRow(DAY, "ahead", 9_000, 5, 0, 4, IN_FORCE_MS, 0, "s", 0),
         LogRow(DAY, "behind", 2_000, 3, 0, 2, IN_FORCE_MS, 0, "s", 0),
@@ -55,7 +55,7 @@ def judged(draw: Random, records: int) -> list[Judged]:
     rows = []
     for n in range(records):
         unit = draw.choice([DAY, NEXT])
-        # Names that sort otherwise than their numbers do.
+        # The names sort otherwise than their numbers.
         file = draw.choice(FILES)
         if draw.random() < 0.1:
             rows.append(Judged(unit, file, "null_key", None, None, None, n))
@@ -68,7 +68,7 @@ def judged(draw: Random, records: int) -> list[Judged]:
 def in_one_pass(
     rows: list[Judged], before: LogState, files: list[str] | None = None
 ) -> tuple[dict[int, tuple[int, int]], list[Part]]:
-    """Offset and running maximum by `n`, and the parts, in the plainest way; files in an order."""
+    """Offset and running maximum by `n`, and the parts, by a loop over the records."""
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
     parts: list[Part] = []
@@ -94,7 +94,7 @@ def in_one_pass(
 
 
 def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None = None) -> None:
-    """Requires the numbers that one pass over the records gives."""
+    """Requires the numbers of a single pass over the records."""
     files = [*FILES, *sorted({row.file for row in rows}.difference(FILES))]
     found = in_stream_order(
         frame.withColumn(FILE, F.col("file")),
@@ -117,7 +117,7 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
 
 @pytest.mark.parametrize("in_one_task", [True, False])
 def test_files_are_numbered_as_in_one_pass(spark: SparkSession, *, in_one_task: bool) -> None:
-    """Those of a table, each by event time."""
+    """The files of a Delta table, each in order of event time."""
     rows = judged(Random(20), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
     require_as_one(rows, frame)
@@ -125,7 +125,7 @@ def test_files_are_numbered_as_in_one_pass(spark: SparkSession, *, in_one_task: 
 
 @pytest.mark.parametrize("ranges", [1, 7, 40])
 def test_large_files_are_numbered_as_in_one_pass(spark: SparkSession, ranges: int) -> None:
-    """In ranges that cut files, or hold several."""
+    """In ranges that cut files or hold several files."""
     rows = judged(Random(23), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3)
     require_as_one(rows, frame, ranges=ranges)
@@ -140,7 +140,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
     }
-    # As if each came in a file of its own.
+    # As if each record came in a file of its own.
     by_n = [row._replace(file=f"{row.n:03}") for row in rows]
     expected, parts = in_one_pass(by_n, log_state())
     assert numbers == expected
@@ -151,9 +151,9 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
 @pytest.mark.parametrize(
     ("partition", "unit", "known_ms"),
     [
-        ("ahead", NEXT, NEVER_MS),  # another day: its running maxima begin anew
+        ("ahead", NEXT, NEVER_MS),  # another day: its running maxima start again
         ("ahead", DAY, 9_000),
-        ("behind", DAY, IN_FORCE_MS),  # it wakes, and meets the time that was in force
+        ("behind", DAY, IN_FORCE_MS),  # it resumes, and meets the watermark
         ("behind", NEXT, IN_FORCE_MS),
     ],
 )

@@ -1,4 +1,4 @@
-"""A stream that looks for more on and on, in a process of its own that is killed (rule H1)."""
+"""A running stream, in a process of its own, is killed (rule H1)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATIENCE_S = 240
 
 
 def land(folder: Path, *files: int) -> None:
-    """Lands some of two files of one day: written one after the other, each whole."""
+    """Lands files of a day, each complete at once, one written after the other."""
     for number in files:
         path = folder / "data" / "2026-11-01" / f"{number}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def land(folder: Path, *files: int) -> None:
 
 @contextmanager
 def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command line's stream, looking for more every second; killed with its JVM."""
+    """Runs the command line's stream, which looks for files every second; kills it at the end."""
     command = Path(sys.executable).with_name("windows-pipeline")
     environment = {name: value for name, value in os.environ.items() if name != SETTINGS_VARIABLE}
     with (folder / "output").open("w") as output:
@@ -68,7 +68,7 @@ def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], output: Path) -> None:
-    """Waits for something that a process does."""
+    """Waits until a condition holds, as long as the process runs."""
     give_up_at = time.monotonic() + PATIENCE_S
     while not is_so():
         assert process.poll() is None, output.read_text()
@@ -85,9 +85,9 @@ def rows_of_all(pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
 
 
 def run_in_dagster(own: Settings) -> None:
-    """A run that goes on until it is terminated, which Dagster does by an interrupt.
+    """Runs the stream in Dagster, and interrupts it once it has materialized a micro-batch.
 
-    Once it has told of a micro-batch.
+    Dagster terminates runs by an interrupt, too.
     """
     job = build_definitions(own).resolve_job_def("numbers_all")
     key = dg.AssetKey(["numbers", "raw_events"])
@@ -126,7 +126,7 @@ def test_a_killed_process_has_its_records_once(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A1, E1: killed in the second micro-batch, and run again, as one that was not killed."""
+    """A1, E1: killed in the second micro-batch and run again, it equals a stream without a kill."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for folder in (killed, whole):
         folder.mkdir()

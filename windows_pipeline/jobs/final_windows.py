@@ -25,7 +25,7 @@ from windows_pipeline.storage.table import Table
 
 
 class FinalWindowsJob(WindowsJob):
-    """Fills final_windows of one named window definition from its keyed_windows."""
+    """Fills final_windows of a window definition from its keyed_windows."""
 
     @property
     def inputs(self) -> list[Table]:

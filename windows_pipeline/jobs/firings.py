@@ -52,12 +52,12 @@ class FiringsJob(WindowsJob):
     @property
     def inputs(self) -> list[Table]:
         """raw_events and arrival_log, and final windows, with which warnings are compared."""
-        own = self.window_tables
+        tables = self.window_tables
         return [
             self.source.raw_events,
             self.source.arrival_log,
-            own.late_records,
-            own.final_windows,
+            tables.late_records,
+            tables.final_windows,
         ]
 
     @property

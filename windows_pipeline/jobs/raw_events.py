@@ -83,7 +83,7 @@ class RawEventsJob:
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of what was ingested."""
+        """The checks of ingested records."""
         return raw_events_checks(self.pipeline)
 
     @property
@@ -251,13 +251,13 @@ class RawEventsJob:
         self, spark: SparkSession, days: Sequence[date], stage: Stage, before: ArrivalLog
     ) -> set[date]:
         """The later days whose windows may change, as days are ingested again."""
-        there = sorted({row.arrival_unit for row in before} & set(days))
-        if not there:
+        known_days = sorted({row.arrival_unit for row in before} & set(days))
+        if not known_days:
             return set()
         raw, _, log, _ = stage.tables
         columns = [name for name in raw.table.schema.names if name != "batch"]
-        old = raw.table.of_units(spark, there).select(columns)
-        new = raw.rows.where(in_units(there)).select(columns)
+        old = raw.table.of_units(spark, known_days).select(columns)
+        new = raw.rows.where(in_units(known_days)).select(columns)
         changed = units_that_differ({"old": old, "new": new}, ["old", "new"])
         if not changed:
             return set()

@@ -44,7 +44,7 @@ def require_finished_batch(
             so that a micro-batch which the log lacks has no rows in any table.
 
     Raises:
-        BatchUnfinishedError: A table may lack rows of it.
+        BatchUnfinishedError: A table may lack rows of the micro-batch.
     """
     last = _last_batch(log)
     if last is None and pipeline.source.by_days:

@@ -82,7 +82,7 @@ class Stream:
         on_batch: Callable[[BatchResult], None] = lambda _: None,
         append: Append = Table.append,
     ) -> None:
-        """Ingests what came since the last run; see `run_stream`, but for the look at tables.
+        """Ingests the records that came since the last run, like `run_stream`.
 
         Args:
             every: How often to look for more records; None to end with those that are there.
@@ -153,7 +153,7 @@ def run_stream(
     append: Append = Table.append,
     tuning: Tuning = DEFAULT_TUNING,
 ) -> None:
-    """Ingests what came since the last run, micro-batch by micro-batch, and all that follows.
+    """Ingests the records that came since the last run, and computes their results.
 
     A stream that was stopped or killed anywhere goes on where it was when it is run again; every
     record is in the tables once.
@@ -173,10 +173,10 @@ def run_stream(
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint is not that of these tables; one of them was emptied by a
-            rebuild that has not ended, or is new where others have rows; another stream runs; or
-            the source's table has changed rows.
-        Exception: What stopped a micro-batch, or what `on_batch` raised.
+        StreamBehindError: The checkpoint belongs to other tables; a table was emptied by a rebuild
+            that has not ended, or is new while others have rows; another stream runs; or rows of
+            the source's table were changed.
+        Exception: Any other error of a micro-batch, or of `on_batch`.
     """
     stream = prepared_stream(spark, pipeline, settings, tuning)
     stream.run(every=every, on_batch=on_batch, append=append)

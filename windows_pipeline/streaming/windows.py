@@ -135,7 +135,7 @@ class BatchWindows:
 
     @property
     def earlier_records(self) -> int:
-        """An upper bound of the earlier records that it reads; 0 if the bound needs a query."""
+        """At most how many earlier records it reads; 0 if only a query could tell."""
         if asks_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
@@ -281,7 +281,7 @@ class BatchWindows:
             arrived = records if isinstance(spec, SessionWindows) else self._new_records
             late = late_records(arrived, None, spec, values, [self._target])
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
-        # Earlier records are read only if one of them becomes final now.
+        # Earlier records are read only if some of them are dropped with this micro-batch.
         arrived = records if found.dropped else self._new_records
         final = fetched.known(UNCOUNTED[0]).frame.withColumn("_computed_day", F.lit(self._target))
         late = late_records(arrived, final, spec, values, [self._target])

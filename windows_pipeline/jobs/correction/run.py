@@ -162,11 +162,11 @@ class CorrectionPlan:
             BatchUnfinishedError: A micro-batch came since the plan was made.
         """
         job = self.job
-        own = job.window_tables.before_correction()
+        tables = job.window_tables.before_correction()
         correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
         days = days_from(correction.first, correction.last)
         report(
-            f"{own.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
+            f"{tables.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
             f"{', as the grace was changed' if self.grace_changed else ''}"
         )
         results: list[tuple[str, JobResult]] = []
@@ -179,7 +179,7 @@ class CorrectionPlan:
                 return CorrectionResult(None, published=False, results=results, units={})
         for table in self.firing_tables:
             table.adopt_definition(spark)
-        units = finish_correction(spark, own, correction)
+        units = finish_correction(spark, tables, correction)
         return CorrectionResult(correction.number if units else None, True, results, units)
 
 
@@ -195,10 +195,10 @@ def plan_correction(
     """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
         raise ValueError(f"cause must say why published results are corrected, and is {cause!r}")
-    own = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
-    for table in (own.keyed_windows, own.late_records, own.final_windows):
+    tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
+    for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
-    for table in (own.corrections, own.alerts):
+    for table in (tables.corrections, tables.alerts):
         table.create_if_missing(spark)
     fires = firing_tables(pipeline, windows_name, settings.warehouse)
     fired = (
@@ -207,12 +207,12 @@ def plan_correction(
     for table in fired:
         table.require(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
-    unfinished = unfinished_correction(spark, own.corrections)
+    unfinished = unfinished_correction(spark, tables.corrections)
     if unfinished is None:
         # A correction that has begun keeps the stream from finishing its micro-batch.
         require_finished_batch(spark, pipeline, settings.warehouse, log)
-    grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
-    asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
+    grace_changed = not all(table.follows_definition(spark) for table in vars(tables).values())
+    asked = _asked_days(spark, tables, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
     return CorrectionPlan(job, log, asked, cause, grace_changed, fired, unfinished)
 
@@ -232,28 +232,30 @@ def correction_jobs(
 
 
 def finish_correction(
-    spark: SparkSession, own: WindowTables, correction: Correction
+    spark: SparkSession, tables: WindowTables, correction: Correction
 ) -> dict[date, Corrected]:
     """Marks the tables as of the definition and the correction as finished.
 
     Returns:
         What the correction did, by unit.
     """
-    for table in vars(own).values():
+    for table in vars(tables).values():
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
-    units = corrected_units(spark, own, correction.number)
+    units = corrected_units(spark, tables, correction.number)
     if units:
-        mark_finished(spark, own.corrections, correction)
+        mark_finished(spark, tables.corrections, correction)
     else:
-        mark_needless(spark, own.corrections)
+        mark_needless(spark, tables.corrections)
     return units
 
 
-def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict[date, Corrected]:
+def corrected_units(
+    spark: SparkSession, tables: WindowTables, number: int
+) -> dict[date, Corrected]:
     """What a correction did, by unit."""
-    listed = own.corrections.read(spark).where(F.col("correction") == number)
-    alerts = own.alerts.read(spark)
+    listed = tables.corrections.read(spark).where(F.col("correction") == number)
+    alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)
     raised = alerts.where(F.col("correction") == number)
     counts: dict[date, dict[str, int]] = {}
@@ -281,7 +283,7 @@ def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
 
 def _asked_days(
     spark: SparkSession,
-    own: WindowTables,
+    tables: WindowTables,
     first: date | None,
     last: date | None,
     unfinished: Correction | None,
@@ -291,13 +293,13 @@ def _asked_days(
     Raises:
         ValueError: Nothing is published, or the days are not.
     """
-    published = own.keyed_windows.read(spark).select("arrival_unit")
-    for table in (own.final_windows, own.late_records):
+    published = tables.keyed_windows.read(spark).select("arrival_unit")
+    for table in (tables.final_windows, tables.late_records):
         published = published.unionByName(table.read(spark).select("arrival_unit"))
     earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
     if earliest is None:
         raise ValueError(
-            f"{own.final_windows.name}: nothing is published, so there is nothing to correct"
+            f"{tables.final_windows.name}: nothing is published, so there is nothing to correct"
         )
     if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)
@@ -305,9 +307,9 @@ def _asked_days(
     end = last if first and last else latest
     if end < start or end > latest:
         raise ValueError(
-            f"from {start} to {end}: the days must be published, and {own.final_windows.name} has "
-            f"days from {earliest} to {latest}; name the first day that changed, and a later day "
-            "or none"
+            f"from {start} to {end}: {tables.final_windows.name} must have these days, and has "
+            f"published days from {earliest} to {latest}; name the first day that changed, and a "
+            "later day or none"
         )
     return start, end
 
@@ -325,24 +327,24 @@ def _begin(
     Raises:
         CorrectionUnfinishedError: The correction that was stopped has another cause, or lacks days.
     """
-    own = job.window_tables
+    tables = job.window_tables
     if unfinished is not None:
         covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
         if not covered or cause != unfinished.cause:
-            raise CorrectionUnfinishedError(own.corrections, unfinished)
+            raise CorrectionUnfinishedError(tables.corrections, unfinished)
         _require_arrived(job, log, unfinished.first, unfinished.last)
-        if not is_alone(spark, own.corrections, unfinished):
+        if not is_alone(spark, tables.corrections, unfinished):
             _require_alone(spark, job, log, unfinished)
         return unfinished
     _require_arrived(job, log, *asked)
     correction = Correction(
-        finished_number(spark, own.corrections) + 1,
+        finished_number(spark, tables.corrections) + 1,
         *asked,
         cause,
-        own.final_windows.version(spark),
-        own.alerts.version(spark),
+        tables.final_windows.version(spark),
+        tables.alerts.version(spark),
     )
-    mark_begun(spark, own.corrections, correction)
+    mark_begun(spark, tables.corrections, correction)
     _require_alone(spark, job, log, correction)
     return correction
 
