@@ -1,4 +1,4 @@
-"""Where things lie and how Spark runs: settings.yaml, never an edit of code."""
+"""Settings of an installation, read from settings.yaml: locations and Spark's configuration."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ SETTINGS_VARIABLE = "WINDOWS_PIPELINE_SETTINGS"
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 _FEW_RECORDS = 10_000
-"""So many take longer to compile plans for than to run without."""
-# Spark ships all of these; the POMs of Delta and of Spark's Kafka connector name them again.
+"""Up to this many records, compiling a plan takes longer than running it without compilation."""
+# Spark ships all of these, but the POMs of Delta and of Spark's Kafka connector list them again.
 _EXCLUDES = (
     "at.yawk.lz4:*,com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,"
     "org.apache.hadoop:*,org.apache.parquet:*,org.apache.spark:spark-tags_*,"
     "org.roaringbitmap:*,org.scala-lang*:*,org.slf4j:*,org.xerial.snappy:*"
 )
 _SECRETS = (("spark",), ("small_batches",))
-"""Passwords and tokens are among their values; no error shows what stands below."""
+"""Passwords and tokens may be among their values; no error shows a value below these fields."""
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
 class SettingsError(Exception):
-    """The settings file is missing or wrong; the message says where and the cure."""
+    """The settings file is missing or wrong; the message has the line, the field and the fix."""
 
 
 class Settings(BaseModel):
@@ -48,18 +48,18 @@ class Settings(BaseModel):
     Attributes:
         warehouse: The folder or object-store URI that holds every table.
         pipelines: The folder of pipeline files.
-        landing: What a source's relative path is relative to.
-        arrival_ranges: How many tasks sort by arrival what a run ingests from landed files, or a
-            micro-batch from files; None for one a unit and source partition (of a stream without
-            an arrival column: a file), which is quicker while these are small, and for as many as
-            the landed files' sizes ask for where one has more than 100 MB.
-        packages: What else Spark loads, as `organisation:module:version` of a Maven repository:
-            `KAFKA_PACKAGE` to read topics. Spark fetches them once, when it starts.
-        spark: Spark's own configuration, by its own keys; `spark.master` or `spark.remote`
-            says where it runs.
+        landing: The folder or URI that relative paths of sources start at.
+        arrival_ranges: How many tasks sort the records of a run or micro-batch by arrival. None
+            for one task per arrival unit and source partition (in a stream without an arrival
+            column, per file), and for more where one of these has more than 100 MB.
+        packages: More packages for Spark to load, as `organisation:module:version` of a Maven
+            repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
+        spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
+            where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
-        keep_plans: Whether runs of few records, too, keep rows with the plan that made them: such
-            rows can be computed again where an executor is lost, and each query takes longer.
+        keep_plans: Whether runs of few records, too, cache rows with the plan that made them.
+            With the plan, Spark can recompute the rows of a lost executor, but every query takes
+            longer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -74,9 +74,9 @@ class Settings(BaseModel):
     keep_plans: bool = True
 
     def spark_conf(self) -> dict[str, str]:
-        """Spark's configuration with what Delta and the engine need.
+        """Returns Spark's configuration, with the keys that Delta and the engine need.
 
-        Over Spark Connect the server has its own; only the time zone is set by session.
+        A Spark Connect server has a configuration of its own; a session sets its time zone only.
         """
         needed = {"spark.sql.session.timeZone": "UTC"}
         if "spark.remote" in self.spark:
@@ -89,23 +89,22 @@ class Settings(BaseModel):
             "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
             "spark.app.name": "windows-pipeline",
-            # Spark's default, which it writes as a URI: a blank would become %20 in a new folder.
+            # Spark would write its default as a URI: a blank in it would become %20 in a folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
         return {**delta, **self._of_local_master(), **self.spark, **needed}
 
     def _of_local_master(self) -> dict[str, str]:
-        """What keeps the driver of a local master off the network, and its files private.
+        """Returns the keys that keep the driver of a local master off the network.
 
-        Spark would let whoever reaches the machine's address speak to the driver, without a
-        secret, and would show its UI on every address. Hadoop would make a stream's checkpoint
-        readable by every user.
+        By Spark's defaults, anybody who reaches the machine's address can connect to the driver
+        without a secret, and see its UI. By Hadoop's, every user can read a stream's checkpoint.
         """
         master = self.spark.get("spark.master", "")
         if not master.startswith("local"):
             return {}
         address = "127.0.0.1"
-        # Spark draws a secret by itself where executors are no processes of their own.
+        # Spark makes a secret by itself if the executors run within the driver's process.
         authenticated = "false" if master.startswith("local-cluster") else "true"
         return {
             "spark.authenticate": authenticated,
@@ -116,26 +115,26 @@ class Settings(BaseModel):
         }
 
     def conf_for(self, records: int) -> dict[str, str]:
-        """What to set of Spark SQL for a run that brings, or a micro-batch that reads, so many."""
+        """Returns Spark SQL's configuration for a run or a micro-batch of so many records."""
         return self.small_batches if records <= _FEW_RECORDS else {}
 
     def keeps_plans(self, records: int) -> bool:
-        """Whether a run that brings so many records keeps rows with the plan that made them."""
+        """Whether a run of so many records caches rows with the plan that made them."""
         return self.keep_plans or records > _FEW_RECORDS
 
 
 def load_settings(root: Path) -> Settings:
-    """Reads the settings named by WINDOWS_PIPELINE_SETTINGS, else `settings.yaml` in root.
+    """Reads the settings from the file in WINDOWS_PIPELINE_SETTINGS, or root's `settings.yaml`.
 
-    Relative paths in it are relative to the file's folder.
+    Relative paths in the file start at the file's folder.
 
     Raises:
         SettingsError: The file is missing, or has an unknown or wrong field.
     """
     path = Path(os.environ.get(SETTINGS_VARIABLE, root / "settings.yaml")).resolve()
     if not os.path.lexists(path):
-        cure = f"write one, or name it in {SETTINGS_VARIABLE}"
-        raise SettingsError(f"{path}: there is no settings file; {cure}")
+        fix = f"write one there, or set {SETTINGS_VARIABLE} to the path of another"
+        raise SettingsError(f"{path}: there is no settings file; {fix}")
     try:
         settings = _read_settings(path)
     except ConfigError as error:
@@ -150,10 +149,10 @@ def load_settings(root: Path) -> Settings:
 
 
 def _read_settings(path: Path) -> Settings:
-    """The settings as the file has them.
+    """Reads the settings with their paths as the file writes them.
 
     Raises:
-        ConfigError: All that is wrong in the file, without its values.
+        ConfigError: The file has mistakes; the message has one line for each, without values.
     """
     document = read_yaml(path, "the settings, such as 'warehouse: warehouse'", _SECRETS)
     try:
@@ -166,7 +165,7 @@ def _read_settings(path: Path) -> Settings:
 
 
 def _umask() -> int:
-    """The process's umask, which Python reads only as it sets another."""
+    """Returns the process's umask; Python can read it only by setting another."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask

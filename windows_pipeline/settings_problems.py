@@ -1,4 +1,4 @@
-"""What is wrong in a settings file, without its values: they may be secrets."""
+"""Reports the mistakes in a settings file without its values, which may be secrets."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _TEXT = "text in quotes"
 
 
 def report(document: Document, errors: Iterable[ErrorDetails], fields: Iterable[str]) -> None:
-    """Adds what pydantic found to the document's problems, each with its line and fix."""
+    """Adds the mistakes that pydantic found to the document's problems, with line and fix."""
     known = list(fields)
     for details in errors:
         path = tuple(str(part) for part in details["loc"])
-        document.report(path, _told(path, details, known))
+        document.report(path, _text(path, details, known))
 
 
-def _told(path: tuple[str, ...], details: ErrorDetails, known: list[str]) -> str:
+def _text(path: tuple[str, ...], details: ErrorDetails, known: list[str]) -> str:
     name = path[-1] if path else ""
     if details["type"] == "missing":
         return f"is missing; write '{name}: ...'"
     if details["type"] == "extra_forbidden":
-        cure = nearest(name, known, f"remove it; the fields are {', '.join(known)}")
-        return f"{shown(name)} is no field here; {cure}"
+        fix = nearest(name, known, f"remove it; the fields are {', '.join(known)}")
+        return f"{shown(name)} is not a field here; {fix}"
     if details["type"] == "value_error":
         return str(details["ctx"]["error"])
     if details["input"] is None:

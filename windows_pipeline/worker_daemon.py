@@ -1,7 +1,7 @@
-"""Spark's Python daemon, ready for work: its workers are forked from it and have all of it at once.
+"""A Python daemon for Spark that imports the kernels once, so that its forked workers have them.
 
-`spark.python.daemon.module` names it. Spark ends workers that had nothing to do for a minute, and
-each new one would take seconds to import what the kernels need and to set up Numba's compiler.
+Set `spark.python.daemon.module` to this module. Spark ends workers that are idle for a minute, and
+without the daemon each new worker takes seconds to import the kernels and to set up Numba.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 
 from windows_pipeline.compat.python_daemon import serve
 
-# A thread that runs when a process is forked may hold a lock for ever: NumPy's library, and the
-# allocator that PyArrow brings, start none then.
+# A thread that runs during a fork may leave a lock held for ever in the child. These settings stop
+# NumPy's OpenBLAS and PyArrow's allocator from starting threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 
 def make_ready() -> None:
-    """Imports what workers need, and has Numba set up its compiler."""
+    """Imports the modules that workers use, and makes Numba set up its compiler."""
     import numba
     import pandas as pd  # noqa: F401  PySpark's workers import it for any Arrow batch
 
@@ -28,7 +28,7 @@ def make_ready() -> None:
     import windows_pipeline.engine.row_kernel
     import windows_pipeline.engine.window_kernel  # noqa: F401
 
-    # The first function that it compiles has it do so.
+    # Compiling any function sets up the compiler.
     numba.njit()(lambda: None)()
 
 

@@ -134,16 +134,16 @@ def record(**changes: object) -> dict[str, object]:
 
 
 UNREADABLE = {
-    "{": "no case: JSONDecodeError",
-    "[1]": "no case: ",
-    '{"id": "x"}': "no case: KeyError('engine')",
+    "{": "is not a case: JSONDecodeError",
+    "[1]": "is not a case: ",
+    '{"id": "x"}': "is not a case: KeyError('engine')",
     json.dumps(case(window={"kind": "spiral"}, error="IllegalArgumentException")): (
         "unknown kind of window 'spiral'"
     ),
-    json.dumps(case(window={"kind": ["sliding"]})): "no case: ",
-    json.dumps(case(input=[record(timestamp=1.5)])): "timestamp: 1.5 is no whole number",
+    json.dumps(case(window={"kind": ["sliding"]})): "is not a case: ",
+    json.dumps(case(input=[record(timestamp=1.5)])): "timestamp: 1.5 is not a whole number",
     json.dumps(case(input=[record(timestamp=2**63 - 1)])): "timestamp: 9223372036854775807 is",
-    json.dumps(case(input=[record(offset="x")])): "offset: 'x' is no whole number",
+    json.dumps(case(input=[record(offset="x")])): "offset: 'x' is not a whole number",
 }
 
 
@@ -167,7 +167,7 @@ def test_what_is_no_case_fails_and_the_others_run(tmp_path: Path) -> None:
 
 def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
     file = tmp_path / "latin.jsonl"
-    assert "can't be read" in run(file).output
+    assert "cannot be read" in run(file).output
     file.write_bytes(b'{"id": "\xe9"}')
     result = run(file)
-    assert (result.exit_code, f"{file}: is no UTF-8" in result.output) == (2, True)
+    assert (result.exit_code, f"{file}: is not UTF-8" in result.output) == (2, True)

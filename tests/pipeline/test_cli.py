@@ -111,7 +111,7 @@ def test_wrong_arguments_are_refused_before_spark_starts(
     status, said = call(
         capfd, monkeypatch, "stream", "flights", "--every", "soon", start=no_session
     )
-    assert (status, "--every: 'soon' is no duration" in said) == (2, True), said
+    assert (status, "--every: 'soon' is not a duration" in said) == (2, True), said
     status, said = call(
         capfd, monkeypatch, "episodes", "flights", "--windows", "nope", start=no_session
     )

@@ -126,12 +126,16 @@ def test_tables_of_a_run_and_a_stream_can_be_rebuilt(
     assert (status, "not computed" in said) == (0, False), said
     # A run and a stream wrote at once: both are refused, and both name the way out.
     log = project.source.arrival_log
-    whole = log.read(spark).selectExpr("* EXCEPT (unit, batch, stream)", "DATE'2026-11-02' AS unit")
+    whole = log.read(spark).selectExpr(
+        "* EXCEPT (arrival_unit, batch, stream)", "DATE'2026-11-02' AS arrival_unit"
+    )
     named = whole.selectExpr("*", "CAST(NULL AS bigint) AS batch", "CAST(NULL AS string) AS stream")
     days = [row.arrival_unit for row in named.collect()]
     log.publish(named, days)
     raw = project.source.raw_events
-    row = raw.read(spark).selectExpr("* EXCEPT (unit, batch)", "DATE'2026-11-02' AS unit")
+    row = raw.read(spark).selectExpr(
+        "* EXCEPT (arrival_unit, batch)", "DATE'2026-11-02' AS arrival_unit"
+    )
     raw.publish(row.selectExpr("*", "CAST(NULL AS bigint) AS batch"), days)
     rebuild = "windows-pipeline rebuild p --from raw_events"
     for way in ("run", "stream"):

@@ -263,9 +263,9 @@ def test_a_row_that_is_not_of_the_schema(
 
 
 def test_what_a_window_function_refuses() -> None:
-    with pytest.raises(ValueError, match="process: 3 is no function"):
+    with pytest.raises(ValueError, match="process: 3 is not a function"):
         WindowFunction(3, "n bigint")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="schema: 'n bignum' is none"):
+    with pytest.raises(ValueError, match="schema: 'n bignum' is not a schema"):
         WindowFunction(lambda *_: [], "n bignum")
-    with pytest.raises(ValueError, match="records: 'value' is no list of columns"):
+    with pytest.raises(ValueError, match="records: 'value' is not a list of columns"):
         WindowFunction(lambda *_: [], "n bigint", records="value")

@@ -35,30 +35,30 @@ SPECS_REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Slide.over(rows(2)).every(rows(0)),
         "every: 0 rows must be above zero",
     ),
-    "half a row": (lambda: rows(1.5), "rows: 1.5 is no whole number"),  # type: ignore[arg-type]
+    "half a row": (lambda: rows(1.5), "rows: 1.5 is not a whole number"),  # type: ignore[arg-type]
     "half a millisecond": (
         lambda: Tumble.over(timedelta(microseconds=500)),
         "over: datetime.timedelta(microseconds=500) has a part smaller than a millisecond",
     ),
-    "a number without unit": (lambda: Tumble.over("10"), "over: '10' is no duration"),
+    "a number without unit": (lambda: Tumble.over("10"), "over: '10' has no unit; write a unit"),
     "time every rows": (
         lambda: Slide.over("1 minute").every(rows(5)),
-        "every: RowCount(count=5) does not go with over('1 minute')",
+        "every: RowCount(count=5) must have the unit of over('1 minute')",
     ),
     "rows every time": (
         lambda: Slide.over(rows(5)).every("1 minute"),
-        "every: '1 minute' does not go with over(RowCount(count=5))",
+        "every: '1 minute' must have the unit of over(RowCount(count=5))",
     ),
     "session of rows": (
         lambda: Session.with_gap(rows(3)),  # type: ignore[arg-type]
-        "with_gap: RowCount(count=3): a session ends with a silence",
+        "with_gap: must be a duration, not RowCount(count=3)",
     ),
     "short windows by time": (
         lambda: Tumble.over("1 minute").with_short_first(),
-        "with_short_first: only windows by rows",
+        "with_short_first: windows must be by rows, not by time",
     ),
-    "alias": (lambda: Tumble.over("1 minute").alias("w.start"), "alias: 'w.start' is no name"),
-    "column": (lambda: Tumble.over("1 minute").on(""), "on: '' is no column"),
+    "alias": (lambda: Tumble.over("1 minute").alias("w.start"), "alias: 'w.start' is not a name"),
+    "column": (lambda: Tumble.over("1 minute").on(""), "on: '' is not a column"),
 }
 
 

@@ -127,11 +127,11 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
     ),
     (
         lambda w: w.agg(pre_aggregate="no"),  # type: ignore[arg-type]
-        "pre_aggregate: 'no' is neither True nor False",
+        "pre_aggregate: must be True or False, not 'no'",
     ),
     (
         lambda w: w.final().agg(pre_aggregate="no"),  # type: ignore[arg-type]
-        "pre_aggregate: 'no' is neither True nor False",
+        "pre_aggregate: must be True or False, not 'no'",
     ),
     (lambda w: w.arrival(WRONG), "arrival: 3 is no name of a column"),
     (lambda w: w.arrival(), "arrival: no column is named; name it, as in .arrival('offset')"),
@@ -215,7 +215,7 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "aggregates: the window function takes records": lambda: coming.process(
             trigger, WindowFunction(lambda *_: [], "n bigint", records=["at"]), count()
         ),
-        "input_ends: 3 is neither True nor False": lambda: coming.firings(
+        "input_ends: must be True or False, not 3": lambda: coming.firings(
             trigger, input_ends=WRONG
         ),
         "arrival: 3 is no name of a column": lambda: wp.windowed(events, around).arrival(WRONG),

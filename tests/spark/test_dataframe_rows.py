@@ -197,24 +197,26 @@ def test_streams_are_refused(spark: SparkSession) -> None:
 def test_refusals_name_what_and_where(events: DataFrame) -> None:
     """Rule F3."""
     window = SlideRows.preceding("1 hour").on("ms").alias("w")
-    assert "time column 'rowtime' is not there" in refusal(events, window.on("rowtime"))
+    assert "time column 'rowtime' is not a column; use one of" in refusal(
+        events, window.on("rowtime")
+    )
     assert "'user' is of type string; cast it to timestamp" in refusal(events, window.on("user"))
     assert "the alias hides the column" in refusal(events, window.alias("amount"))
     several = wp.windowed(events, window)
-    with pytest.raises(ValueError, match="SlideRows 'w': the alias is another window's too"):
+    with pytest.raises(ValueError, match="SlideRows 'w': another window has the same alias"):
         several.beside(window, count()).agg()
-    with pytest.raises(ValueError, match=r"one of several windows needs a name; give it \.alias"):
+    with pytest.raises(ValueError, match=r"each of several windows needs a name; add \.alias"):
         several.beside(TumbleRows.over("1 hour").on("ms")).agg(count())
     with pytest.raises(ValueError, match="beside: window must be SlideRows, TumbleRows or Sess"):
         several.beside(3)  # type: ignore[arg-type]
     counted = several.agg(count())
-    assert "the result 'count' hides a column or a result of that name" in refusal(counted, window)
+    assert "the result 'count' hides a column or another result" in refusal(counted, window)
     tumbled = TumbleRows.over("1 hour").on("ms").alias("w")
     with_bounds = wp.windowed(events, tumbled).by("user").arrival("at").agg()
     assert "TumbleRows 'w': the alias hides the column" in refusal(with_bounds, tumbled)
-    with pytest.raises(ValueError, match=r"takes rows one by one, .*; name its column with .arri"):
+    with pytest.raises(ValueError, match=r"rows of one time by arrival; name .* with \.arrival"):
         wp.windowed(events, tumbled).agg(count())
-    with pytest.raises(ValueError, match=r"it goes by time; name the time's column with \.on"):
+    with pytest.raises(ValueError, match=r"a window by time needs a time column; name .* \.on"):
         wp.windowed(events, TumbleRows.over("1 hour")).agg(count())
 
 

@@ -1,4 +1,4 @@
-"""Aggregates as they are written, and the types that they take and give."""
+"""Aggregates: their names, the types that they take, and the types of their results."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TOTAL = UserAggregate(int, lambda acc, v: acc + v, lambda a, b: a + b, int, "big
 def test_an_aggregation_has_a_name(
     aggregation: Aggregation, function: Function | UserAggregate, name: str
 ) -> None:
-    """Rule G1: one of each; an alias and a condition leave the rest as it is."""
+    """Rule G1: every function; an alias and a condition change nothing else."""
     assert (aggregation.function, aggregation.result_name) == (function, name)
     assert aggregation.condition is None
     filtered = aggregation.where("amount > 0").alias("x")
@@ -77,8 +77,8 @@ def test_an_aggregation_has_a_name(
     )
 
 
-def test_a_name_that_is_no_plain_one_needs_an_alias() -> None:
-    """Also an expression; nothing is made up from its text."""
+def test_an_aggregate_of_a_nested_column_needs_an_alias() -> None:
+    """The library makes no name from 'address.number'."""
     nested = sum_("address.number")
     assert nested.name is None
     with pytest.raises(ValueError, match=r"sum of address\.number has no name; .*alias"):
@@ -88,7 +88,7 @@ def test_a_name_that_is_no_plain_one_needs_an_alias() -> None:
 
 
 def test_an_expression_needs_an_alias() -> None:
-    """A Column has no name that one would want in a table."""
+    """The text of a Column is not a good name for a table's column."""
     doubled = sum_(F.col("amount") * 2)
     with pytest.raises(ValueError, match=r"sum of .* has no name; give it one with \.alias"):
         _ = doubled.result_name
@@ -98,35 +98,40 @@ def test_an_expression_needs_an_alias() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sum_(None), "column: None is none; pass a column's name or a Column"),  # type: ignore[arg-type]
-        (lambda: count(count()), "column: Aggregation.* is none; pass"),  # type: ignore[arg-type]
-        (lambda: Aggregation(Function.SUM), "column: sum needs one"),
+        (lambda: sum_(None), "column: None is not a column; pass a column's name, or a Column"),  # type: ignore[arg-type]
+        (lambda: count(count()), "column: Aggregation.* is not a column; pass"),  # type: ignore[arg-type]
+        (lambda: Aggregation(Function.SUM), "column: sum needs a column, not None; pass"),
         (lambda: percentile("a", 95), "percentage: 95 is not from 0 to 1"),
         (lambda: percentile("a", float("nan")), "percentage: nan is not from 0 to 1"),
-        (lambda: percentile("a", "0.5"), "percentage: '0.5' is no number"),  # type: ignore[arg-type]
+        (lambda: percentile("a", "0.5"), "percentage: '0.5' is not a number"),  # type: ignore[arg-type]
         (
             lambda: percentile("a", [0.5, 0.9]),  # type: ignore[arg-type]
-            r"percentage: \[0.5, 0.9\] are several, .*; write an aggregate for each",
+            r"percentage: must be one number, not \[0.5, 0.9\]; write one aggregate for each",
         ),
-        (lambda: percentile("a", True), "percentage: True is no number"),
-        (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none"),
-        (lambda: sum_("a").alias(""), "name: '' is no name"),
-        (lambda: sum_("a").alias("a`b"), "name: 'a`b' is no name; pass some text without backtick"),
-        (lambda: user_aggregate("a", len), "aggregate: <built-in function len> is none; pass User"),  # type: ignore[arg-type]
-        (lambda: replace(TOTAL, result_type=None), "result_type: None is no column type"),  # type: ignore[arg-type]
-        (lambda: sum_("a").where(True), "condition: True is none; pass SQL as text, or a Column"),  # type: ignore[arg-type]
-        (lambda: sum_("a").where("b").where("c"), "condition: there is one already"),
+        (lambda: percentile("a", True), "percentage: True is not a number"),
+        (lambda: Aggregate("x", Function.SUM, "a", 0.5), "percentage: sum takes none, not 0.5"),
+        (lambda: sum_("a").alias(""), "name: '' is not a name"),
+        (lambda: sum_("a").alias("a`b"), "name: 'a`b' is not a name; pass text without backticks"),
+        (lambda: user_aggregate("a", len), "aggregate: must be a UserAggregate, not <built-in"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, result_type=None), "result_type: None is not a column type"),  # type: ignore[arg-type]
+        (lambda: sum_("a").where(True), "condition: True is not a condition; pass SQL as text, or"),  # type: ignore[arg-type]
+        (
+            lambda: sum_("a").where("b").where("c"),
+            "condition: the aggregate already has one, b; join both with AND",
+        ),
         (
             lambda: user_aggregate("a", replace(TOTAL, skip_nulls=False)).where("b"),
-            "condition: an aggregate that takes nulls has none",
+            "condition: an aggregate with skip_nulls=False cannot have one",
         ),
-        (lambda: replace(TOTAL, merge=None), "merge: None is no function"),  # type: ignore[arg-type]
-        (lambda: replace(TOTAL, inverse=1), "inverse: 1 is no function"),  # type: ignore[arg-type]
-        (lambda: replace(TOTAL, result_type="number"), "result_type: 'number' is no column type"),
+        (lambda: replace(TOTAL, merge=None), "merge: None is not a function"),  # type: ignore[arg-type]
+        (lambda: replace(TOTAL, inverse=1), "inverse: 1 is not a function"),  # type: ignore[arg-type]
+        (
+            lambda: replace(TOTAL, result_type="number"),
+            "result_type: 'number' is not a column type",
+        ),
     ],
 )
-def test_a_mistake_is_told_where_it_is_made(make: Callable[[], Any], message: str) -> None:
-    """The argument and its value by name."""
+def test_an_error_has_the_argument_and_the_value(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -147,7 +152,7 @@ def test_a_mistake_is_told_where_it_is_made(make: Callable[[], Any], message: st
         ),
     ],
 )
-def test_types_are_read_as_spark_writes_them(text: str, kind: ColumnType) -> None:
+def test_the_parser_reads_types_as_spark_writes_them(text: str, kind: ColumnType) -> None:
     assert parse_type(text) == kind
 
 
@@ -169,8 +174,8 @@ def test_types_are_read_as_spark_writes_them(text: str, kind: ColumnType) -> Non
         "string collate UTF8_LCASE",
     ],
 )
-def test_what_is_no_type_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no column type that aggregates know; they know"):
+def test_a_type_must_be_supported(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a column type that aggregates support; use tiny"):
         parse_type(text)
 
 
@@ -211,10 +216,10 @@ def test_result_type(
         (TOTAL, "variant", "user_aggregate takes types with an order"),
     ],
 )
-def test_a_column_that_does_not_fit_is_refused(
+def test_a_column_must_have_a_type_that_the_function_takes(
     function: Function | UserAggregate, column_type: str, takes: str
 ) -> None:
-    """When the query is planned, not in a worker."""
+    """The error comes when the query is planned, not in a worker."""
     message = rf"\(a\): column 'a' is of type {column_type}; {takes}"
     with pytest.raises(ValueError, match=message):
         Aggregate("x", function, "a").result_type(column_type)
@@ -232,13 +237,13 @@ def test_a_column_that_does_not_fit_is_refused(
         ("median(a)", Aggregate("x", Function.MEDIAN, "a")),
     ],
 )
-def test_text_is_read(text: str, aggregate: Aggregate) -> None:
+def test_the_parser_reads_aggregates(text: str, aggregate: Aggregate) -> None:
     assert parse_aggregate("x", text) == aggregate
     assert parse_aggregate("x", str(aggregate)) == aggregate
 
 
-def test_a_query_may_have_a_list() -> None:
-    """Not so a pipeline's tables."""
+def test_the_result_of_a_query_may_be_a_list() -> None:
+    """A column of a pipeline's tables may not."""
     listed = parse_aggregate("x", "collect_list(a)", takes_lists=True)
     assert listed == Aggregate("x", Function.COLLECT_LIST, "a")
 
@@ -246,32 +251,39 @@ def test_a_query_may_have_a_list() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a", "is no aggregate; write one as 'avg.column.', with one of count, count_distinct"),
-        ("mean(a)", "unknown aggregate 'mean'; did you mean 'avg'. Else use one of count, count_d"),
+        ("a", "is not an aggregate; write it as 'avg.column.', with one of count, count_distinct"),
+        ("mean(a)", "unknown aggregate 'mean'; did you mean 'avg'. Otherwise use one of count, c"),
         ("Average(a)", "unknown aggregate 'Average'; did you mean 'avg'"),
         ("medain(a)", "unknown aggregate 'medain'; did you mean 'median'"),
         ("mode(a)", "unknown aggregate 'mode'; use one of count, count_distinct"),
         (
             "collect_list(a)",
-            "'collect_list.a.' is a list, which no rule could compare; take one of",
+            "'collect_list.a.' is a list, which rules cannot compare; use one of",
         ),
-        ("count(*)", "without asking, as record_count; leave it out"),
-        ("percentile(a)", "None is no number; .* as in 'percentile.column, 0.95.'"),
+        ("count(*)", "the number of records, as record_count; leave this aggregate out"),
+        ("percentile(a)", "None is not a number; .* as in 'percentile.column, 0.95.'"),
         ("percentile(a, 95)", "95.0 is not from 0 to 1"),
-        ("percentile(a, half)", "'half' is no number"),
+        ("percentile(a, half)", "'half' is not a number"),
         (
             "percentile(a, array(0.5, 0.9))",
-            r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is no number; .* as in 'perc",
+            r"^'percentile.a, array.*: percentage: 'array.0.5, 0.9.' is not a number; .* as in 'pe",
         ),
         ("avg(a, 0.5)", "avg takes one column; write 'avg\\(a\\)'"),
     ],
 )
-def test_what_is_no_aggregate_is_refused(text: str, message: str) -> None:
+def test_an_error_about_an_aggregate_has_the_fix(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_aggregate("x", text)
 
 
-def test_the_package_does_not_import_spark() -> None:
-    """So that a definition costs nothing before Spark is there."""
-    code = "import sys, windows_pipeline.aggregates; sys.exit('pyspark' in sys.modules)"
+@pytest.mark.parametrize("package", ["aggregates", "alerts", "config", "text", "windows"])
+def test_packages_of_definitions_do_not_import_spark(package: str) -> None:
+    """A program can load definitions without Spark, and before it starts Spark."""
+    code = (
+        "import importlib, pkgutil, sys\n"
+        f"package = importlib.import_module('windows_pipeline.{package}')\n"
+        "for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "sys.exit('pyspark' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""A pipeline's file is read whole."""
+"""`load_pipeline` reads every field of a valid pipeline file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windows_pipeline.config import load_pipeline, load_pipelines
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
 
-def test_flights_say_what_they_compute() -> None:
+def test_the_flights_pipeline_has_the_fields_of_its_file() -> None:
     flights = load_pipeline(PIPELINES / "flights.yaml")
     hourly = flights.windows["hourly"]
     assert flights.name == "flights"
@@ -57,7 +57,7 @@ def test_flights_say_what_they_compute() -> None:
     }
 
 
-def test_rules_keep_their_text_and_give_sql() -> None:
+def test_rules_keep_their_text_and_compile_to_sql() -> None:
     flights = load_pipeline(PIPELINES / "flights.yaml")
     hourly = flights.windows["hourly"]
     rule = hourly.alerts["disruption"]
@@ -67,7 +67,7 @@ def test_rules_keep_their_text_and_give_sql() -> None:
     assert rule.severity_sql(columns) == "`avg_dep_delay`"
 
 
-def test_a_second_pipeline_is_a_second_file() -> None:
+def test_each_file_of_a_folder_declares_a_pipeline() -> None:
     carriers, flights = load_pipelines(PIPELINES)
     assert (carriers.name, flights.name) == ("carriers", "flights")
     assert carriers.source.path == flights.source.path
@@ -86,7 +86,7 @@ def test_decimals_are_written_with_or_without_spaces(tmp_path: Path) -> None:
     assert load_text(tmp_path, text).source.values["distance"] == "decimal(5,0)"
 
 
-def test_no_key_is_a_decimal(tmp_path: Path) -> None:
+def test_a_key_cannot_be_a_decimal(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, changed("origin: string", "origin: decimal(5,0)"))
     assert "'origin' is of type decimal(5,0); the key must be string or bigint" in problem
 
@@ -103,18 +103,14 @@ def test_first_window_start_is_an_instant(tmp_path: Path) -> None:
         assert spec.first_window_start_ms == 1_356_998_400_000
 
 
-# What is written instead of a part of the file, the field that is wrong, the value that the
-# message shows, and words of the cure. The part also tells the expected line.
-
-
-def test_a_column_may_have_its_roles_own_name(tmp_path: Path) -> None:
+def test_a_column_may_have_the_name_of_its_role(tmp_path: Path) -> None:
     text = FLIGHTS.replace("origin: string", "key: string").replace("key: origin", "key: key")
     text = text.replace("departed_at", "event_time")
     source = load_text(tmp_path, text).source
     assert (source.key, source.event_time) == ("key", "event_time")
 
 
-def test_a_duration_has_several_units(tmp_path: Path) -> None:
+def test_a_duration_may_have_several_units(tmp_path: Path) -> None:
     text = changed("grace: 6 hours", "grace: 1 hour 30 minutes")
     assert load_text(tmp_path, text).windows["hourly"].grace == 5_400_000
 
@@ -129,7 +125,7 @@ OTHER_KINDS = {
 
 
 @pytest.mark.parametrize("fields", OTHER_KINDS)
-def test_windows_of_every_kind_are_named(tmp_path: Path, fields: str) -> None:
+def test_windows_of_every_kind_have_their_specification(tmp_path: Path, fields: str) -> None:
     hourly = load_text(tmp_path, of_kind(fields)).windows["hourly"]
     assert hourly.spec == OTHER_KINDS[fields]
     assert set(hourly.alerts) == {"disruption", "quiet"}

@@ -1,4 +1,4 @@
-"""Only regular files of a moderate size are read, as pipelines or as settings."""
+"""Pipelines and settings must be regular files of a moderate size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windows_pipeline.text.files import MAX_BYTES
 
 
 def _socket(path: Path) -> None:
-    here = Path.cwd()
+    before = Path.cwd()
     os.chdir(path.parent)  # the name of a socket must be short
     try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as unix_socket:
+            unix_socket.bind(path.name)
     finally:
-        os.chdir(here)
+        os.chdir(before)
 
 
 def _loop(path: Path) -> None:
@@ -34,27 +34,30 @@ ODD: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe": (os.mkfifo, "is a named pipe; put a YAML file there"),
     "a folder": (Path.mkdir, "is a folder; put a YAML file there"),
     "a socket": (_socket, "is a socket; put a YAML file there"),
-    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
-    "a link to a folder": (lambda path: path.symlink_to(path.parent), "is a folder"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "links to a device; put"),
+    "a link to a folder": (lambda path: path.symlink_to(path.parent), "links to a folder; put"),
     "a huge file": (
         lambda path: path.write_bytes(b"#" * (MAX_BYTES + 1)),
         "has more than 1,048,576 bytes; write a shorter file",
     ),
     "no text": (lambda path: path.write_bytes(b"a: 1\n\xe9"), ":2: is not UTF-8; save it as"),
     "UTF-16": (lambda path: path.write_bytes("name: x".encode("utf-16")), ":1: is not UTF-8"),
-    "deep lists": (lambda path: path.write_text("a: " + "[" * 5_000), "is nested too deep"),
+    "deep lists": (
+        lambda path: path.write_text("a: " + "[" * 5_000),
+        "is nested too deeply; simplify it",
+    ),
     "deep mappings": (
         lambda path: path.write_text("a: " + "{a: " * 5_000),
-        "is nested too deep",
+        "is nested too deeply; simplify it",
     ),
     "nothing": (lambda path: path.write_text(""), "is empty; write"),
-    "an open end": (_loop, "can't be read (Too many levels of symbolic links)"),
+    "a loop of links": (_loop, "cannot be read (Too many levels of symbolic links)"),
 }
 
 
-@pytest.mark.parametrize(("make", "told"), ODD.values(), ids=ODD)
-def test_a_pipeline_is_read_from_a_regular_file(
-    tmp_path: Path, make: Callable[[Path], object], told: str
+@pytest.mark.parametrize(("make", "words"), ODD.values(), ids=ODD)
+def test_a_pipeline_must_be_a_regular_file(
+    tmp_path: Path, make: Callable[[Path], object], words: str
 ) -> None:
     file = tmp_path / "odd.yaml"
     make(file)
@@ -62,37 +65,36 @@ def test_a_pipeline_is_read_from_a_regular_file(
         load_pipeline(file)
     (problem,) = refused.value.problems
     assert problem.startswith(f"{file}:")
-    assert told in problem
+    assert words in problem
 
 
-@pytest.mark.parametrize(
-    "what", [what for what in ODD if what != "an open end" and "link" not in what]
-)
-def test_settings_are_read_from_a_regular_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+@pytest.mark.parametrize("case", [case for case in ODD if "link" not in case])
+def test_settings_must_be_a_regular_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    make, told = ODD[what]
+    make, words = ODD[case]
     file = tmp_path / "odd.yaml"
     make(file)
     monkeypatch.setenv(SETTINGS_VARIABLE, str(file))
     with pytest.raises(SettingsError) as refused:
         load_settings(tmp_path)
     assert str(refused.value).startswith(f"{file}:")
-    assert told in str(refused.value)
+    assert words in str(refused.value)
 
 
-def test_settings_that_lead_to_a_device_or_nowhere_are_told(
+def test_an_error_names_settings_that_are_a_device_or_do_not_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, told in (
+    missing = f"there is no settings file; write one there, or set {SETTINGS_VARIABLE} to the path"
+    for name, words in (
         ("/dev/zero", "/dev/zero: is a device"),
-        ("x" * 300, "there is no settings file; write one, or name it in"),
-        ("nothing.yaml", "there is no settings file; write one, or name it in"),
+        ("x" * 300, missing),
+        ("nothing.yaml", missing),
     ):
         monkeypatch.setenv(SETTINGS_VARIABLE, name)
         with pytest.raises(SettingsError) as refused:
             load_settings(tmp_path)
-        assert told in str(refused.value)
+        assert words in str(refused.value)
 
 
 def test_a_link_to_a_pipeline_is_read(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_tag_that_does_not_fit_its_value_is_one_error(
     tmp_path: Path, old: str, new: str, field: str, tag: str
 ) -> None:
     (problem,) = problems_of(tmp_path, FLIGHTS.replace(old, new))
-    assert f": {field}: does not hold what its tag says, !!{tag}; leave the tag out" in problem
+    assert f": {field}: is not a value of its tag, !!{tag}; remove the tag, or correct" in problem
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_a_number_of_any_length_is_one_error(tmp_path: Path, value: str) -> None
 def test_an_instant_beyond_the_calendar_is_one_error(tmp_path: Path, instant: str) -> None:
     text = FLIGHTS.replace("emit_empty: true", f"first_window_start: {instant}")
     (problem,) = problems_of(tmp_path, text)
-    assert "lies outside the years 1 to 9999 in UTC; write another time" in problem
+    assert "is outside the years 1 to 9999 in UTC; write another time" in problem
 
 
 def test_a_quoted_number_is_text(tmp_path: Path) -> None:

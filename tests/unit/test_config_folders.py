@@ -1,4 +1,4 @@
-"""`windows-pipeline validate` looks where a source lies, if this machine can."""
+"""`windows-pipeline validate` checks that a source's folder exists, if this machine can see it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.pipeline_texts import FLIGHTS, line_of
 from windows_pipeline.cli.main import main
-from windows_pipeline.config import Misplaced, load_folder, load_pipeline, misplaced
+from windows_pipeline.config import FolderProblem, folder_problem, load_folder, load_pipeline
 from windows_pipeline.settings import Settings
 
 LINE = line_of(FLIGHTS, "  path:")
@@ -29,22 +29,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def lies_at(project: Path, path: str, text: str = FLIGHTS) -> Path:
-    """The pipeline's file, with another path."""
+def with_path(project: Path, path: str, text: str = FLIGHTS) -> Path:
+    """Writes the pipeline's file with another path of its source."""
     file = project / "pipelines" / "flights.yaml"
     file.write_text(re.sub(r"  path: \S+", f"  path: {path}", text))
     return file
 
 
-def looked_at(project: Path, path: str, landing: str | None = None) -> Misplaced | None:
-    file = lies_at(project, path)
-    return misplaced(file, load_pipeline(file).source, landing or str(project))
+def problem_of(project: Path, path: str, landing: str | None = None) -> FolderProblem | None:
+    file = with_path(project, path)
+    return folder_problem(file, load_pipeline(file).source, landing or str(project))
 
 
 def validated(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *files: str
 ) -> tuple[int, str, str]:
-    """The exit status, and what was said as result and as warning or error."""
+    """Runs `validate`; returns the exit status, standard output and standard error."""
     monkeypatch.setattr("sys.argv", ["windows-pipeline", "validate", *files])
     with pytest.raises(SystemExit) as stopped:
         main()
@@ -53,9 +53,9 @@ def validated(
 
 
 @pytest.mark.parametrize("path", ["data/flights", "./data/flights/", "data/../data/flights"])
-def test_a_folder_that_is_there_is_right(project: Path, path: str) -> None:
-    assert looked_at(project, path) is None
-    assert looked_at(project, str(project / path)) is None
+def test_an_existing_folder_is_right(project: Path, path: str) -> None:
+    assert problem_of(project, path) is None
+    assert problem_of(project, str(project / path)) is None
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_a_folder_that_is_there_is_right(project: Path, path: str) -> None:
 def test_a_missing_folder_is_a_warning_with_the_nearest_name(
     project: Path, path: str, near: str | None
 ) -> None:
-    (project / "data" / "flihgt").touch()  # a file is no folder to mean
-    found = looked_at(project, path)
+    (project / "data" / "flihgt").touch()  # nearer, but not a folder
+    found = problem_of(project, path)
     assert found is not None
     assert not found.refused
-    cure = (
+    fix = (
         f"did you mean '{project / near}'?" if near else "correct it, or land the first files there"
     )
     assert found.text == (
         f"{project / 'pipelines' / 'flights.yaml'}:{LINE}: source.path: {path!r} is "
-        f"{project / path}, where no folder is yet; {cure}"
+        f"{project / path}, which does not exist yet; {fix}"
     )
 
 
@@ -82,61 +82,62 @@ def test_a_missing_folder_is_a_warning_with_the_nearest_name(
 def test_a_file_is_refused(project: Path, path: str) -> None:
     file = project / "data" / "all.jsonl"
     file.touch()
-    found = looked_at(project, path)
+    found = problem_of(project, path)
     assert found is not None
     assert found.refused
-    assert f":{LINE}: source.path: {path!r} leads to {file}, a file; write the fo" in found.text
+    problem = f":{LINE}: source.path: {path!r} leads to {file}, which is a file; write the folder"
+    assert problem in found.text
     assert "the folder that holds one folder a day" in found.text
 
 
-def test_a_delta_tables_folder_is_looked_at_too(project: Path) -> None:
+def test_the_folder_of_a_delta_table_is_checked_too(project: Path) -> None:
     (project / "table").touch()
     text = FLIGHTS.replace("format: jsonl", "format: delta")
-    file = lies_at(project, "table", text)
-    found = misplaced(file, load_pipeline(file).source, str(project))
+    file = with_path(project, "table", text)
+    found = folder_problem(file, load_pipeline(file).source, str(project))
     assert found is not None
-    assert "a file; write the folder that holds the table" in found.text
+    assert "is a file; write the folder that holds the table" in found.text
 
 
-def test_an_object_store_is_left_alone(project: Path) -> None:
-    assert looked_at(project, "s3://bucket/flights") is None
-    assert looked_at(project, "abfss://files@account.dfs.core.windows.net/flights") is None
-    assert looked_at(project, "data/nothing", landing="s3://bucket") is None
+def test_an_object_store_is_not_checked(project: Path) -> None:
+    assert problem_of(project, "s3://bucket/flights") is None
+    assert problem_of(project, "abfss://files@account.dfs.core.windows.net/flights") is None
+    assert problem_of(project, "data/nothing", landing="s3://bucket") is None
 
 
 def test_a_topic_has_no_folder(project: Path) -> None:
     text = re.sub(r"  (path|arrival): .*\n", "", FLIGHTS)
     topic = "format: kafka\n  kafka: {servers: 'a:1', topic: b}"
-    file = lies_at(project, "", text.replace("format: jsonl", topic))
-    assert misplaced(file, load_pipeline(file).source, str(project)) is None
+    file = with_path(project, "", text.replace("format: jsonl", topic))
+    assert folder_problem(file, load_pipeline(file).source, str(project)) is None
 
 
-def test_a_path_that_cannot_be_looked_at_is_a_warning(project: Path) -> None:
-    found = looked_at(project, "x" * 300)
+def test_a_path_that_cannot_be_read_is_a_warning(project: Path) -> None:
+    found = problem_of(project, "x" * 300)
     assert found is not None
     assert not found.refused
-    assert "can't be looked at (File name too long); check the path" in found.text
+    assert "which cannot be read (File name too long); check the path" in found.text
 
 
 def test_validate_warns_and_the_pipeline_is_valid(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     valid = "flights: valid; windows: hourly\n"
-    lies_at(project, "data/flights")
+    with_path(project, "data/flights")
     assert validated(capfd, monkeypatch) == (0, valid, "")
-    file = lies_at(project, "'[data]/fights'")
+    file = with_path(project, "'[data]/fights'")
     for named in ([], [str(file)]):
         status, out, err = validated(capfd, monkeypatch, *named)
         assert (status, out) == (0, valid)
         assert err.startswith(f"warning: {file}:{LINE}: source.path: '[data]/fights' is {project}/")
-        assert "where no folder is yet; did you mean" in err
+        assert "which does not exist yet; did you mean" in err
 
 
 def test_validate_refuses_a_file(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "data" / "all.jsonl").touch()
-    file = lies_at(project, "data/all.jsonl")
+    file = with_path(project, "data/all.jsonl")
     status, out, err = validated(capfd, monkeypatch)
     assert (status, out) == (2, "")
     assert err.startswith(f"error: {file}:{LINE}: source.path: 'data/all.jsonl' leads to ")
@@ -145,7 +146,7 @@ def test_validate_refuses_a_file(
 def called(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
 ) -> tuple[int, str]:
-    """The exit status and the standard error of a command that ends where it would start Spark."""
+    """Runs a command up to the start of Spark; returns the exit status and standard error."""
 
     class Started(Exception):
         pass
@@ -165,10 +166,10 @@ def called(
 
 
 @pytest.mark.parametrize("command", ["run", "check", "episodes", "maintain", "rebuild"])
-def test_one_wrong_file_stops_only_its_own_pipeline(
+def test_a_wrong_file_stops_its_own_pipeline_only(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    lies_at(project, "data/flights")
+    with_path(project, "data/flights")
     bad = project / "pipelines" / "bad.yaml"
     bad.write_text("name: bad\nsource: [red]\n")
     pipe = project / "pipelines" / "pipe.yml"
@@ -184,10 +185,10 @@ def test_one_wrong_file_stops_only_its_own_pipeline(
     )
 
 
-def test_a_pipeline_that_is_not_among_the_good_ones_may_be_in_a_wrong_file(
+def test_an_unknown_pipeline_may_be_in_a_wrong_file(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lies_at(project, "data/flights")
+    with_path(project, "data/flights")
     status, err = called(capfd, monkeypatch, "run", "bad")
     assert (status, err) == (
         2,
@@ -206,10 +207,10 @@ def test_a_pipeline_that_is_not_among_the_good_ones_may_be_in_a_wrong_file(
     assert (status, "declare one there, or correct these files:" in err) == (2, True)
 
 
-def test_of_files_that_name_one_pipeline_none_counts_and_others_work(
+def test_files_with_the_same_pipeline_name_are_refused_and_others_work(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = lies_at(project, "data/flights")
+    first = with_path(project, "data/flights")
     second = project / "pipelines" / "copy.yaml"
     second.write_text(first.read_text())
     other = project / "pipelines" / "other.yaml"
@@ -220,14 +221,14 @@ def test_of_files_that_name_one_pipeline_none_counts_and_others_work(
     assert called(capfd, monkeypatch, "run", "other")[0] == 0
     status, err = called(capfd, monkeypatch, "run", "flights")
     assert status == 2
-    assert f"{first}:{line_of(FLIGHTS, 'name: flights')}: name: 'flights' is the name of " in err
-    assert f"the pipeline in {first} too; rename one" in err
+    assert f"{first}:{line_of(FLIGHTS, 'name: flights')}: name: 'flights' is also the name" in err
+    assert f"of the pipeline in {first}; rename one of them" in err
 
 
-def test_validate_gives_the_problems_of_all_files(
+def test_validate_prints_the_problems_of_all_files(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lies_at(project, "data/flights")
+    with_path(project, "data/flights")
     wrong = [project / "pipelines" / name for name in ("a.yaml", "b.yml", "c.yaml")]
     wrong[0].write_text("")
     wrong[1].mkdir()
@@ -242,25 +243,28 @@ def test_a_folder_that_cannot_be_read_is_one_error(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = yaml.safe_load((project / "settings.yaml").read_text())
-    for folder, told in (("x" * 300, "can't be read (File name too long)"), ("no", "is no folder")):
+    for folder, words in (
+        ("x" * 300, "cannot be read (File name too long)"),
+        ("no", "is not a folder; create it"),
+    ):
         (project / "settings.yaml").write_text(yaml.safe_dump(settings | {"pipelines": folder}))
         status, err = called(capfd, monkeypatch, "run", "flights")
-        assert (status, told in err) == (2, True), err
+        assert (status, words in err) == (2, True), err
 
 
-def test_validate_shows_brackets_as_they_are(
+def test_validate_prints_brackets_unchanged(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lies_at(project, "data", FLIGHTS.replace("format: jsonl", "format: '[red]x[/y]'"))
+    with_path(project, "data", FLIGHTS.replace("format: jsonl", "format: '[red]x[/y]'"))
     status, _, err = validated(capfd, monkeypatch)
     assert status == 2
-    assert "source.format: '[red]x[/y]' is not known" in err
+    assert "source.format: '[red]x[/y]' is not a known value; use 'csv'" in err
 
 
-def test_files_are_validated_without_settings_too(
+def test_validate_works_without_settings(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = lies_at(project, "data/nothing")
+    file = with_path(project, "data/nothing")
     (project / "settings.yaml").unlink()
     status, out, err = validated(capfd, monkeypatch, str(file))
     assert (status, out) == (0, "flights: valid; windows: hourly\n")

@@ -1,4 +1,4 @@
-"""No error shows what may be a password, whatever its type and whatever else is wrong."""
+"""No error shows a value that may be a password, whatever its type and whatever else is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.support.pipeline_texts import FLIGHTS, problems_of
 from windows_pipeline.settings import SETTINGS_VARIABLE, SettingsError, load_settings
 
-SECRET = "hunter2x"  # noqa: S105  the secret that no error may show
+SECRET = "hunter2x"  # noqa: S105  the value that no error may show
 TOPIC = re.sub(r"  (path|arrival): .*\n", "", FLIGHTS).replace(
     "format: jsonl", "format: kafka\n  kafka:\n    servers: a:1\n    topic: b\n    {options}"
 )
@@ -90,7 +90,7 @@ def test_options_of_another_shape_are_not_shown(tmp_path: Path, options: str) ->
         ("  kafka:\n", "  kafka: [{options: {sasl.password: hunter2x}}]\n  other:\n"),
     ],
 )
-def test_what_is_around_options_is_not_shown_either(tmp_path: Path, old: str, new: str) -> None:
+def test_mistakes_around_options_do_not_show_them(tmp_path: Path, old: str, new: str) -> None:
     text = TOPIC.replace("{options}", "options: {sasl.password: hunter2x}").replace(old, new)
     assert SECRET not in "\n".join(problems_of(tmp_path, text))
     listed = "name: x\nsource: [{kafka: {options: {sasl.password: hunter2x}}}]\n"
@@ -98,7 +98,7 @@ def test_what_is_around_options_is_not_shown_either(tmp_path: Path, old: str, ne
 
 
 @pytest.mark.parametrize("value", [value for value in WRONG_TYPES if "!" not in value])
-def test_an_option_of_another_type_is_told_with_the_wanted_one(tmp_path: Path, value: str) -> None:
+def test_an_error_says_which_type_an_option_must_have(tmp_path: Path, value: str) -> None:
     text = TOPIC.replace("{options}", f"options:\n      sasl.password: {value}")
     (problem,) = problems_of(tmp_path, text)
     assert problem.endswith(
@@ -116,7 +116,7 @@ def test_a_secret_of_the_settings_is_not_shown(
 
 
 @pytest.mark.parametrize("value", [value for value in WRONG_TYPES if "!" not in value])
-def test_a_setting_of_another_type_is_told_with_the_wanted_one(
+def test_an_error_says_which_type_a_setting_must_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     said = settings_problem(tmp_path, monkeypatch, f"{SETTINGS}spark:\n  spark.key: {value}\n")
@@ -130,22 +130,25 @@ def test_a_setting_of_another_type_is_told_with_the_wanted_one(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "words"),
     [
         ("spark: [hunter2x]", ":4: spark: must be 'name: value' lines, indented under it; the"),
         ("spark: hunter2x", ":4: spark: must be 'name: value' lines"),
-        ("spark: {}\nsprak: hunter2x", ":5: sprak: 'sprak' is no field here; did you mean 'spark'"),
+        (
+            "spark: {}\nsprak: hunter2x",
+            ":5: sprak: 'sprak' is not a field here; did you mean 'spark'",
+        ),
         ("spark: {}\npackages: hunter2x", ":5: packages: must be a list of texts in quotes"),
         ("spark: {}\npackages: [1]", ":5: packages.0: must be text in quotes"),
         ("spark: {}\narrival_ranges: 0", ":5: arrival_ranges: must be a whole number above zero"),
         ("spark: {}\nkeep_plans: hunter2x", ":5: keep_plans: must be true or false; the value is"),
-        ("spark: {}\nlanding: x", "'landing' is there twice, on line 3 and on line 5"),
+        ("spark: {}\nlanding: x", "'landing' occurs twice, on line 3 and on line 5"),
         ("", ":1: spark: is missing; write 'spark: ...'"),
     ],
 )
-def test_other_mistakes_of_the_settings_are_told_with_line_and_cure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+def test_other_mistakes_of_the_settings_have_their_line_and_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
 ) -> None:
     said = settings_problem(tmp_path, monkeypatch, SETTINGS + text)
-    assert told in said
+    assert words in said
     assert SECRET not in said

@@ -41,7 +41,7 @@ def test_reads_whole_milliseconds(value: str | timedelta, ms: int) -> None:
     assert duration_ms(value, "grace") == ms
 
 
-def test_a_sign_goes_for_the_whole_duration() -> None:
+def test_a_sign_applies_to_the_whole_duration() -> None:
     assert duration_ms("-1 hour 30 minutes", "grace") == -5_400_000
 
 
@@ -56,7 +56,7 @@ def test_a_sign_goes_for_the_whole_duration() -> None:
         "1 hour and 30 minutes",
         "5 mss",
         "5 months",
-        "5 m",  # minutes, or months
+        "5 m",  # minutes or months?
         "--5 minutes",
         "٣ hours",
         "9999999999999 weeks",
@@ -66,14 +66,14 @@ def test_a_sign_goes_for_the_whole_duration() -> None:
         timedelta(days=9, microseconds=-1),
     ],
 )
-def test_refuses_anything_else_with_the_argument_and_the_value(value: str | timedelta) -> None:
+def test_an_error_has_the_argument_and_the_value(value: str | timedelta) -> None:
     with pytest.raises(ValueError, match=r"^grace: ") as refused:
         duration_ms(value, "grace")
     assert repr(value) in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("value", "fault", "cure"),
+    ("value", "problem", "fix"),
     [
         (10, "has no unit", "'10 ms' or '10 minutes'"),
         (1.5, "has no unit", "'10 ms' or '10 minutes'"),
@@ -87,16 +87,16 @@ def test_refuses_anything_else_with_the_argument_and_the_value(value: str | time
         ("9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
         ("-9007199254740993 ms", "is too long", "at most 9007199254740992 ms, 285,000 years"),
         ("9" * 1_900 + " s", "is too long", "at most 9007199254740992 ms, 285,000 years"),
-        (None, "is no duration", "such as '10 minutes'"),
-        (True, "is no duration", "such as '10 minutes'"),
+        (None, "is not a duration", "such as '10 minutes'"),
+        (True, "is not a duration", "such as '10 minutes'"),
     ],
 )
-def test_says_what_is_wrong_and_what_to_write(value: Any, fault: str, cure: str) -> None:
+def test_an_error_says_what_is_wrong_and_what_to_write(value: Any, problem: str, fix: str) -> None:
     with pytest.raises(ValueError, match=r"^grace: ") as refused:
         duration_ms(value, "grace")
     assert str(refused.value).startswith(f"grace: {value!r} ")
-    assert fault in str(refused.value)
-    assert cure in str(refused.value)
+    assert problem in str(refused.value)
+    assert fix in str(refused.value)
 
 
 @given(st.integers(min_value=-(2**53), max_value=2**53))
@@ -109,7 +109,7 @@ def test_timedeltas_of_whole_milliseconds_are_exact(ms: int) -> None:
     assert duration_ms(timedelta(milliseconds=1) * ms, "grace") == ms
 
 
-def test_text_names_units_as_people_do() -> None:
+def test_text_uses_the_largest_units_that_fit() -> None:
     assert duration_text(5_400_000) == "1 hour 30 minutes"
     assert duration_text(0) == "0 seconds"
     assert duration_text(-1) == "-1 millisecond"

@@ -259,7 +259,10 @@ def test_stream_time_that_passes_several_ticks_fires_once() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Trigger.at_window_end().early_every_n(0), "early_every_records: 0"),
+        (
+            lambda: Trigger.at_window_end().early_every_n(0),
+            "early_every_records: must be an int above zero, not 0",
+        ),
         (lambda: Trigger.at_window_end().early_every("0 seconds"), "early_every: '0 seconds'"),
         (lambda: Trigger.at_window_end().early_every("1 second").early_every_n(2), "not both"),
         (lambda: Trigger.until_window_closes().discarding(), "start from Trigger.at_window_end"),
@@ -267,20 +270,20 @@ def test_stream_time_that_passes_several_ticks_fires_once() -> None:
             lambda: Trigger.at_window_end().with_out_of_orderness("-1 second"),
             "must not be negative",
         ),
-        (lambda: Trigger(late=1), "late: 1 is neither"),  # type: ignore[arg-type]
+        (lambda: Trigger(late=1), "late: must be True or False, not 1"),  # type: ignore[arg-type]
         (
             lambda: Trigger().fitted(SlidingWindows.of("1 second").grace("1 second")),
-            "ForwardSlidingWindows fire when they close only",
+            "ForwardSlidingWindows fire only when they close",
         ),
         (
             lambda: Trigger().following_flink().fitted(SLIDING),
-            "following_flink says nothing of SlidingWindows",
+            "following_flink cannot apply to SlidingWindows",
         ),
         (
             lambda: Trigger().fitted(
                 TimeWindows.of_size_with_no_grace("1 second", emit_empty=True)
             ),
-            "no record comes into",
+            "emit_empty adds windows without records",
         ),
         (
             lambda: Trigger().with_out_of_orderness("1 hour").fitted(HOUR),

@@ -1,4 +1,4 @@
-"""A pipeline's trigger: how its file says it, what it refuses, and which tables follow it."""
+"""The `trigger` field of a pipeline's windows: its specification, its errors, its tables."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def with_trigger(trigger: str, text: str = TUMBLING) -> str:
         ("{out_of_orderness: 5 seconds}", AT_END.with_out_of_orderness("5 seconds")),
     ],
 )
-def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> None:
-    """Rule E2: the pipeline's words for the library's trigger."""
+def test_a_trigger_has_its_specification(tmp_path: Path, trigger: str, meant: Trigger) -> None:
+    """Rule E2: the field stands for a trigger of the library."""
     declared = load_text(tmp_path, with_trigger(trigger)).windows["hourly"].trigger
     assert declared is not None
     assert declared.spec == meant
@@ -51,20 +51,23 @@ def test_a_trigger_is_flips(tmp_path: Path, trigger: str, meant: Trigger) -> Non
         ("{early_every: 0 records}", ".early_every", "'0 records' must be above zero"),
         ("{early_every: 0 ms}", ".early_every", "'0 ms' must be above zero"),
         ("{early_every: often}", ".early_every", "or 'update' for every record"),
-        ("{early: update}", ".early", "is no field here; did you mean 'early_every'?"),
-        ("{late: maybe}", ".late", "'maybe' is neither true nor false"),
-        ("{panes: both}", ".panes", "'both' is not known; use 'accumulating' or 'discarding'"),
+        ("{early: update}", ".early", "is not a field here; did you mean 'early_every'?"),
+        ("{late: maybe}", ".late", "'maybe' must be true or false; write either"),
+        ("{panes: both}", ".panes", "'both' is not a known value; use 'accumulating' or 'discard"),
         (
             "{out_of_orderness: 7 hours}",
             ".out_of_orderness",
-            "'7 hours' is above the grace, 6 hours: windows would close before they pass",
+            (
+                "'7 hours' is above the grace, 6 hours: windows would close before they fire on "
+                "time; write a grace of 7 hours or more"
+            ),
         ),
-        ("update", "", "'update' is no mapping"),
-        ("", "", "is empty; write {} to have windows fire on time and late, or leave it out"),
+        ("update", "", "'update' is not a mapping"),
+        ("", "", "is empty; write {} to let windows fire on time and late, or leave it out"),
         ("{early_every: 9007199254740993 records}", ".early_every", "is more than a window can"),
     ],
 )
-def test_a_mistake_in_a_trigger_is_told(
+def test_an_error_about_a_trigger_has_the_field_and_the_fix(
     tmp_path: Path, trigger: str, field: str, words: str
 ) -> None:
     text = with_trigger(trigger)
@@ -76,17 +79,17 @@ def test_a_mistake_in_a_trigger_is_told(
     assert words in problem
 
 
-def test_a_firings_own_column_is_refused_with_the_cure(tmp_path: Path) -> None:
+def test_a_result_cannot_have_the_name_of_a_column_of_firings(tmp_path: Path) -> None:
     """Rule E2."""
     text = TUMBLING.replace("max_dep_delay:", "reason:")
     with pytest.raises(ConfigError) as raised:
         load_text(tmp_path, with_trigger("{late: true}", text))
     (problem,) = raised.value.problems
-    words = "'reason' is a column that every firing has"
+    words = "'reason' is the name of a column that every firing has"
     assert f": windows.hourly.aggregates.reason: {words}" in problem
 
 
-def test_sliding_windows_take_one_also_with_silences(tmp_path: Path) -> None:
+def test_sliding_windows_take_a_trigger_with_emit_empty(tmp_path: Path) -> None:
     """Rules B8, E2."""
     declared = load_text(tmp_path, with_trigger("{early_every: update}", FLIGHTS)).windows["hourly"]
     assert declared.trigger is not None
@@ -96,8 +99,8 @@ def test_sliding_windows_take_one_also_with_silences(tmp_path: Path) -> None:
     )
 
 
-def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
-    """Rule E1: final results, and the tables that hold them, are the same with one."""
+def test_a_trigger_changes_the_definition_of_firings_only(tmp_path: Path) -> None:
+    """Rule E1: final results, and the tables that hold them, do not depend on it."""
     plain = load_text(tmp_path, TUMBLING)
     often = load_text(tmp_path, with_trigger("{early_every: 60 seconds}"))
     rarely = load_text(tmp_path, with_trigger("{early_every: 1 hour, late: true}"))
@@ -112,7 +115,7 @@ def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "columns"),
     [
         (TUMBLING, set()),
         (TUMBLING.replace("format: jsonl", "format: delta"), set()),
@@ -122,8 +125,8 @@ def test_only_firings_follow_a_trigger(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_firing_names_its_record(tmp_path: Path, text: str, place: set[str]) -> None:
-    """Rules A1, E2: where there is one source partition, an offset of the unit alone does."""
+def test_a_firing_identifies_its_record(tmp_path: Path, text: str, columns: set[str]) -> None:
+    """Rules A1, E2: with one source partition the offset within the unit is enough."""
     pipeline = load_text(tmp_path, with_trigger("{late: true}", text))
-    columns = firings(pipeline.source, pipeline.windows["hourly"]).names
-    assert {name for name in columns if name.startswith("fired_after_")} == place
+    names = firings(pipeline.source, pipeline.windows["hourly"]).names
+    assert {name for name in names if name.startswith("fired_after_")} == columns

@@ -1,4 +1,4 @@
-"""Text of 150,000 characters is refused at once, and no error repeats it."""
+"""Parsers refuse a text of 150,000 characters at once, and no error repeats the text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windows_pipeline.windows.durations import duration_ms
 
 LONG = 150_000
 SECONDS = 3.0
-"""A text that is matched in steps that grow with its square takes minutes or more."""
+"""Matching in a number of steps that is quadratic in the length would take minutes or more."""
 LONGEST_ERROR = 3_000
 _ENDLESS = {
     "blanks in a call": "percentile(" + " " * LONG + "v, 0.5)",
@@ -61,7 +61,7 @@ def test_a_long_text_is_refused_at_once(parse: Callable[[str], object], text: st
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_querys_text_is_read_in_a_moment(text: str) -> None:
+def test_the_text_of_a_query_is_parsed_at_once(text: str) -> None:
     began = time.monotonic()
     split_name(text)
     for query in (text, f"sliding_windows(TABLE(e), size => '{text}')"):
@@ -79,7 +79,7 @@ def test_a_querys_text_is_read_in_a_moment(text: str) -> None:
     ["percentile(v," + " " * (MAX_TEXT - 50) + "x", "1" * MAX_TEXT, "0" * (MAX_TEXT - 1) + "x"],
 )
 @pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS)
-def test_the_longest_text_that_is_parsed_takes_a_moment(
+def test_the_longest_accepted_text_is_parsed_at_once(
     parse: Callable[[str], object], text: str
 ) -> None:
     began = time.monotonic()
@@ -161,4 +161,4 @@ def test_long_names_are_refused_with_a_short_error(tmp_path: Path) -> None:
         (problem,) = problems_of(tmp_path, changed(old, new))
         assert len(problem) < LONGEST_ERROR
     (problem,) = problems_of(tmp_path, FLIGHTS.replace("name: flights", f"name: {name}"))
-    assert "is longer than 100 characters; take a shorter name" in problem
+    assert "is longer than 100 characters; use a shorter name" in problem

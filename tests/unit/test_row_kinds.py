@@ -1,4 +1,4 @@
-"""Row windows and count windows in a pipeline's file: what they say, and what stops at load."""
+"""Row windows and count windows in a pipeline's file: their specifications and their errors."""
 
 from __future__ import annotations
 
@@ -52,22 +52,25 @@ BROKEN = [
     (
         "kind: slide_rows\n    preceding: 5 ms\n    following: unbounded",
         "following",
-        "'unbounded' has no place in a pipeline: records go on, so no row would ever be final",
+        (
+            "'unbounded' must be bounded in a pipeline: with later records to come, no row would "
+            "ever be final; write a duration or a number of rows"
+        ),
     ),
     (
         "kind: slide_rows\n    preceding: 5 rows\n    following: 1 minute",
         "following",
-        "'1 minute' does not go with preceding: '5 rows'; write both as durations or both",
+        "'1 minute' must have the unit of preceding: '5 rows'; write both as durations or both",
     ),
     (
         "kind: slide_rows\n    preceding: 1 row\n    following: -2 rows",
         "following",
-        "'-2 rows' ends the frame before it starts (preceding: '1 row'), so it holds nothing",
+        "'-2 rows' ends the frame before it starts (preceding: '1 row'), so it is empty; move",
     ),
     (
         "kind: slide_rows\n    preceding: -1 row",
         "preceding",
-        "without 'following', so it holds nothing; write 'following: 1 row' or more too",
+        "the frame ends at the row, so it is empty; add 'following: 1 row' or more",
     ),
     (
         "kind: slide_rows\n    preceding: -10 minutes",
@@ -77,68 +80,71 @@ BROKEN = [
     (
         "kind: slide_rows\n    preceding: -1 row\n    following: 0 rows",
         "following",
-        "'0 rows' ends the frame before it starts (preceding: '-1 row'), so it holds nothing",
+        "'0 rows' ends the frame before it starts (preceding: '-1 row'), so it is empty; move",
     ),
     (
         "kind: slide_rows\n    preceding: 99999999999 rows",
         "preceding",
-        "'99999999999 rows' is too many; take at most 1000000000 rows",
+        "'99999999999 rows' is too many rows; write at most 1000000000 rows",
     ),
     ("kind: tumble_rows\n    size: 0 rows", "size", "'0 rows' must be above zero; write at least"),
     ("kind: tumble_rows\n    size: -1 minute", "size", "'-1 minute' must be above zero"),
-    ("kind: tumble_rows\n    size: unbounded", "size", "'unbounded' is no duration"),
+    ("kind: tumble_rows\n    size: unbounded", "size", "'unbounded' is not a duration"),
     ("kind: session_rows\n    gap: 5 rows", "gap", "'5 rows' counts rows, but a session ends"),
     ("kind: session_rows\n    gap: 0 ms", "gap", "'0 ms' must be above zero"),
-    ("kind: count\n    size: 0", "size", "'0' is no number of records; write a whole one"),
-    ("kind: count\n    size: 5 minutes", "size", "'5 minutes' is no number of records"),
-    ("kind: count\n    size: 1.5", "size", "'1.5' is no number of records; write a whole one"),
-    ("kind: count\n    size: true", "size", "'true' is no number of records"),
-    ("kind: count\n    size: -5 rows", "size", "'-5 rows' is no number of records"),
-    ("kind: count\n    size: 5\n    advance: 0 rows", "advance", "'0 rows' is no number of"),
-    ("kind: count\n    size: 9223372036854775807 rows", "size", "is no number of records"),
+    ("kind: count\n    size: 0", "size", "'0' is not a number of records; write a whole number"),
+    ("kind: count\n    size: 5 minutes", "size", "'5 minutes' is not a number of records"),
+    ("kind: count\n    size: 1.5", "size", "'1.5' is not a number of records; write a whole num"),
+    ("kind: count\n    size: true", "size", "'true' is not a number of records"),
+    ("kind: count\n    size: -5 rows", "size", "'-5 rows' is not a number of records"),
+    ("kind: count\n    size: 5\n    advance: 0 rows", "advance", "'0 rows' is not a number of"),
+    ("kind: count\n    size: 9223372036854775807 rows", "size", "is not a number of records"),
     ("kind: tumble_rows\n    size: 0", "size", "'0' must be above zero; write at least"),
     ("kind: tumble_rows\n    size: 1.5", "size", "'1.5' has no unit; write a duration such as"),
     ("kind: tumble_rows\n    size: true", "size", "'true' has no unit; write a duration such as"),
-    ("kind: tumble_rows\n    size: 9223372036854775807", "size", "is too many; take at most"),
+    ("kind: tumble_rows\n    size: 9223372036854775807", "size", "is too many rows; write at most"),
     (
         "kind: slide_rows\n    preceding: 9223372036854775807 rows",
         "preceding",
-        "'9223372036854775807 rows' is too many; take at most 1000000000 rows",
+        "'9223372036854775807 rows' is too many rows; write at most 1000000000 rows",
     ),
     (
         "kind: count\n    size: 2\n    advance: 3",
         "advance",
-        "'3' is above the size, 2: the records between would be in no window and in no table",
+        "'3' must be at most the size, 2: records between two windows would be in no window and",
     ),
-    ("kind: rows", "kind", "'rows' is not known"),
+    ("kind: rows", "kind", "'rows' is not a known kind of window"),
     (
         "kind: tumble_rows\n    size: 5 ms\n    partial_results: true",
         "partial_results",
-        "'true' would keep a version of each row for every record that comes near it",
+        "'true' must be false or left out for windows of rows: every record would add a version",
     ),
     (
         "kind: count\n    size: 5\n    trigger: {early_every: 5 ms}",
         "trigger",
-        "'count' windows are rows, each of which has one result, its final one; leave trigger out",
+        (
+            "'count' windows have one result for each row, the final one, and cannot fire earlier; "
+            "leave trigger out"
+        ),
     ),
 ]
 BY_ARRIVAL = [kind for kind in WRITTEN if re.search("size: (5 rows|7)|: count", kind)]
 
 
 def of_kind(fields: str) -> str:
-    """The flights with windows of another kind."""
+    """Returns the flights pipeline with windows of another kind."""
     text = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS)
     return re.sub(r"kind: sliding *(#.*)?\n    time_difference: 60 minutes", fields, text)
 
 
 @pytest.mark.parametrize("fields", WRITTEN)
-def test_rows_are_named(tmp_path: Path, fields: str) -> None:
-    """Rules F1, F2, F5: only final rows are kept, by what names a row."""
+def test_windows_of_rows_have_their_specification_and_key(tmp_path: Path, fields: str) -> None:
+    """Rules F1, F2, F5: tables hold final rows only, each with the columns that identify it."""
     hourly = load_text(tmp_path, of_kind(fields)).windows["hourly"]
     assert hourly.spec == GracedRows(WRITTEN[fields], 360 * MINUTE)
     assert set(hourly.alerts) == {"disruption", "quiet"}
     assert hourly.partial_results is False
-    assert hourly.named_by[-4:] == (
+    assert hourly.window_key[-4:] == (
         "event_time",
         "record_arrival_unit",
         "source_partition",
@@ -147,16 +153,18 @@ def test_rows_are_named(tmp_path: Path, fields: str) -> None:
 
 
 @pytest.mark.parametrize(("fields", "field", "words"), BROKEN)
-def test_a_mistake_is_told(tmp_path: Path, fields: str, field: str, words: str) -> None:
-    """Rule F3: with the field, the value and the cure."""
+def test_an_error_has_the_field_the_value_and_the_fix(
+    tmp_path: Path, fields: str, field: str, words: str
+) -> None:
+    """Rule F3."""
     (problem,) = problems_of(tmp_path, of_kind(fields))
     assert f": windows.hourly.{field}: " in problem
     assert words in problem
 
 
 @pytest.mark.parametrize("fields", WRITTEN)
-def test_what_goes_by_arrival_needs_one_order_of_it(tmp_path: Path, fields: str) -> None:
-    """Rules A1, F5: of several source partitions one may bring what came before."""
+def test_windows_by_arrival_need_one_order_of_arrival(tmp_path: Path, fields: str) -> None:
+    """Rules A1, F5: several source partitions have no such order."""
     text = of_kind(fields)
     text = text.replace("  arrival: landed_at", "  source_partition: carrier\n  arrival: landed_at")
     if fields not in BY_ARRIVAL:
@@ -164,17 +172,18 @@ def test_what_goes_by_arrival_needs_one_order_of_it(tmp_path: Path, fields: str)
         return
     (problem,) = problems_of(tmp_path, text)
     assert ": windows.hourly.kind: " in problem
-    assert "goes by the order of arrival; several source partitions have no one order" in problem
+    assert "needs one order of arrival, which several source partitions do not have" in problem
 
 
-def test_a_result_does_not_hide_what_names_a_row(tmp_path: Path) -> None:
+def test_a_result_cannot_have_the_name_of_a_column_of_the_row_key(tmp_path: Path) -> None:
     text = of_kind("kind: count\n    size: 5").replace("avg_dep_delay:", "offset:")
     text = text.replace("avg_dep_delay", "offset")
     (problem,) = problems_of(tmp_path, text)
-    assert "windows.hourly.aggregates.offset: 'offset' is a column that names a row" in problem
+    words = "'offset' is the name of a column that identifies a row"
+    assert f"windows.hourly.aggregates.offset: {words}" in problem
 
 
-ALIKE = [
+EQUAL = [
     (
         "kind: slide_rows\n    preceding: 60 minutes",
         "kind: slide_rows\n    preceding: 1 hour\n    following: 0 ms",
@@ -191,10 +200,11 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_a_definition_is_one_however_it_is_written(tmp_path: Path, one: str, other: str) -> None:
+@pytest.mark.parametrize(("first", "second"), EQUAL)
+def test_equal_windows_have_equal_definitions(tmp_path: Path, first: str, second: str) -> None:
+    different = first.replace("5", "6").replace("1", "2").replace("60", "61")
     definitions = [
         table_definition(load_text(tmp_path, of_kind(fields)), "hourly", "final_windows")
-        for fields in (one, other, one.replace("5", "6").replace("1", "2").replace("60", "61"))
+        for fields in (first, second, different)
     ]
     assert definitions[0] == definitions[1] != definitions[2]

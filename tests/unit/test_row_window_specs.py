@@ -1,4 +1,4 @@
-"""The specifications of row windows and what is refused of them (rule F3), without Spark."""
+"""Specifications of row windows, and the checks of their arguments (rule F3), without Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from windows_pipeline.windows import (
     rows,
 )
 from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_validator import require_apart, require_fitting
+from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
 
 RANGE = SlideRows.preceding("10 ms").on("ts")
 ROWS = SlideRows.preceding(rows(2))
@@ -28,7 +28,7 @@ TUMBLE = TumbleRows.over("10 ms").on("ts").alias("w")
 COLUMNS = ["user", "ts", "at", "amount"]
 
 
-def test_the_same_frame_in_other_words_is_equal() -> None:
+def test_equal_frames_are_equal_however_they_are_written() -> None:
     assert SlideRows.preceding(rows(0)) == SlideRows.preceding(CURRENT_ROW)
     assert SlideRows.preceding("0 ms").following(CURRENT_RANGE) == SlideRows.preceding("0 ms")
     assert SlideRows.preceding("1 hour") == SlideRows.preceding("60 minutes")
@@ -36,7 +36,7 @@ def test_the_same_frame_in_other_words_is_equal() -> None:
     assert len({RANGE, SlideRows.preceding("10 ms").on("ts"), TUMBLE}) == 2
 
 
-def test_a_bound_may_be_open_or_on_the_other_side() -> None:
+def test_a_bound_may_be_unbounded_or_on_the_other_side_of_the_row() -> None:
     """Rule F2."""
     assert SlideRows.preceding(UNBOUNDED_ROW).following(rows(2)).back is None
     assert SlideRows.preceding("5 ms").following(UNBOUNDED_RANGE).ahead is None
@@ -45,7 +45,7 @@ def test_a_bound_may_be_open_or_on_the_other_side() -> None:
     assert (later.back, later.ahead) == (-1, 3)
 
 
-def test_is_frozen_and_names_its_values() -> None:
+def test_is_frozen_and_its_text_has_the_values() -> None:
     with pytest.raises(FrozenInstanceError):
         RANGE.back = 3  # type: ignore[misc]
     assert repr(SessionRows.with_gap("1 second").on("ts").alias("w")) == (
@@ -56,15 +56,15 @@ def test_is_frozen_and_names_its_values() -> None:
 MADE: dict[str, tuple[Callable[[], object], str]] = {
     "mixed": (
         lambda: SlideRows.preceding("10 minutes").following(rows(5)),
-        r"following: rows\(5\) does not go with preceding: '10 minutes'",
+        r"following: rows\(5\) must have the unit of preceding: '10 minutes'; pass both as",
     ),
     "mixed, open": (
         lambda: SlideRows.preceding(rows(5)).following(UNBOUNDED_RANGE),
-        r"following: UNBOUNDED_RANGE does not go with preceding: rows\(5\)",
+        r"following: UNBOUNDED_RANGE must have the unit of preceding: rows\(5\)",
     ),
     "mixed, current": (
         lambda: SlideRows.preceding(UNBOUNDED_RANGE).following(CURRENT_ROW),
-        r"following: rows\(0\) does not go with preceding: UNBOUNDED_RANGE",
+        r"following: rows\(0\) must have the unit of preceding: UNBOUNDED_RANGE",
     ),
     "ends before it starts": (
         lambda: SlideRows.preceding("5 ms").following("-6 ms"),
@@ -86,12 +86,12 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
         lambda: GracedRows(SlideRows.preceding("-3 ms"), 0),
         "preceding: '-3 milliseconds' starts the frame after the row",
     ),
-    "no bound": (lambda: SlideRows.preceding("soon"), "preceding: 'soon' is no duration"),
+    "no bound": (lambda: SlideRows.preceding("soon"), "preceding: 'soon' is not a duration"),
     "a bare number": (
         lambda: SlideRows.preceding(5),  # type: ignore[arg-type]
-        "preceding: 5 is no duration",
+        "preceding: 5 has no unit; write a unit",
     ),
-    "part of a row": (lambda: rows(1.5), "rows: 1.5 is no whole"),  # type: ignore[arg-type]
+    "part of a row": (lambda: rows(1.5), "rows: 1.5 is not a whole"),  # type: ignore[arg-type]
     "a size of zero": (lambda: TumbleRows.over("0 ms"), "size: '0 seconds' must be above zero"),
     "no rows": (lambda: TumbleRows.over(rows(0)), r"size: rows\(0\) must be above zero"),
     "rows below zero": (lambda: TumbleRows.over(rows(-1)), r"size: rows\(-1\) must be above"),
@@ -102,7 +102,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "half a millisecond": (
         lambda: SlideRows(unit=FrameUnit.RANGE, back=1.5),  # type: ignore[arg-type]
-        "bound: 1.5 is no whole number",
+        "bound: 1.5 is not a whole number",
     ),
     "a bound too far": (
         lambda: SlideRows(unit=FrameUnit.ROWS, back=None, ahead=2**53 + 1),
@@ -110,15 +110,15 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "half a row": (
         lambda: TumbleRows(unit=FrameUnit.ROWS, size=0.5),  # type: ignore[arg-type]
-        "rows: 0.5 is no whole number",
+        "rows: 0.5 is not a whole number",
     ),
-    "no name": (lambda: RANGE.alias(""), "alias: '' is no name"),
-    "no column": (lambda: RANGE.on(3), "on: 3 is no name"),  # type: ignore[arg-type]
+    "no name": (lambda: RANGE.alias(""), "alias: '' is not a name"),
+    "no column": (lambda: RANGE.on(3), "on: 3 is not a name"),  # type: ignore[arg-type]
 }
 
 
 @pytest.mark.parametrize(("make", "message"), MADE.values(), ids=MADE)
-def test_what_has_no_meaning_is_refused_when_it_is_made(
+def test_a_wrong_argument_is_refused_by_the_constructor(
     make: Callable[[], object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -138,67 +138,79 @@ def fit(
 REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     "a range without a time": (
         lambda: fit(SlideRows.preceding("5 ms").alias("w")),
-        r"SlideRows 'w': it goes by time; name the time's column with .on\('ts'\)",
+        r"SlideRows 'w': a window by time needs a time column; name it with .on\('ts'\)",
     ),
     "a tumbling window without a time": (
         lambda: fit(TumbleRows.over("5 ms")),
-        "TumbleRows: it goes by time",
+        "TumbleRows: a window by time needs a time column",
     ),
-    "a session without a time": (lambda: fit(SessionRows.with_gap("5 ms")), "SessionRows: it goes"),
+    "a session without a time": (
+        lambda: fit(SessionRows.with_gap("5 ms")),
+        "SessionRows: a window by time needs a time column",
+    ),
     "a start after the row without an end": (
         lambda: fit(SlideRows.preceding(rows(-1)).alias("w")),
         r"SlideRows 'w': preceding: rows\(-1\) starts the frame after the row",
     ),
-    "a time that is not there": (
+    "an unknown time": (
         lambda: fit(RANGE.on("rowtime")),
-        "SlideRows: the time column 'rowtime' is not there; there are user, ts, at, amount",
+        "SlideRows: the time column 'rowtime' is not a column; use one of user, ts, at, amount",
     ),
-    "a key that is not there": (lambda: fit(RANGE, by=("id",)), "by: 'id' is not there"),
-    "an arrival that is not there": (
+    "an unknown key": (
+        lambda: fit(RANGE, by=("id",)),
+        "by: 'id' is not a column; use one of user, ts, at, amount",
+    ),
+    "an unknown arrival": (
         lambda: fit(ROWS, arrival=("offset",)),
-        "arrival: 'offset' is not there",
+        "arrival: 'offset' is not a column; use one of user",
     ),
     "rows without arrival": (
         lambda: fit(ROWS.on("ts"), arrival=()),
-        "SlideRows: it takes rows one by one, those of equal times in the order of arrival; name",
+        "SlideRows: this window orders rows of one time by arrival; name the arrival column with",
     ),
     "a session without arrival": (
         lambda: fit(SessionRows.with_gap("5 ms").on("ts"), arrival=()),
-        "SessionRows: it takes rows one by one",
+        "SessionRows: this window orders rows of one time by arrival",
     ),
     "blocks without arrival": (
         lambda: fit(TumbleRows.over(rows(5)), arrival=()),
-        "TumbleRows: it counts rows in the order of arrival; name its column",
+        "TumbleRows: this window counts rows in the order of arrival; name the arrival column",
     ),
     "an alias that hides a column": (
         lambda: fit(TUMBLE.alias("Amount")),
-        "TumbleRows 'Amount': the alias hides the column of that name",
+        "TumbleRows 'Amount': the alias hides the column of that name; use another alias",
     ),
     "a result that hides a column": (
         lambda: fit(TUMBLE, "amount"),
-        "TumbleRows 'w': the result 'amount' hides a column or a result of that name",
+        "TumbleRows 'w': the result 'amount' hides a column or another result; rename it",
     ),
     "a result that hides the alias": (lambda: fit(TUMBLE, "W"), "the result 'W' hides"),
     "a result twice": (lambda: fit(TUMBLE, "n", "n"), "the result 'n' hides"),
-    "a column twice": (lambda: fit(TUMBLE, columns=[*COLUMNS, "TS"]), "column 'ts' is there twice"),
+    "a column twice": (
+        lambda: fit(TUMBLE, columns=[*COLUMNS, "TS"]),
+        "column 'ts' occurs twice; rename one of them",
+    ),
     "a duplicate alias": (
-        lambda: require_apart([TUMBLE, ROWS.alias("W")]),
-        "SlideRows 'W': the alias is another window's too",
+        lambda: require_distinct_aliases([TUMBLE, ROWS.alias("W")]),
+        "SlideRows 'W': another window has the same alias; use different aliases",
     ),
     "one of several without alias": (
-        lambda: require_apart([TUMBLE, ROWS]),
-        r"SlideRows: one of several windows needs a name; give it .alias\('w'\)",
+        lambda: require_distinct_aliases([TUMBLE, ROWS]),
+        r"SlideRows: each of several windows needs a name; add .alias\('w'\)",
     ),
-    "no window": (lambda: require_apart([]), "windows: there is none"),
+    "no window": (
+        lambda: require_distinct_aliases([]),
+        "windows: must hold at least one window, not none",
+    ),
 }
 
 
-@pytest.mark.parametrize(("ask", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_the_columns_do_not_serve_is_refused(ask: Callable[[], None], message: str) -> None:
+@pytest.mark.parametrize(("check", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_window_must_fit_the_columns(check: Callable[[], None], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ask()
+        check()
 
 
 def test_frames_by_time_need_no_arrival() -> None:
-    """Rule F2: rows of equal times are peers, in whatever order they came."""
+    """Rule F2: rows of one time are peers, whatever the order of their arrival."""
     fit(RANGE, "n", arrival=())

@@ -1,4 +1,4 @@
-"""A rule says what is on the list and nothing else (rules E5 and H1)."""
+"""Rules use the listed grammar and nothing else, and compile to safe SQL (rules E5 and H1)."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def refusal(text: str) -> str:
         ("`record_count` = 3", "`record_count` = 3"),
     ],
 )
-def test_conditions_are_written_anew(text: str, sql: str | None) -> None:
+def test_conditions_compile_to_sql(text: str, sql: str | None) -> None:
     written = condition(text)
     assert sql is None or written == sql
-    # What was written says the same again: a fixed point.
+    # Compiling the compiled text changes nothing.
     assert condition(written) == written
 
 
@@ -86,7 +86,7 @@ def test_conditions_are_written_anew(text: str, sql: str | None) -> None:
         "cast(record_count as double)",
     ],
 )
-def test_numbers(text: str) -> None:
+def test_expressions_of_numbers_compile(text: str) -> None:
     assert number(text)
 
 
@@ -108,7 +108,7 @@ def test_numbers(text: str) -> None:
         ("input_file_name() = 'x'", "input_file_name()"),
         ("ai_query('model', key) = 'x'", "ai_query()"),
         ("http_get('x') = 'y'", "http_get()"),
-        ("count(*) > 3", "count(), which no rule may; write it under aggregates, or use one of"),
+        ("count(*) > 3", "count(), which rules cannot use; write it under aggregates, or use one"),
         ("sum(record_count) over (partition by key) > 3", "window"),
         ("exists(array(1), x -> x > 1)", "exists"),
         ("transform(array(1), x -> x) is null", "transform()"),
@@ -129,7 +129,7 @@ def test_numbers(text: str) -> None:
         ("case record_count when 1 then true end", "case"),
     ],
 )
-def test_what_is_not_on_the_list_is_refused_by_name(text: str, named: str) -> None:
+def test_an_error_names_a_node_that_the_grammar_does_not_list(text: str, named: str) -> None:
     assert named in refusal(text)
 
 
@@ -152,7 +152,7 @@ def test_what_is_not_on_the_list_is_refused_by_name(text: str, named: str) -> No
         "record_count" + "::int" * 300 + " > 3",
     ],
 )
-def test_anything_but_one_expression_is_refused(text: str) -> None:
+def test_a_rule_must_be_one_expression(text: str) -> None:
     refusal(text)
 
 
@@ -162,20 +162,20 @@ def test_comments_and_hints_do_not_reach_spark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cure"),
+    ("text", "fix"),
     [
         ("recordcount > 3", "did you mean 'record_count'?"),
         ("Record_Count > 3", "did you mean 'record_count'?"),
         ("zzz > 3", "use one of key, window_start"),
-        ("result.record_count > 3", "write the column's name alone"),
-        ("key.field = 'x'", "write the column's name alone"),
+        ("result.record_count > 3", "write the name of the column alone"),
+        ("key.field = 'x'", "write the name of the column alone"),
         ("`record_count``x` > 3", "no column"),
         ("`(select 1)` > 3", "no column"),
         ("avg_dep_delay = null", "write 'is null'"),
-        ("avg_dep_delay > '60'", "their like"),
+        ("avg_dep_delay > '60'", "compare numbers with numbers, strings with strings, times with"),
         ("hour(key) = 3", "takes a timestamp"),
         ("record_count and true", "takes a boolean"),
-        ("window_start > '2013-02-30'", "is no time"),
+        ("window_start > '2013-02-30'", "is not a time"),
         ("window_start > 'yesterday'", "write it as '2013-07-01'"),
         ("window_start - interval 1 hour 30 minutes > window_end", "interval 90 minutes"),
         ("window_end - window_start > interval 1 hour", "one interval"),
@@ -187,22 +187,22 @@ def test_comments_and_hints_do_not_reach_spark() -> None:
         ("(record_count > 3) = true", "and, or, not"),
         ("record_count < < 4", "to compare, write one '<'"),
         ("record_count > > 4", "to compare, write one '>'"),
-        ("record_count > 3 || true", "where one condition or the other must hold, write OR"),
-        ("record_count > 3 | key = 'x'", "where one condition or the other must hold, write OR"),
-        ("record_count > 3 & key = 'x'", "where both conditions must hold, write AND"),
+        ("record_count > 3 || true", "if either condition must hold, write OR"),
+        ("record_count > 3 | key = 'x'", "if either condition must hold, write OR"),
+        ("record_count > 3 & key = 'x'", "if both conditions must hold, write AND"),
         ("if record_count > 3 then true", "write if(condition, a, b), or case when"),
         ("record_count is 4", "or compare values by '='"),
-        ("key = JFK", "or put a text in single quotes"),
-        ("record_count", "gives a number, not a boolean"),
-        ("key", "gives a string, not a boolean"),
+        ("key = JFK", "or put text in single quotes"),
+        ("record_count", "must be a boolean, not a number"),
+        ("key", "must be a boolean, not a string"),
     ],
 )
-def test_a_mistake_is_told_with_its_cure(text: str, cure: str) -> None:
-    assert cure in refusal(text)
+def test_an_error_has_the_fix_of_the_mistake(text: str, fix: str) -> None:
+    assert fix in refusal(text)
 
 
-def test_a_condition_is_no_severity() -> None:
-    with pytest.raises(RuleError, match="gives a boolean, not a number"):
+def test_a_condition_cannot_be_a_severity() -> None:
+    with pytest.raises(RuleError, match="must be a number, not a boolean"):
         number("record_count > 3")
 
 
@@ -221,18 +221,18 @@ def test_a_column_of_another_type_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", [r"'\u0024{env:HOME}'", "'${env:HOME}'", "'${spark.app.name}'"])
-def test_no_literal_brings_in_configuration(text: str) -> None:
+def test_a_literal_cannot_insert_configuration(text: str) -> None:
     # Spark replaces ${...} before it parses, within literals too.
     assert "Spark would replace" in refusal(f"key = {text}")
 
 
 def test_division_by_zero_is_null_not_an_error() -> None:
-    # B8: a window of count 0 is a result; a rule over it must not break the run.
+    # B8: a window of count 0 is a result; a rule over it must not fail the run.
     assert number("avg_dep_delay / record_count") == ("`avg_dep_delay` / NULLIF(`record_count`, 0)")
     assert "NULLIF" in number("record_count % 3")
 
 
-def test_minus_minus_makes_no_comment() -> None:
+def test_two_minus_signs_do_not_become_a_comment() -> None:
     assert "--" not in number("- -record_count")
 
 
@@ -248,13 +248,13 @@ def test_a_string_stays_one_string(value: str) -> None:
     assert isinstance(tree, exp.EQ)
     assert isinstance(tree.expression, exp.Literal)
     assert tree.expression.this == value
-    # Spark's reading of it: one quote opens, one closes, those within are escaped.
+    # For Spark one quote opens, one closes, and quotes between them are escaped.
     inside = written.removeprefix("`key` = '").removesuffix("'")
     assert inside.replace("\\'", "").count("'") == 0
 
 
 @given(st.text(max_size=60))
-def test_any_text_gives_sql_or_a_rule_error(text: str) -> None:
+def test_any_text_compiles_or_raises_a_rule_error(text: str) -> None:
     try:
         written = condition(text)
     except RuleError:
@@ -275,7 +275,7 @@ NUMBERS = st.recursive(
 
 
 @given(NUMBERS, st.integers(-9, 9), st.integers(-9, 9))
-def test_arithmetic_means_what_was_written(text: str, count: int, delay: int) -> None:
+def test_arithmetic_keeps_its_value(text: str, count: int, delay: int) -> None:
     # Python's precedence of + - * and unary minus is SQL's.
     values = {"record_count": count, "avg_dep_delay": delay}
     written = number(text).replace("`", "")

@@ -1,4 +1,4 @@
-"""The specification of sliding windows is KIP-450's (rules B1, B2, B3, B6, B9)."""
+"""The specification of sliding windows follows KIP-450 (rules B1, B2, B3, B6, B9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windows_pipeline.windows import SlidingWindows, TimeWindow
 
 DIFFERENCE_MS = 10
 TIMES = {"a": 3, "b": 7, "c": 12, "d": 19}
-# The KIP's picture: what stands in each window, at a difference of 10.
+# The KIP's example: the records of each window, with a difference of 10.
 WORKED_EXAMPLE = {
     TimeWindow(-7, 3): "a",
     TimeWindow(-3, 7): "ab",
@@ -31,7 +31,7 @@ def ten_ms() -> SlidingWindows:
 
 
 def test_the_worked_example_has_exactly_its_seven_windows() -> None:
-    # B2: both bounds belong to the window. B3: windows with a record in them are made.
+    # B2: both bounds are inclusive. B3: windows with a record in them are made.
     made = {window for time in TIMES.values() for window in ten_ms().windows_for(time)}
     contents = {
         window: "".join(
@@ -73,7 +73,7 @@ def test_no_window_starts_below_the_first_start(time: int, left: tuple[int, int]
 
 
 def test_a_time_before_the_first_start_has_no_window() -> None:
-    with pytest.raises(ValueError, match="timestamp_ms: -1 lies before 0"):
+    with pytest.raises(ValueError, match="timestamp_ms: -1 is before first_window_start_ms, 0"):
         SlidingWindows(10, 0, first_window_start_ms=0).windows_for(-1)
 
 
@@ -91,10 +91,10 @@ def test_a_time_before_the_first_start_has_no_window() -> None:
         ("1 hour", None, "grace", "None"),
     ],
 )
-def test_refuses_by_argument_and_value(
+def test_an_error_has_the_argument_and_the_value(
     difference: object, grace: object, named: str, value: str
 ) -> None:
-    # B1: anything but a difference above zero and a grace not below it is a ValueError.
+    # B1: the difference must be above zero, the grace zero or more.
     make = SlidingWindows.of_time_difference_and_grace
     with pytest.raises(ValueError, match=f"^{named}: ") as refused:
         make(difference, grace)  # type: ignore[arg-type]  # wrong on purpose
@@ -109,7 +109,9 @@ def test_both_arguments_are_required() -> None:
 
 @pytest.mark.parametrize("ms", [1.5, 10.0, True, "10"])
 def test_the_constructor_takes_whole_milliseconds_only(ms: object) -> None:
-    with pytest.raises(ValueError, match=r"time_difference: .* whole number of milliseconds"):
+    with pytest.raises(
+        ValueError, match=r"time_difference: .* is not a whole number of milliseconds"
+    ):
         SlidingWindows(ms, 0)  # type: ignore[arg-type]  # wrong on purpose
 
 
@@ -118,7 +120,7 @@ def test_smallest_difference_and_no_grace_are_allowed() -> None:
     assert (windows.time_difference_ms, windows.grace_period_ms) == (1, 0)
 
 
-def test_equality_hash_and_text_go_by_the_values() -> None:
+def test_equality_hash_and_text_depend_on_the_values() -> None:
     # B9.
     hourly = SlidingWindows.of_time_difference_and_grace("60 minutes", "6 hours")
     same = SlidingWindows.of_time_difference_and_grace(timedelta(hours=1), timedelta(hours=6))

@@ -1,4 +1,4 @@
-"""What of a pipeline's file each table's rows follow."""
+"""Which fields of a pipeline's file decide the rows of each table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
         ),
     ],
 )
-def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str, new: str) -> None:
+def test_equal_fields_have_equal_definitions(tmp_path: Path, old: str, new: str) -> None:
     before = definitions(load_text(tmp_path, FLIGHTS))
     after = definitions(load_text(tmp_path, changed(old, new)))
     assert after == before
@@ -63,7 +63,7 @@ def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str
             "      min_dep_delay: min(dep_delay)\n",
             "",
             set(TABLES),
-            "windows.hourly.aggregates.min_dep_delay: was 'min(dep_delay)', is gone",
+            "windows.hourly.aggregates.min_dep_delay: was 'min(dep_delay)', is not set now",
         ),
         (
             "severity: -record_count",
@@ -91,7 +91,7 @@ def test_another_way_to_write_it_is_the_same_definition(tmp_path: Path, old: str
         ),
     ],
 )
-def test_a_change_touches_the_tables_that_depend_on_it(
+def test_a_changed_field_changes_the_definitions_that_depend_on_it(
     tmp_path: Path, old: str, new: str, touched: set[str], change: str
 ) -> None:
     before = definitions(load_text(tmp_path, FLIGHTS))
@@ -102,29 +102,29 @@ def test_a_change_touches_the_tables_that_depend_on_it(
         assert definition_digest(before[table]) != definition_digest(after[table])
 
 
-def test_which_partitions_are_idle_is_decided_for_windows_alone(tmp_path: Path) -> None:
+def test_idle_after_changes_the_definitions_of_window_tables_only(tmp_path: Path) -> None:
     of_partitions = "max_ahead: 1 hour\n  source_partition: dest"
     before = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", of_partitions)))
     idle = f"{of_partitions}\n  idle_after: 1 day"
     after = definitions(load_text(tmp_path, changed("max_ahead: 1 hour", idle)))
     assert {table for table in before if before[table] != after[table]} == set(TABLES)
     for table in TABLES:
-        told = ["source.idle_after: was not there, is '1 day'"]
-        assert definition_changes(before[table], after[table]) == told
+        changes = definition_changes(before[table], after[table])
+        assert changes == ["source.idle_after: was not set, is '1 day'"]
 
 
 @pytest.mark.parametrize(
-    ("windows_name", "table", "cure"),
+    ("windows_name", "table", "words"),
     [
-        ("hourly", "raw_events", "give None"),
+        ("hourly", "raw_events", "windows_name: must be None for raw_events, .*, not 'hourly'"),
         ("hourly", "final_window", "did you mean 'final_windows'"),
         (None, "alerts", "use one of hourly"),
         ("daily", "alerts", "use one of hourly"),
     ],
 )
-def test_a_definition_of_no_table_is_refused(
-    windows_name: str | None, table: str, cure: str
+def test_the_table_of_a_definition_must_exist(
+    windows_name: str | None, table: str, words: str
 ) -> None:
     flights = load_pipeline(PIPELINES / "flights.yaml")
-    with pytest.raises(ValueError, match=cure):
+    with pytest.raises(ValueError, match=words):
         table_definition(flights, windows_name, table)

@@ -1,6 +1,6 @@
-"""The specifications of forward, hopping, tumbling and session windows (rules B1, B7, B9, C1, D1).
+"""Specifications of forward, hopping, tumbling and session windows (rules B1, B7, B9, C1, D1).
 
-Those of sliding windows are in test_sliding_spec.
+test_sliding_spec has the tests of sliding windows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Make = Callable[[Any], WindowSpec]
 
 TUMBLING = TimeWindows.of_size_with_no_grace("10 ms")
 
-# Every argument that is a duration, by how it is given and by the name that an error gives it.
+# Every argument that is a duration: its name in errors, and how to pass it.
 POSITIVE: dict[str, tuple[str, Make]] = {
     "forward": ("size", SlidingWindows.of),
     "tumbling": ("size", lambda value: TimeWindows.of_size_and_grace(value, "1 ms")),
@@ -46,7 +46,7 @@ NOT_NEGATIVE: dict[str, tuple[str, Make]] = {
 }
 DURATIONS = POSITIVE | NOT_NEGATIVE
 
-# The same by the constructors, in whole milliseconds.
+# The same arguments of the constructors, in whole milliseconds.
 POSITIVE_MS: dict[str, tuple[str, Make]] = {
     "sliding": ("time_difference", lambda ms: SlidingWindows(ms, 0)),
     "forward": ("size", ForwardSlidingWindows),
@@ -93,10 +93,10 @@ def refusal(make: Make, value: object) -> str:
         timedelta.max,
     ],
 )
-def test_refuses_what_is_no_duration_by_argument_and_value(
+def test_an_error_about_a_duration_has_the_argument_and_the_value(
     name: str, make: Make, value: object
 ) -> None:
-    # B1; parts smaller than a millisecond are no durations.
+    # B1: a duration has no part smaller than a millisecond.
     message = refusal(make, value)
     assert message.startswith(f"{name}: ")
     assert repr(value) in message
@@ -138,7 +138,7 @@ def test_lengths_from_a_millisecond_on_are_allowed(name: str, make: Make) -> Non
 
 @pytest.mark.parametrize("make", INSTANTS.values(), ids=INSTANTS)
 @pytest.mark.parametrize("value", [0.0, "0", False, 2**61 + 1, -(2**61) - 1])
-def test_refuses_a_first_window_start_that_is_no_time(make: Make, value: object) -> None:
+def test_refuses_a_first_window_start_that_is_not_a_time(make: Make, value: object) -> None:
     message = refusal(make, value)
     assert message.startswith("first_window_start_ms: ")
     assert repr(value) in message
@@ -146,8 +146,8 @@ def test_refuses_a_first_window_start_that_is_no_time(make: Make, value: object)
 
 @pytest.mark.parametrize("make", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("value", [1, "yes", None])
-def test_refuses_an_emit_empty_that_is_no_flag(make: Make, value: object) -> None:
-    assert refusal(make, value) == f"emit_empty: {value!r} is neither True nor False"
+def test_refuses_an_emit_empty_that_is_not_a_bool(make: Make, value: object) -> None:
+    assert refusal(make, value) == f"emit_empty: must be True or False, not {value!r}"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_refuses_an_emit_empty_that_is_no_flag(make: Make, value: object) -> Non
         ),
     ],
 )
-def test_equality_hash_and_text_go_by_the_values(
+def test_equality_hash_and_text_depend_on_the_values(
     first: WindowSpec, same: WindowSpec, other: WindowSpec
 ) -> None:
     # B9.
@@ -189,7 +189,7 @@ def test_equality_hash_and_text_go_by_the_values(
     assert first != other
 
 
-def test_text_names_the_values() -> None:
+def test_text_has_the_values() -> None:
     # B9.
     assert repr(SlidingWindows.of("1 hour")) == "ForwardSlidingWindows(size_ms=3600000, grace_ms=0)"
     assert repr(TimeWindows.of_size_with_no_grace("1 hour").advance_by("1 minute")) == (
@@ -217,8 +217,8 @@ def test_is_frozen(spec: WindowSpec, name: str) -> None:
         setattr(spec, name, 3)
 
 
-def test_grace_is_none_unless_it_is_given() -> None:
-    # B7 for the forward ones.
+def test_grace_is_zero_by_default() -> None:
+    # B7 for forward windows.
     assert SlidingWindows.of("1 hour").grace_period_ms == 0
     assert SlidingWindows.of("1 hour").grace("1 second").grace_period_ms == 1_000
     assert TimeWindows.of_size_with_no_grace("1 hour").grace_period_ms == 0
@@ -236,7 +236,7 @@ def test_grace_keeps_the_size() -> None:
 
 
 @given(TIMES_MS, LENGTHS_MS, LENGTHS_MS, st.none() | TIMES_MS)
-def test_time_windows_are_those_among_all_starts_that_hold_the_time(
+def test_time_windows_are_all_aligned_windows_that_contain_the_time(
     time_ms: int, size_ms: int, advance_ms: int, first_ms: int | None
 ) -> None:
     # C1: [start, start + size) at each multiple of the advance, also below 0; none in a gap.
@@ -254,7 +254,7 @@ def test_time_windows_are_those_among_all_starts_that_hold_the_time(
     ("time_ms", "starts"), [(-1, (-4, -2)), (0, (-2, 0)), (1, (-2, 0)), (2, (0, 2)), (-4, (-6, -4))]
 )
 def test_starts_below_zero_are_floored(time_ms: int, starts: tuple[int, ...]) -> None:
-    # C1: -1 lies in [-2, 2), not in one that starts at 0.
+    # C1: -1 is in [-2, 2), not in a window that starts at 0.
     windows = TimeWindows.of_size_with_no_grace("4 ms").advance_by("2 ms").windows_for(time_ms)
     assert tuple(window.start_ms for window in windows) == starts
 
@@ -272,7 +272,7 @@ def test_a_time_in_a_gap_has_no_window() -> None:
     "spec", [SlidingWindows(5, 0), ForwardSlidingWindows(5), TUMBLING, SessionWindows(5, 0)]
 )
 @pytest.mark.parametrize("time", ["3", 1.5, None, True, 2**61 + 1])
-def test_a_time_is_whole_milliseconds(spec: WindowSpec, time: Any) -> None:
+def test_a_time_must_be_an_int_of_milliseconds(spec: WindowSpec, time: Any) -> None:
     with pytest.raises(ValueError, match=r"^timestamp_ms: ") as refused:
         spec.windows_for(time)
     assert repr(time) in str(refused.value)
@@ -286,6 +286,6 @@ def test_a_forward_window_starts_at_the_record(time_ms: int, size_ms: int) -> No
 
 
 @given(TIMES_MS, LENGTHS_MS)
-def test_a_session_alone_is_its_record(time_ms: int, gap_ms: int) -> None:
-    # D1: the bounds are the first and the last record.
+def test_a_session_of_one_record_starts_and_ends_there(time_ms: int, gap_ms: int) -> None:
+    # D1: the bounds are the times of the first and the last record.
     assert SessionWindows(gap_ms, 0).windows_for(time_ms) == (TimeWindow(time_ms, time_ms),)

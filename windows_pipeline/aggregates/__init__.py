@@ -1,4 +1,4 @@
-"""What is computed in a window. Nothing here knows Spark."""
+"""Aggregates: what is computed in a window, as values without Spark."""
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
 from windows_pipeline.aggregates.functions import (

@@ -1,4 +1,4 @@
-"""What is computed of a column in a window: what it takes and what it gives."""
+"""An aggregate of a column: its function, the types that it takes and the type of its result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from windows_pipeline.aggregates.user_aggregate import UserAggregate
 class Function(StrEnum):
     """The aggregate functions (rule G1), by their names in SQL.
 
-    `variance` and `stddev` are those of a sample; `percentile` interpolates as Spark's does;
-    `first` and `last` go by event time.
+    `variance` and `stddev` are of a sample, `percentile` interpolates like Spark's, `first` and
+    `last` order values by event time.
     """
 
     COUNT = "count"
@@ -33,25 +33,25 @@ class Function(StrEnum):
     MEDIAN = "median"
 
 
-_ITS_COLUMNS_TYPE = frozenset({Function.MIN, Function.MAX, Function.FIRST, Function.LAST})
+_KEEP_TYPE = frozenset({Function.MIN, Function.MAX, Function.FIRST, Function.LAST})
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of one column's values in a window, under the name of its result.
+    """A function of one column's values in a window, with the name of its result.
 
-    Nulls are skipped, as in SQL (rule A6). Of no value at all the counts are 0, a list is
-    empty, and the rest is null; so is the variance of a sample of one value.
+    The function skips nulls, as SQL does (rule A6). Without any value, counts are 0, a list is
+    empty and other results are null; the variance of a sample of one value is null too.
 
     Attributes:
         name: The result's column.
-        function: What is computed.
+        function: The function to compute.
         column: The value column.
-        percentage: For `percentile`: which, from 0 to 1.
-        written: The column as its user wrote it, where `column` is the engine's own name.
+        percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
+        written: The user's text for the column, where `column` is a name of the engine's.
 
     Raises:
-        ValueError: A percentage out of range, or where none belongs.
+        ValueError: The percentage is out of range, or the function takes none.
     """
 
     name: str
@@ -71,23 +71,23 @@ class Aggregate:
         return f"{function_name(self.function)}({', '.join(arguments)})"
 
     def result_type(self, column_type: str) -> str:
-        """The Spark type of the result for a column of this type.
+        """Returns the Spark type of the result for a column of this type.
 
         Args:
-            column_type: As Spark writes it: 'bigint', 'decimal(10,2)'.
+            column_type: The column's type as Spark writes it: 'bigint', 'decimal(10,2)'.
 
         Raises:
             ValueError: The function does not take such a column.
         """
         function = self.function
-        if function is Function.COUNT:  # of a column of any type
+        if function is Function.COUNT:  # counts values of any type
             return "bigint"
         kind = self._orderable(column_type)
         if isinstance(function, UserAggregate):
             return function.result_type
         if function is Function.COUNT_DISTINCT:
             return "bigint"
-        if function in _ITS_COLUMNS_TYPE:
+        if function in _KEEP_TYPE:
             return column_type
         if function is Function.COLLECT_LIST:
             return f"array<{column_type}>"
@@ -113,7 +113,7 @@ class Aggregate:
 
 
 def _number_type(function: Function, kind: ColumnType) -> str:
-    """The type of a sum, mean and the like; decimals grow as Spark's own do."""
+    """Returns the type of a sum, a mean or a variance; decimals grow as Spark's do."""
     if function is Function.SUM and kind.is_integer:
         return "bigint"
     if kind.name == "decimal" and function is Function.SUM:
@@ -128,25 +128,31 @@ def _decimal(precision: int, scale: int) -> str:
 
 
 def function_name(function: Function | UserAggregate) -> str:
-    """How a function is called in text."""
+    """Returns the name of a function in texts and results."""
     return "user_aggregate" if isinstance(function, UserAggregate) else function.value
 
 
 def check_percentage(function: Function | UserAggregate, percentage: float | None) -> None:
-    """Refuses a percentage that is no number from 0 to 1, and one where none belongs.
+    """Checks that a percentile has a percentage from 0 to 1, and other functions have none.
 
     Raises:
-        ValueError: Names the percentage.
+        ValueError: The percentage does not fit; the message has it.
     """
     if function is not Function.PERCENTILE:
         if percentage is not None:
-            raise ValueError(f"percentage: {function_name(function)} takes none")
+            raise ValueError(
+                f"percentage: {function_name(function)} takes none, not {percentage!r}; "
+                "leave it out"
+            )
     elif isinstance(percentage, (list, tuple)):
         raise ValueError(
-            f"percentage: {percentage!r} are several, and a percentile has one; write an aggregate "
-            "for each, as in of=[percentile('x', 0.5), percentile('x', 0.95)]"
+            f"percentage: must be one number, not {percentage!r}; write one aggregate for each "
+            "percentage, as in percentile('x', 0.5), percentile('x', 0.95)"
         )
     elif isinstance(percentage, bool) or not isinstance(percentage, (int, float)):
-        raise ValueError(f"percentage: {percentage!r} is no number; write one from 0 to 1")
+        raise ValueError(f"percentage: {percentage!r} is not a number; write one from 0 to 1")
     elif not 0 <= percentage <= 1:
-        raise ValueError(f"percentage: {percentage!r} is not from 0 to 1; the median is at 0.5")
+        raise ValueError(
+            f"percentage: {percentage!r} is not from 0 to 1; write a fraction, such as 0.5 for the "
+            "median"
+        )

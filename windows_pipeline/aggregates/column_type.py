@@ -1,4 +1,4 @@
-"""Column types, read from the text that Spark writes them as, without Spark."""
+"""Parses Spark's text of a column type, without Spark."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TOKEN = re.compile(r"\w+|[<>(),:]|\S")
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type of Spark's, as a tree.
+    """A Spark type, as a tree.
 
     Attributes:
-        name: Such as 'bigint', 'decimal', 'array' or 'struct'.
-        precision: A decimal's digits; 0 for other types.
-        scale: A decimal's digits after the point.
-        fields: A struct's fields; an array's elements as its only field.
+        name: The type's name without parameters: 'bigint', 'decimal', 'array' or 'struct'.
+        precision: The number of a decimal's digits; 0 for other types.
+        scale: The number of a decimal's digits after the point.
+        fields: The fields of a struct; for an array, its element type as the only field.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ColumnType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it holds whole numbers of up to 64 bits."""
+        """Whether values are integers of up to 64 bits."""
         return self.name in _INTEGERS
 
     @property
@@ -45,7 +45,7 @@ class ColumnType:
 
     @property
     def is_orderable(self) -> bool:
-        """Whether values can be sorted: those of plain types, and structs of such."""
+        """Whether values can be sorted: plain types can, and structs of types that can."""
         if self.name == "struct":
             return all(kind.is_orderable for _, kind in self.fields)
         return self.name != "array"
@@ -55,17 +55,17 @@ def parse_type(text: str) -> ColumnType:
     """Reads a type such as 'bigint', 'decimal(10,2)' or 'array<struct<a:int,b:string>>'.
 
     Raises:
-        ValueError: Not such a type; names the text and what there is.
+        ValueError: The text is not such a type; the message has the text and the known types.
     """
-    tokens = deque(_TOKEN.findall(str(text)))  # what is no text is no type either
+    tokens = deque(_TOKEN.findall(str(text)))  # None, say, becomes a text that is not a type
     try:
         kind = _read_type(tokens)
         if tokens:
             raise ValueError
     except (ValueError, IndexError, RecursionError):
         raise ValueError(
-            f"{shown(text, 200)} is no column type that aggregates know; they know "
-            f"{', '.join(_PLAIN)}, decimal(p,s), array<type> and struct<name:type,...>"
+            f"{shown(text, 200)} is not a column type that aggregates support; use "
+            f"{', '.join(_PLAIN)}, decimal(p,s), array<type> or struct<name:type,...>"
         ) from None
     return kind
 
@@ -88,7 +88,7 @@ def _read_type(tokens: deque[str]) -> ColumnType:
 
 
 def _read_decimal(tokens: deque[str]) -> ColumnType:
-    precision, scale = 10, 0  # Spark's own where none is given
+    precision, scale = 10, 0  # Spark's defaults
     if tokens and tokens[0] == "(":
         tokens.popleft()
         precision = int(tokens.popleft())
@@ -107,7 +107,7 @@ def _read_fields(tokens: deque[str]) -> tuple[tuple[str, ColumnType], ...]:
     separator = ","
     while separator == ",":
         name = tokens.popleft()
-        if tokens[0] == ":":  # 'a: int' and 'a int' are both written
+        if tokens[0] == ":":  # Spark reads both 'a: int' and 'a int'
             tokens.popleft()
         fields.append((name, _read_type(tokens)))
         separator = tokens.popleft()

@@ -1,34 +1,39 @@
-"""Aggregates as a user of the library writes them: `sum_("amount").where("amount > 0")`."""
+"""The aggregate functions of the DataFrame API: `sum_("amount").where("amount > 0")`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self
 
 from windows_pipeline.aggregates.aggregate import Function, check_percentage, function_name
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    ColumnOrName = Column | str
-
 _PLAIN_NAME = re.compile(r"\w+")
+
+
+class Expression(Protocol):
+    """The type of PySpark's Column, classic or Spark Connect's, without an import of PySpark."""
+
+    def alias(self, *alias: str, **kwargs: Any) -> Any:
+        """Gives the expression a name."""
+
+
+ColumnOrName = Expression | str
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """An aggregate over a column or an expression, with a name and maybe a condition.
+    """An aggregate of a column or an expression, with a name and maybe a condition.
 
-    Made by the functions of this module.
+    Make one with the functions of this module.
 
     Attributes:
-        function: What is computed (rule G1).
-        column: The value column's name, or an expression; None to count records.
-        percentage: For `percentile`: which, from 0 to 1.
-        name: The result's column; None where it needs an `alias`.
-        condition: SQL or an expression; only records for which it is true count.
+        function: The function to compute (rule G1).
+        column: The name of the value column, or an expression; None to count records.
+        percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
+        name: The result's column; None for an aggregate that needs an `alias`.
+        condition: SQL or an expression; the function sees records for which it is true.
     """
 
     function: Function | UserAggregate
@@ -42,55 +47,66 @@ class Aggregation:
         check_percentage(self.function, self.percentage)
         if self.column is None and self.function is not Function.COUNT:
             raise ValueError(
-                f"column: {function_name(self.function)} needs one; pass its name or a Column"
+                f"column: {function_name(self.function)} needs a column, not None; pass the "
+                "column's name, or a Column"
             )
 
     def alias(self, name: str) -> Self:
-        """The same under another name.
+        """Returns this aggregate with another name for its result.
 
         Raises:
-            ValueError: No name, or one with a backtick, which Spark quotes names with.
+            ValueError: The name is empty, not text, or has a backtick, Spark's quote of names.
         """
         if not isinstance(name, str) or not name or "`" in name:
-            raise ValueError(f"name: {name!r} is no name; pass some text without backticks")
+            raise ValueError(f"name: {name!r} is not a name; pass text without backticks")
         return replace(self, name=name)
 
     def where(self, condition: ColumnOrName) -> Self:
-        """The same over those records only for which a condition is true, not false or null.
+        """Returns this aggregate over those records for which a condition is true.
 
         Args:
-            condition: SQL over the records' columns, such as 'amount > 0', or a Column.
+            condition: SQL over the records' columns, such as 'amount > 0', or a Column. A
+                record for which it is false or null does not count.
 
         Raises:
-            ValueError: No condition, there is one already, or a user's aggregate takes nulls.
+            ValueError: The condition is neither SQL nor a Column, the aggregate already has a
+                condition, or is a user's aggregate that takes nulls.
         """
         if not _is_expression(condition):
-            raise ValueError(f"condition: {condition!r} is none; pass SQL as text, or a Column")
+            raise ValueError(
+                f"condition: {condition!r} is not a condition; pass SQL as text, or a Column"
+            )
         if self.condition is not None:
-            raise ValueError("condition: there is one already; join them with AND in one")
+            raise ValueError(
+                f"condition: the aggregate already has one, {self.condition!s}; join both with "
+                "AND in one condition"
+            )
         if isinstance(self.function, UserAggregate) and not self.function.skip_nulls:
-            # What a condition leaves out comes as null.
-            raise ValueError("condition: an aggregate that takes nulls has none; skip nulls")
+            # Records that the condition leaves out reach the function as nulls.
+            raise ValueError(
+                "condition: an aggregate with skip_nulls=False cannot have one; set "
+                "skip_nulls=True, or filter the records before"
+            )
         return replace(self, condition=condition)
 
     @property
     def counts_records(self) -> bool:
-        """Whether it is the number of all records in the window."""
+        """Whether the aggregate is the number of all records in the window."""
         return self.column is None and self.condition is None
 
     @property
     def written(self) -> str:
-        """The column as the user wrote it; an expression by the name of its result."""
+        """The user's text for the column; for an expression, the name of the result."""
         if self.column is None:
             return "*"
         return self.column if isinstance(self.column, str) else self.result_name
 
     @property
     def result_name(self) -> str:
-        """The result's column.
+        """The name of the result's column.
 
         Raises:
-            ValueError: An expression without a name.
+            ValueError: The aggregate is of an expression and has no alias.
         """
         if self.name is None:
             raise ValueError(
@@ -101,7 +117,7 @@ class Aggregation:
 
 
 def count(column: ColumnOrName | None = None) -> Aggregation:
-    """How many records there are, or how many values of a column that are not null: bigint.
+    """Counts the records, or the values of a column that are not null: bigint.
 
     `count("*")` is `count()`.
     """
@@ -111,12 +127,12 @@ def count(column: ColumnOrName | None = None) -> Aggregation:
 
 
 def count_distinct(column: ColumnOrName) -> Aggregation:
-    """How many different values there are, exactly: bigint."""
+    """Counts the distinct values, exactly: bigint."""
     return _of(Function.COUNT_DISTINCT, column)
 
 
 def sum_(column: ColumnOrName) -> Aggregation:
-    """The sum: bigint, double or a decimal of up to ten digits more; overflow is an error (G2)."""
+    """The sum: bigint, double or a decimal of up to ten more digits; overflow is an error (G2)."""
     return _of(Function.SUM, column)
 
 
@@ -131,17 +147,17 @@ def max_(column: ColumnOrName) -> Aggregation:
 
 
 def avg(column: ColumnOrName) -> Aggregation:
-    """The mean: double, or a decimal of up to four more digits, rounded half up (rule G2)."""
+    """The mean: double, or a decimal with up to four more digits, rounded half up (rule G2)."""
     return _of(Function.AVG, column)
 
 
 def variance(column: ColumnOrName) -> Aggregation:
-    """The variance of a sample (divided by n - 1): double, the exact one rounded (rule G2)."""
+    """The variance of a sample (divisor n - 1): double, rounded from the exact value (rule G2)."""
     return _of(Function.VARIANCE, column)
 
 
 def var_pop(column: ColumnOrName) -> Aggregation:
-    """The variance of a population (divided by n): double, the exact one rounded (rule G2)."""
+    """The variance of a population (divisor n): double, rounded from the exact value (rule G2)."""
     return _of(Function.VAR_POP, column)
 
 
@@ -156,17 +172,17 @@ def stddev_pop(column: ColumnOrName) -> Aggregation:
 
 
 def first(column: ColumnOrName) -> Aggregation:
-    """The first value that is not null by event time; the smallest of equal times."""
+    """The first non-null value by event time; of values at one time, the smallest."""
     return _of(Function.FIRST, column)
 
 
 def last(column: ColumnOrName) -> Aggregation:
-    """The last value that is not null by event time; the largest of equal times."""
+    """The last non-null value by event time; of values at one time, the largest."""
     return _of(Function.LAST, column)
 
 
 def collect_list(column: ColumnOrName) -> Aggregation:
-    """All values that are not null, by event time, by value where times are equal: an array."""
+    """All non-null values, ordered by event time and, at one time, by value: an array."""
     return _of(Function.COLLECT_LIST, column)
 
 
@@ -175,7 +191,7 @@ def percentile(column: ColumnOrName, percentage: float) -> Aggregation:
 
     Args:
         column: A column of numbers.
-        percentage: Which, from 0 to 1: 0.5 is the median.
+        percentage: The fraction of values below the result, from 0 to 1; 0.5 is the median.
     """
     of_all = _of(Function.PERCENTILE, column, percentage)
     if of_all.name is None:
@@ -184,18 +200,21 @@ def percentile(column: ColumnOrName, percentage: float) -> Aggregation:
 
 
 def median(column: ColumnOrName) -> Aggregation:
-    """The exact median of numbers: double, the mean of the middle two of an even number."""
+    """The exact median of numbers: double; of an even number, the mean of the middle two."""
     return _of(Function.MEDIAN, column)
 
 
 def user_aggregate(column: ColumnOrName, aggregate: UserAggregate) -> Aggregation:
-    """A user's own aggregate, of any type that has an order.
+    """A user's own aggregate of values that have an order.
 
     Raises:
-        ValueError: No column, or no aggregate.
+        ValueError: The column is not a column, or the aggregate not a `UserAggregate`.
     """
     if not isinstance(aggregate, UserAggregate):
-        raise ValueError(f"aggregate: {aggregate!r} is none; pass UserAggregate(create, ...)")
+        raise ValueError(
+            f"aggregate: must be a UserAggregate, not {aggregate!r}; pass "
+            "UserAggregate(create, ...)"
+        )
     return _of(aggregate, column)
 
 
@@ -203,13 +222,13 @@ def _of(
     function: Function | UserAggregate, column: ColumnOrName, percentage: float | None = None
 ) -> Aggregation:
     if not _is_expression(column):
-        raise ValueError(f"column: {column!r} is none; pass a column's name or a Column")
-    named = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
-    name = f"{function_name(function)}_{column}" if named else None
+        raise ValueError(f"column: {column!r} is not a column; pass a column's name, or a Column")
+    is_plain = isinstance(column, str) and _PLAIN_NAME.fullmatch(column) is not None
+    name = f"{function_name(function)}_{column}" if is_plain else None
     return Aggregation(function, column, percentage, name)
 
 
 def _is_expression(value: object) -> bool:
-    # A Column says so by having an alias; Spark itself is not needed here.
+    # Recognizes a Column by its `alias` method, so that this package needs no Spark.
     is_column = hasattr(value, "alias") and not isinstance(value, Aggregation)
     return isinstance(value, str) or is_column

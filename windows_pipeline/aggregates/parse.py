@@ -1,4 +1,4 @@
-"""Aggregates by their text in a pipeline's file."""
+"""Parses the text of aggregates, such as 'avg(dep_delay)'."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _CALL = re.compile(
     r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"
     r"(,(?P<percentage>(?:[^()]|\([^()]*\))*))?\)\s*"
 )
-"""The second argument may be anything, so that it can be named where it is no number."""
+"""Matches any second argument, so that the error can name one that is not a number."""
 
-_MEANT = {
+_OTHER_NAMES = {
     **dict.fromkeys(("mean", "average"), Function.AVG),
     **dict.fromkeys(("std", "stdev", "stddev_sampled"), Function.STDDEV),
     **dict.fromkeys(("var", "var_sample"), Function.VARIANCE),
@@ -26,51 +26,54 @@ _MEANT = {
     **dict.fromkeys(("first_value", "earliest"), Function.FIRST),
     **dict.fromkeys(("last_value", "latest"), Function.LAST),
 }
-"""What other tools call these functions: a name to suggest, not to take."""
+"""Names of these functions in other tools: errors suggest ours, as these are not accepted."""
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
 def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggregate:
-    """Reads an aggregate from text such as 'avg(dep_delay)' or 'percentile(dep_delay, 0.95)'.
+    """Parses an aggregate such as 'avg(dep_delay)' or 'percentile(dep_delay, 0.95)'.
 
     Args:
         name: The result's column.
         text: The aggregate.
-        takes_lists: Whether a result may be a list: a query's can, but no column of a pipeline's
-            tables, nor what a rule compares.
+        takes_lists: Whether a result may be a list, as in a query. Columns of a pipeline's
+            tables cannot be lists, as no rule can compare them.
 
     Raises:
-        ValueError: No call of a function, an unknown one, or a text that is too long; names the
-            value and the cure.
+        ValueError: The text is not the call of a known function, or is too long; the message
+            has the text and the fix.
     """
     require_short(text, "aggregate")
-    functions = [each for each in Function if takes_lists or each is not Function.COLLECT_LIST]
+    functions = [
+        function for function in Function if takes_lists or function is not Function.COLLECT_LIST
+    ]
     known = ", ".join(functions)
     call = _CALL.fullmatch(text)
     if call is None:
         raise ValueError(
-            f"{text!r} is no aggregate; write one as 'avg(column)', with one of {known}"
+            f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
         )
     called = call["function"].lower()
     function = _SYNONYMS.get(called, called)
     if function == Function.COLLECT_LIST and not takes_lists:
         raise ValueError(
-            f"{text!r} is a list, which no rule could compare; take one of {known} (lists are for "
-            "DataFrames: windowed(...).agg(...) and sql)"
+            f"{text!r} is a list, which rules cannot compare; use one of {known} "
+            "(windowed(...).agg(...) and sql take lists)"
         )
     if function not in functions:
-        meant = _MEANT.get(called) or next(iter(get_close_matches(called, functions, 1, 0.8)), "")
-        cure = f"did you mean {str(meant)!r}? Else use" if meant else "use"
-        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {cure} one of {known}")
+        similar = next(iter(get_close_matches(called, functions, 1, 0.8)), "")
+        meant = _OTHER_NAMES.get(called) or similar
+        fix = f"did you mean {str(meant)!r}? Otherwise use" if meant else "use"
+        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {fix} one of {known}")
     if call["column"] == "*":
         raise ValueError(
-            f"{text!r}: how many records a window holds is there without asking, as record_count; "
-            "leave it out, or name a column"
+            f"{text!r}: every result already has the number of records, as record_count; leave "
+            "this aggregate out, or name a column"
         )
     if call["percentage"] is not None and function != Function.PERCENTILE:
         raise ValueError(
             f"{text!r}: {function} takes one column; write '{function}({call['column']})', and "
-            "an aggregate of its own for another column"
+            "a second aggregate for another column"
         )
     try:
         return Aggregate(name, Function(function), call["column"], _number(call["percentage"]))
@@ -86,6 +89,6 @@ def _number(text: str | None) -> float | None:
         return float(text)
     except ValueError:
         raise ValueError(
-            f"percentage: {text!r} is no number; write one from 0 to 1, for each percentile"
-            " an aggregate"
+            f"percentage: {text!r} is not a number; write one from 0 to 1, and one aggregate for "
+            "each percentile"
         ) from None

@@ -1,4 +1,4 @@
-"""A user's own aggregate, in Python."""
+"""User-defined aggregates in Python."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windows_pipeline.aggregates.column_type import parse_type
 class UserAggregate:
     """An aggregate made of a user's functions over an accumulator (rule G1).
 
-    A value reaches them as Python has it: int, float, str, bytes, bool, `datetime.date`,
-    `datetime.datetime`, `decimal.Decimal`, a dict for a struct. A function that raises stops
-    the job, with an error that names aggregate and window.
+    The functions get values as Python objects: int, float, str, bytes, bool, `datetime.date`,
+    `datetime.datetime`, `decimal.Decimal`, a dict for a struct. An exception in a function
+    fails the job, with an error that names the aggregate and the window.
 
-    The mean of squares, for one, with an accumulator of (count, sum):
+    For example the mean of squares, with an accumulator of (count, sum):
 
         UserAggregate(
             create=lambda: (0, 0.0),
@@ -27,30 +27,29 @@ class UserAggregate:
             result_type="double",
         )
 
-    Without `inverse`, values are merged in the order of event time, and of value where event
-    times are equal, so that the result depends on nothing else; each record costs an update
-    and each change of a window a number of merges that grows with the logarithm of the
-    window's length.
+    Without `inverse`, the engine merges values in the order of event time and, at one time, of
+    value, so that the result depends on nothing else. Each record costs one update; each
+    change of a window costs a number of merges that grows with the logarithm of its length.
 
-    With `inverse`, each record is updated once and taken out once. One accumulator then
-    serves all windows of a key, so the order of updates and what was taken out must leave no
-    trace in it: sums of integers may be such, sums of floats are not (rule G2).
+    With `inverse`, the engine adds each record once and removes it once. One accumulator then
+    serves all windows of a key, so its state must depend neither on the order of updates nor
+    on values that were removed: sums of integers fulfil this, sums of floats do not (rule G2).
 
     Attributes:
-        create: Makes a new accumulator, of no value. Called often: never hand out one twice.
-        update: Takes a value into an accumulator and returns it; may change the one it got.
-        merge: Joins two accumulators, the earlier values first, and returns the result; must
-            be associative, with what `create` makes as its neutral element. May change its
-            first argument, must leave the second as it is, also later: it copies what can
-            change.
-        result: An accumulator's result, null for None; must leave the accumulator as it is.
+        create: Returns a new, empty accumulator; a different object in every call.
+        update: Adds a value to an accumulator and returns the result; may change its argument.
+        merge: Joins two accumulators, the one of the earlier values first, and returns the
+            result. It must be associative, with the empty accumulator as neutral element. It
+            may change its first argument. It must never change the second, not through the
+            result either: copy mutable parts.
+        result: Returns an accumulator's result, None for null; must not change the accumulator.
         result_type: The result's type, as in Spark's DDL: 'double', 'array<bigint>'.
-        inverse: Takes an earlier value out of an accumulator and returns it; may change the
-            one it got. None where that can't be done.
-        skip_nulls: Whether nulls are left out, as other aggregates do; else they are None.
+        inverse: Removes an earlier value from an accumulator and returns the result; may change
+            its argument. None for an aggregate whose values can't be removed.
+        skip_nulls: Whether the aggregate skips nulls, as others do; otherwise they are None.
 
     Raises:
-        ValueError: An unknown result type.
+        ValueError: A function is not callable, or the result type is unknown.
     """
 
     create: Callable[[], Any]
@@ -65,9 +64,12 @@ class UserAggregate:
         """Checks the arguments."""
         for name in ("create", "update", "merge", "result"):
             if not callable(getattr(self, name)):
-                raise ValueError(f"{name}: {getattr(self, name)!r} is no function; pass one")
+                value = getattr(self, name)
+                raise ValueError(f"{name}: {value!r} is not a function; pass a function")
         if self.inverse is not None and not callable(self.inverse):
-            raise ValueError(f"inverse: {self.inverse!r} is no function; pass one, or None")
+            raise ValueError(
+                f"inverse: {self.inverse!r} is not a function; pass a function, or None"
+            )
         try:
             parse_type(self.result_type)
         except ValueError as error:

@@ -1,1 +1,1 @@
-"""Alert rules: the text of a rule becomes safe SQL. Needs no Spark."""
+"""Compiles the text of alert rules to safe SQL. Needs no Spark."""

@@ -1,7 +1,7 @@
-"""What a rule may say: every allowed form, the kinds of value it takes and what it gives.
+"""The grammar of rules: every allowed node of the syntax tree, its operands' and its own kind.
 
-The list fails closed. A kind of node that is not on it is refused, and so is an argument
-of a node that was not looked at.
+The grammar fails closed: it refuses a node that it does not list, and an argument of a node
+that it does not check.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CASTS: dict[exp.DType, Kind] = {
     exp.DType.TIMESTAMP: "timestamp",
     exp.DType.TIMESTAMPTZ: "timestamp",
 }
-# What sqlglot notes for other dialects; it changes nothing in what is written for Spark.
+# Flags that sqlglot sets for other dialects; they change nothing in Spark's SQL.
 _SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Div: frozenset({"safe"}),
     exp.TsOrDsToDate: frozenset({"safe"}),
@@ -64,27 +64,33 @@ _SPARK_NAMES: dict[type[exp.Expr], str] = {
     exp.BitwiseRightShift: "'>>'",
     exp.DPipe: "'||'",
 }
-# What signs are taken for that mean something else in SQL.
-_MEANT: dict[type[exp.Expr], str] = {
+# The fix for operators of other languages, which mean something else in SQL.
+_OPERATOR_FIXES: dict[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "to compare, write one '<'",
     exp.BitwiseRightShift: "to compare, write one '>'",
-    exp.BitwiseAnd: "where both conditions must hold, write AND",
-    exp.BitwiseOr: "where one condition or the other must hold, write OR",
-    exp.DPipe: "it joins texts: where one condition or the other must hold, write OR",
+    exp.BitwiseAnd: "if both conditions must hold, write AND",
+    exp.BitwiseOr: "if either condition must hold, write OR",
+    exp.DPipe: "it joins texts: if either condition must hold, write OR",
     exp.Command: "write if(condition, a, b), or case when condition then a else b end",
 }
 
 
 class RuleError(ValueError):
-    """An expression that no rule may use; the message names it, what is wrong and the cure."""
+    """An expression that rules cannot use; the message has it, what is wrong and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a plain form gives, and the kinds that its arguments take."""
+    """A node whose operands all have the same kinds.
 
-    gives: Kind
-    takes: frozenset[Kind]
+    Attributes:
+        result: The kind of the node's value.
+        operands: The kinds that each operand may have.
+        arguments: sqlglot's names of the operands.
+    """
+
+    result: Kind
+    operands: frozenset[Kind]
     arguments: tuple[str, ...] = ("this",)
 
 
@@ -92,14 +98,14 @@ _BOOLEAN: frozenset[Kind] = frozenset({"boolean"})
 _NUMBER: frozenset[Kind] = frozenset({"number"})
 _TIMESTAMP: frozenset[Kind] = frozenset({"timestamp"})
 _TIME: frozenset[Kind] = frozenset({"timestamp", "date"})
-_TWO = ("this", "expression")
+_LEFT_AND_RIGHT = ("this", "expression")
 _FORMS: dict[type[exp.Expr], _Form] = {
-    exp.And: _Form("boolean", _BOOLEAN, _TWO),
-    exp.Or: _Form("boolean", _BOOLEAN, _TWO),
+    exp.And: _Form("boolean", _BOOLEAN, _LEFT_AND_RIGHT),
+    exp.Or: _Form("boolean", _BOOLEAN, _LEFT_AND_RIGHT),
     exp.Not: _Form("boolean", _BOOLEAN),
-    exp.Mul: _Form("number", _NUMBER, _TWO),
-    exp.Div: _Form("number", _NUMBER, _TWO),
-    exp.Mod: _Form("number", _NUMBER, _TWO),
+    exp.Mul: _Form("number", _NUMBER, _LEFT_AND_RIGHT),
+    exp.Div: _Form("number", _NUMBER, _LEFT_AND_RIGHT),
+    exp.Mod: _Form("number", _NUMBER, _LEFT_AND_RIGHT),
     exp.Neg: _Form("number", _NUMBER),
     exp.Abs: _Form("number", _NUMBER),
     exp.Round: _Form("number", _NUMBER, ("this", "decimals")),
@@ -127,10 +133,10 @@ COMPARISONS: tuple[type[exp.Expr], ...] = (
 
 
 class Check:
-    """Finds the kind of value that each node gives, and refuses what is not on the list."""
+    """Finds the kind of each node's value, and refuses nodes that the grammar does not list."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
-        """Takes the columns that a rule may name, each with its Spark type."""
+        """Sets the columns that a rule may name, each with its Spark type."""
         self._columns = columns
         self._special: dict[type[exp.Expr], Callable[[exp.Expr], Kind]] = {
             exp.Column: self._column,
@@ -146,9 +152,9 @@ class Check:
             exp.Is: self._is,
             exp.Case: self._case,
             exp.If: self._if,
-            exp.Coalesce: self._alike,
-            exp.Least: self._alike,
-            exp.Greatest: self._alike,
+            exp.Coalesce: self._of_one_kind,
+            exp.Least: self._of_one_kind,
+            exp.Greatest: self._of_one_kind,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
             exp.AtTimeZone: self._local_time,
@@ -156,58 +162,67 @@ class Check:
         }
 
     def kind(self, node: exp.Expr) -> Kind:
-        """The kind of value that the node gives."""
+        """Returns the kind of a node's value.
+
+        Raises:
+            RuleError: The grammar does not list the node, or not with these operands.
+        """
         form = _FORMS.get(type(node))
         if form is not None:
-            _only(node, *form.arguments)
+            _require_only(node, *form.arguments)
             for name in _set_arguments(node, *form.arguments):
-                self._takes(node, node.args[name], form.takes)
-            return form.gives
+                self._require_kind(node, node.args[name], form.operands)
+            return form.result
         special = self._special.get(type(node))
         if special is None:
-            raise RuleError(f"uses {_named(node)}, which no rule may; {self._cure(node)}")
+            raise RuleError(f"uses {_named(node)}, which rules cannot use; {self._fix(node)}")
         return special(node)
 
-    def _cure(self, node: exp.Expr) -> str:
+    def _fix(self, node: exp.Expr) -> str:
         if isinstance(node, exp.AggFunc):
             return f"write it under aggregates, or use one of {', '.join(self._columns)}"
-        if type(node) in _MEANT:
-            return _MEANT[type(node)]
+        if type(node) in _OPERATOR_FIXES:
+            return _OPERATOR_FIXES[type(node)]
         return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"
 
-    def _takes(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
-        # sqlglot wraps what year() and its like take; Spark takes the column itself.
+    def _require_kind(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
+        # sqlglot wraps the operand of year() and the like; Spark takes the column itself.
         wrapped = isinstance(operand, exp.TsOrDsToDate) and not isinstance(node, exp.TsOrDsToDate)
         inner = operand.this if wrapped else operand
         found = self.kind(inner)
         if found not in kinds:
             wanted = " or ".join(sorted(kinds))
             raise RuleError(
-                f"{_named(node)} takes a {wanted}, and {inner.sql('spark')} is a {found}; "
-                f"give it a {wanted}"
+                f"{_named(node)} takes a {wanted}, but {inner.sql('spark')} is a {found}; "
+                f"pass a {wanted}"
             )
 
     def _column(self, node: exp.Expr) -> Kind:
         name = node.this.name if isinstance(node.this, exp.Identifier) else str(node.this)
         if _set_arguments(node) != ["this"]:
-            raise RuleError(f"{node.sql('spark')!r} is qualified; write the column's name alone")
+            raise RuleError(
+                f"{node.sql('spark')!r} is qualified; write the name of the column alone"
+            )
         if name not in self._columns:
             near = get_close_matches(name, self._columns, 1, 0.5)
-            known = f"use one of {', '.join(self._columns)}, or put a text in single quotes"
-            hint = f"did you mean {near[0]!r}? Else {known}" if near else known
-            raise RuleError(f"there is no column {name!r}; {hint}")
+            known = f"use one of {', '.join(self._columns)}, or put text in single quotes"
+            fix = f"did you mean {near[0]!r}? Otherwise {known}" if near else known
+            raise RuleError(f"there is no column {name!r}; {fix}")
         # Spark compares decimals with other numbers by value.
         kind = _TYPE_KINDS.get(self._columns[name].partition("(")[0])
         if kind is None:
-            raise RuleError(f"column {name!r} is of type {self._columns[name]}; use another")
+            raise RuleError(
+                f"column {name!r} is of type {self._columns[name]}, which rules cannot use; "
+                "use another column"
+            )
         return kind
 
     def _paren(self, node: exp.Expr) -> Kind:
-        _only(node, "this")
+        _require_only(node, "this")
         return self.kind(node.this)
 
     def _sum(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         left, right = self.kind(node.this), self.kind(node.expression)
         if (left, right) == ("number", "number"):
             return "number"
@@ -216,30 +231,32 @@ class Check:
         if isinstance(node, exp.Add) and (left, right) == ("interval", "timestamp"):
             return "timestamp"
         raise RuleError(
-            f"{node.sql('spark')} joins {left} and {right}; use two numbers, or a "
+            f"{node.sql('spark')} adds or subtracts {left} and {right}; use two numbers, or a "
             "timestamp and one interval of one unit, such as interval 90 minutes"
         )
 
     def _comparison(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         return self._comparable(node, node.this, node.expression)
 
     def _between(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "low", "high")
+        _require_only(node, "this", "low", "high")
         return self._comparable(node, node.this, node.args["low"], node.args["high"])
 
     def _in(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "expressions")
+        _require_only(node, "this", "expressions")
         for item in node.expressions:
             bare = item.this if isinstance(item, exp.Neg) else item
             if not isinstance(bare, exp.Literal):
-                raise RuleError(f"{item.sql('spark')!r} within in (...) is no literal; write one")
+                raise RuleError(
+                    f"{item.sql('spark')!r} in 'in (...)' is not a literal; write literals only"
+                )
         if not node.expressions:
-            raise RuleError("in () holds nothing; write a literal in it")
+            raise RuleError("'in ()' is empty; write literals in it")
         return self._comparable(node, node.this, *node.expressions)
 
     def _comparable(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
-        """Checks that values can be compared; booleans and nulls have words of their own."""
+        """Checks that values can be compared: booleans use and, or, not; nulls use is null."""
         found = [self.kind(operand) for operand in operands]
         kinds = set(found)
         if "null" in kinds:
@@ -250,70 +267,75 @@ class Check:
                     _time_literal(operand)
         elif len(kinds) > 1 or kinds & {"boolean", "interval"}:
             raise RuleError(
-                f"{node.sql('spark')} compares {' with '.join(sorted(kinds))}; compare "
-                "numbers, strings or times with their like, and join booleans by and, or, not"
+                f"{node.sql('spark')} compares {' with '.join(sorted(kinds))}; compare numbers "
+                "with numbers, strings with strings, times with times, and join booleans by and, "
+                "or, not"
             )
         return "boolean"
 
     def _is(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         kind = self.kind(node.this)
         null = isinstance(node.expression, exp.Null)
         truth = isinstance(node.expression, exp.Boolean) and kind == "boolean"
         if not null and not truth:
-            cure = "write 'is null' or 'is not null', or compare values by '='"
-            raise RuleError(f"{node.sql('spark')}: {cure}")
+            fix = "write 'is null' or 'is not null', or compare values by '='"
+            raise RuleError(f"{node.sql('spark')}: 'is' takes null, true or false only; {fix}")
         return "boolean"
 
     def _case(self, node: exp.Expr) -> Kind:
-        _only(node, "ifs", "default")
+        _require_only(node, "ifs", "default")
         branches = [branch.args["true"] for branch in node.args["ifs"]]
         for branch in node.args["ifs"]:
-            _only(branch, "this", "true")
-            self._takes(node, branch.this, _BOOLEAN)
+            _require_only(branch, "this", "true")
+            self._require_kind(node, branch.this, _BOOLEAN)
         default = node.args.get("default")
-        return self._one_kind(node, *branches, *([default] if default else []))
+        return self._common_kind(node, *branches, *([default] if default else []))
 
     def _if(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "true", "false")
-        self._takes(node, node.this, _BOOLEAN)
+        _require_only(node, "this", "true", "false")
+        self._require_kind(node, node.this, _BOOLEAN)
         other = node.args.get("false")
-        return self._one_kind(node, node.args["true"], *([other] if other else []))
+        return self._common_kind(node, node.args["true"], *([other] if other else []))
 
-    def _alike(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "expressions")
+    def _of_one_kind(self, node: exp.Expr) -> Kind:
+        _require_only(node, "this", "expressions")
         if not node.expressions:
-            raise RuleError(f"{_named(node)} takes two values or more; give it another")
-        return self._one_kind(node, node.this, *node.expressions)
+            raise RuleError(f"{_named(node)} takes two values or more; add another value")
+        return self._common_kind(node, node.this, *node.expressions)
 
-    def _one_kind(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
+    def _common_kind(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
         kinds = {self.kind(operand) for operand in operands} - {"null"}
         if len(kinds) != 1:
-            found = " and a ".join(sorted(kinds)) or "null"
-            raise RuleError(f"{_named(node)} gives a {found}; give values of one kind")
+            found = " or a ".join(sorted(kinds)) or "null"
+            raise RuleError(
+                f"{_named(node)} returns a {found}; make all its values of one kind, and not all "
+                "null"
+            )
         return kinds.pop()
 
     def _cast(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "to")
-        found, gives = self.kind(node.this), _CASTS.get(node.args["to"].this)
-        if gives is None or node.args["to"].expressions:
-            cure = "cast to bigint, int, double, date or timestamp"
-            raise RuleError(f"{node.sql('spark')}: no rule casts to that type; {cure}")
-        if gives in ("date", "timestamp") and found == "string":
+        _require_only(node, "this", "to")
+        found, target = self.kind(node.this), _CASTS.get(node.args["to"].this)
+        if target is None or node.args["to"].expressions:
+            fix = "cast to bigint, int, double, date or timestamp"
+            raise RuleError(f"{node.sql('spark')}: rules cannot cast to that type; {fix}")
+        if target in ("date", "timestamp") and found == "string":
             _time_literal(node.this)
-        elif found != gives and {found, gives} != {"date", "timestamp"}:
-            cure = "a number casts to a number, a time to a time"
-            raise RuleError(f"{node.sql('spark')} casts a {found} to a {gives}; {cure}")
-        return gives
+        elif found != target and {found, target} != {"date", "timestamp"}:
+            fix = "cast numbers to numbers, and times to times"
+            raise RuleError(f"{node.sql('spark')} casts a {found} to a {target}; {fix}")
+        return target
 
     def _local_time(self, node: exp.Expr) -> Kind:
-        _only(node, "this", "zone")
-        self._takes(node, node.this, _TIMESTAMP)
+        _require_only(node, "this", "zone")
+        self._require_kind(node, node.this, _TIMESTAMP)
         zone = node.args["zone"]
         if not isinstance(zone, exp.Literal) or zone.this not in available_timezones():
             near = get_close_matches(zone.name, available_timezones(), 1)
-            cure = f"did you mean {near[0]!r}?" if near else "write one such as 'America/New_York'"
-            raise RuleError(f"{zone.sql('spark')} is no known time zone; {cure}")
+            example = "write a time zone such as 'America/New_York'"
+            fix = f"did you mean {near[0]!r}?" if near else example
+            raise RuleError(f"{zone.sql('spark')} is not a known time zone; {fix}")
         return "timestamp"
 
 
@@ -324,37 +346,38 @@ def _literal(node: exp.Expr) -> Kind:
             raise RuleError(f"{text} has too many digits; use at most 18")
         return "number"
     if not text.isprintable() or "\\" in text:
-        raise RuleError(f"{text!r} holds a backslash or an unprintable character; leave it out")
+        raise RuleError(f"{text!r} holds a backslash or an unprintable character; remove it")
     if "${" in text:
-        # Spark puts configuration and environment in its place, even within a literal.
-        raise RuleError(f"{text!r} holds '${{', which Spark would replace; leave it out")
+        # Spark substitutes configuration and environment variables, even within a literal.
+        raise RuleError(f"{text!r} holds '${{', which Spark would replace; remove it")
     return "string"
 
 
 def _time_literal(node: exp.Expr) -> None:
-    """Refuses a text that is not a time, which would stop the run instead of the load."""
-    cure = "write it as '2013-07-01' or '2013-07-01 12:30:00'"
+    """Refuses text that is not a time when the rule is loaded: Spark would refuse it in a run."""
+    fix = "write it as '2013-07-01' or '2013-07-01 12:30:00'"
     if not isinstance(node, exp.Literal) or not _TIME_TEXT.fullmatch(node.name):
-        raise RuleError(f"{node.sql('spark')} is no time; {cure}")
+        raise RuleError(f"{node.sql('spark')} is not a time; {fix}")
     try:
         datetime.fromisoformat(node.name)
     except ValueError:
-        raise RuleError(f"{node.sql('spark')} is no time; {cure}") from None
+        raise RuleError(f"{node.sql('spark')} is not a time; {fix}") from None
 
 
 def _interval(node: exp.Expr) -> Kind:
-    _only(node, "this", "unit")
+    _require_only(node, "this", "unit")
     amount, unit = node.this, node.args.get("unit")
     whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
     if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
         raise RuleError(
-            f"{node.sql('spark')} is no plain interval; write a whole number and one unit, "
+            f"{node.sql('spark')} is not a plain interval; write a whole number and one unit, "
             "such as interval 90 minutes"
         )
     return "interval"
 
 
 def _set_arguments(node: exp.Expr, *names: str) -> list[str]:
+    """Returns the names of a node's arguments that have a value, of those in `names` if any."""
     return [
         name
         for name, value in node.args.items()
@@ -362,12 +385,12 @@ def _set_arguments(node: exp.Expr, *names: str) -> list[str]:
     ]
 
 
-def _only(node: exp.Expr, *names: str) -> None:
-    """Refuses a node with an argument that is not named: what it means was not looked at."""
+def _require_only(node: exp.Expr, *names: str) -> None:
+    """Refuses a node with an argument that the grammar does not check."""
     for name in _set_arguments(node):
         if name not in names and name not in _SILENT_FLAGS.get(type(node), ()):
             raise RuleError(
-                f"{node.sql('spark')}: {_named(node)} takes no {name!r} here; leave it out"
+                f"{node.sql('spark')}: {_named(node)} takes no {name!r} in a rule; remove it"
             )
 
 

@@ -1,7 +1,7 @@
-"""Alert rules: SQL expressions from a file, made safe to run.
+"""Compiles an alert rule, which is text from a file, to SQL that is safe to run.
 
-A rule is parsed, held against the list of what a rule may say, and written anew from its
-tree; the text itself never reaches Spark.
+The compiler parses the text, checks the tree against the grammar of rules and writes SQL from
+the tree. The text itself never reaches Spark.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
 def compile_expression(
     text: str, columns: Mapping[str, str], want: Literal["boolean", "number"]
 ) -> str:
-    """Makes Spark SQL of a rule's expression, written anew from its tree.
+    """Compiles a rule's expression to Spark SQL.
 
     The expression may use the columns, literals, comparisons, ``and``/``or``/``not``,
     arithmetic, ``between``, ``in`` with literals, ``is null``, ``case when``, casts
     between numbers and times, an interval added to a timestamp, and a list of functions.
-    None of them depends on anything but the row, so every run gives the same answer
-    (rule H1). A division by zero gives null, so that a window of no records breaks no run.
+    Their values depend on the row alone, so every run gives the same answer (rule H1).
+    A division by zero gives null, so that a window without records does not fail a run.
 
     Args:
         text: The expression, in Spark's SQL.
         columns: The columns that it may name, unqualified, each with its Spark type.
-        want: The kind of value that it must give.
+        want: The kind that its value must have.
 
     Returns:
-        SQL for Spark, all names quoted and every operand in parentheses; meant for a
-        session in UTC.
+        SQL for a Spark session in UTC, with all names quoted and every operand in parentheses.
 
     Raises:
-        RuleError: No single expression, something that is not on the list, an unknown
-            column, operands that do not go together, or another kind of value than wanted.
+        RuleError: The text is not a single expression, uses something that the grammar does not
+            list, names an unknown column, combines operands of different kinds, or has a value
+            of another kind than wanted.
     """
     return _compiled(text, tuple(columns.items()), want)
 
@@ -58,19 +58,19 @@ def compile_expression(
 def _compiled(
     text: str, columns: tuple[tuple[str, str], ...], want: Literal["boolean", "number"]
 ) -> str:
-    """The same: a step asks for each rule several times, which takes as long as a query."""
+    """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
         tree = _parse(text)
         found = Check(dict(columns)).kind(tree)
         if found != want:
-            cure = {"boolean": "compare it, as in 'x > 3'", "number": "give a number, as in 'x'"}
-            raise RuleError(f"gives a {found}, not a {want}; {cure[want]}")
+            fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
+            raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")
         return _rewritten(tree).sql(dialect="spark", identify=True, comments=False)
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)
         raise RuleError(f"{value}: {error}") from None
     except (RecursionError, SqlglotError):  # sqlglot wraps some of the former in its own
-        raise RuleError(f"{text!r}: is nested too deep; make it simpler") from None
+        raise RuleError(f"{text!r}: is nested too deeply; simplify it") from None
 
 
 def _parse(text: str) -> exp.Expr:
@@ -81,20 +81,21 @@ def _parse(text: str) -> exp.Expr:
         trees = _SPARK.parse_into(exp.Condition, text)
     except ParseError as error:
         near = f" at {error.errors[0]['highlight']!r}" if error.errors else ""
-        raise RuleError(f"is no single SQL expression{near}; write one, as in 'x > 3'") from None
+        text = f"is not a single SQL expression{near}; write one expression, as in 'x > 3'"
+        raise RuleError(text) from None
     except SqlglotError:
-        raise RuleError("is no SQL; look for a quote that is not closed") from None
+        raise RuleError("is not SQL; look for a quote that is not closed") from None
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise RuleError("holds a ';'; write one expression without it")
     if not trees or trees[0] is None:
-        raise RuleError("holds no expression; write one, as in 'x > 3'")
+        raise RuleError("is empty; write an expression, as in 'x > 3'")
     return trees[0]
 
 
 def _rewritten(tree: exp.Expr) -> exp.Expr:
-    """The tree to write: operands in parentheses, and null for a division by zero.
+    """Puts operands into parentheses, and makes a division by zero null.
 
-    With the parentheses the SQL means what was checked, whatever precedence Spark gives
+    With the parentheses Spark evaluates the tree that was checked, whatever precedence it gives
     to an operator.
     """
     return tree.transform(_rewritten_node)

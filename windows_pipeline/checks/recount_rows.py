@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import (
-    ROW_NAME,
+    ROW_KEY,
     CountWindows,
     GracedRows,
     SessionRows,
@@ -23,7 +23,7 @@ from windows_pipeline.windows import (
 )
 from windows_pipeline.windows.row_bounds import FrameUnit
 
-_ARRIVAL = ROW_NAME[1:]
+_ARRIVAL = ROW_KEY[1:]
 _TIME_MS = "_event_time_ms"
 _ALL_BEFORE = Window.unboundedPreceding
 _NEVER_SETTLED_MS = 2**62

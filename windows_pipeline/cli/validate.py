@@ -12,11 +12,11 @@ from windows_pipeline.cli.arguments import project_settings
 from windows_pipeline.cli.printed import CONSOLE, tell
 from windows_pipeline.config import (
     ConfigError,
-    Misplaced,
+    FolderProblem,
     Pipeline,
+    folder_problem,
     load_files,
     load_folder,
-    misplaced,
 )
 from windows_pipeline.settings import SettingsError
 
@@ -44,12 +44,12 @@ def validate(
         CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
-def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[Misplaced]:
+def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
     """What is wrong with the source folders, by pipeline file."""
     try:
         landing = project_settings().landing
     except SettingsError as error:
         # `validate FILE` works without settings; relative paths can't be resolved then.
-        return [Misplaced(f"source.path was not looked at: {error}", refused=False)]
-    found = [misplaced(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
+        return [FolderProblem(f"source.path was not looked at: {error}", refused=False)]
+    found = [folder_problem(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
     return [problem for problem in found if problem is not None]

@@ -1,4 +1,4 @@
-"""A pipeline as its YAML file declares it, validated."""
+"""Reads pipelines from YAML files, validates them and reports every mistake. Needs no Spark."""
 
 from windows_pipeline.config.definition import (
     definition_changes,
@@ -19,15 +19,15 @@ from windows_pipeline.config.model import (
     Pipeline,
     Source,
 )
-from windows_pipeline.config.source_folder import Misplaced, misplaced
+from windows_pipeline.config.source_folder import FolderProblem, folder_problem
 from windows_pipeline.config.window_kinds import Rule, Windows
 from windows_pipeline.text.problems import ConfigError
 
 __all__ = [
     "SHARED_TABLES",
     "ConfigError",
+    "FolderProblem",
     "Loaded",
-    "Misplaced",
     "Partitions",
     "Pipeline",
     "Rule",
@@ -35,11 +35,11 @@ __all__ = [
     "Windows",
     "definition_changes",
     "definition_digest",
+    "folder_problem",
     "load_files",
     "load_folder",
     "load_pipeline",
     "load_pipelines",
-    "misplaced",
     "pipeline_files",
     "table_definition",
 ]

@@ -1,4 +1,4 @@
-"""What must fit together in a pipeline: fields that only make sense side by side."""
+"""Checks between fields of a pipeline: each function here compares two or more of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
-from windows_pipeline.alerts.rule_hints import slip
+from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
@@ -51,7 +51,7 @@ _RESULT_COLUMNS = frozenset(
         "episode_start",
         "correction",
         "retracted_by",
-        # Delta's own, in the change data feed.
+        # Delta's change data feed adds these.
         "_change_type",
         "_commit_version",
         "_commit_timestamp",
@@ -76,11 +76,11 @@ ROLE_TYPES = {
     "arrival": ("timestamp", "bigint", "date", "double", "string"),
     "source_partition": ("string", "bigint", "date", "timestamp"),
 }
-"""The types that the column of a role may have."""
+"""The types that a column may have, by the role that the source gives it."""
 
 
 def fixed_result_columns(source: Source) -> dict[str, str]:
-    """The columns that a rule finds in every result, aggregates aside, with their types."""
+    """Returns the columns of every window's result, aggregates aside, with their Spark types."""
     times = ("window_start", "window_end", "first_event_time", "last_event_time")
     return {
         "key": source.types[source.key],
@@ -90,18 +90,19 @@ def fixed_result_columns(source: Source) -> dict[str, str]:
 
 
 def source_problems(source: Source) -> list[Problem]:
-    """Roles that name no fitting column, and columns that the tables could not hold."""
+    """Checks where a source's records are, which columns have roles, and the columns' names."""
     if not source.columns:
-        return [Problem(("columns",), {}, "holds no column; write one 'name: type' a line")]
-    return [*_place_problems(source), *_role_problems(source), *_column_problems(source)]
+        text = "declares no column; write one 'name: type' line for each column"
+        return [Problem(("columns",), {}, text)]
+    return [*_location_problems(source), *_role_problems(source), *_column_problems(source)]
 
 
-def _place_problems(source: Source) -> Iterator[Problem]:
-    """A path for files and tables, a topic for Kafka, which has an order of its own."""
+def _location_problems(source: Source) -> Iterator[Problem]:
+    """Checks that files and Delta tables have a path, and Kafka a topic and no other order."""
     if source.format != "kafka":
         if source.path is None:
-            place = "that holds one folder a day" if source.is_landed else "of the Delta table"
-            text = f"has no value; write 'path: ...' in source, the folder {place}"
+            folder = "that holds one folder a day" if source.is_landed else "of the Delta table"
+            text = f"has no value; write 'path: ...' in source, the folder {folder}"
             yield Problem(("path",), None, text)
         if source.kafka is not None:
             text = f"names a topic, but the format is {source.format}; write format: kafka"
@@ -110,40 +111,47 @@ def _place_problems(source: Source) -> Iterator[Problem]:
     if source.kafka is None:
         text = "has no value; write 'kafka: {servers: ..., topic: ...}' in source"
         yield Problem(("kafka",), None, text)
-    for field in ("path", "arrival", "source_partition"):
+    in_order = "the topic's partitions and offsets order its records"
+    reasons = {
+        "path": "a topic has no folder",
+        "arrival": in_order,
+        "source_partition": in_order,
+    }
+    for field, reason in reasons.items():
         value = getattr(source, field)
         if value is not None:
-            text = "has no place with format: kafka, whose partitions and offsets order records"
-            yield Problem((field,), value, f"{text}; leave it out")
+            text = f"must be left out with format: kafka: {reason}; remove {field}"
+            yield Problem((field,), value, text)
 
 
 def _role_problems(source: Source) -> Iterator[Problem]:
     if source.arrival == "lines" and not source.is_landed and source.arrival_column is None:
         text = (
-            f"is the order of landed files' lines, and format: {source.format} has none; name a "
-            "column, write event_time, or leave it out"
+            f"orders the lines of landed files, but a source of format {source.format} has no "
+            "lines; name a column, write event_time, or leave arrival out"
         )
         yield Problem(("arrival",), source.arrival, text)
     if source.idle_after is not None and not source.has_several_partitions:
-        text = "has no effect, as there is one source partition; name source_partition, the column"
-        yield Problem(
-            ("idle_after",), source.idle_after, f"{text} that tells them apart, or leave it out"
+        text = (
+            "has no effect on a single source partition; name the column of the partitions under "
+            "source_partition, or leave it out"
         )
-    taken: dict[str, str] = {}
+        yield Problem(("idle_after",), source.idle_after, text)
+    role_of: dict[str, str] = {}
     for role, column in source.roles.items():
         if column not in source.columns:
-            cure = nearest(column, source.columns, f"use one of {listed(source.columns)}")
-            text = f"is no column of the source; declare it under columns, or {cure}"
+            fix = nearest(column, source.columns, f"use one of {listed(source.columns)}")
+            text = f"is not a column of the source; declare it under columns, or {fix}"
             yield Problem((role,), column, text)
             continue
-        if column in taken:
-            text = f"is the {taken[column]} already; name another column"
+        if column in role_of:
+            text = f"is already the {role_of[column]}; name another column"
             yield Problem((role,), column, text)
-        taken.setdefault(column, role)
+        role_of.setdefault(column, role)
         if source.types[column] not in ROLE_TYPES[role]:
             text = (
-                f"is of type {source.columns[column]}; "
-                f"the {role} must be {' or '.join(ROLE_TYPES[role])}"
+                f"is of type {source.columns[column]}; the {role} must be "
+                f"{' or '.join(ROLE_TYPES[role])}: name another column"
             )
             yield Problem((role,), column, text)
 
@@ -151,28 +159,28 @@ def _role_problems(source: Source) -> Iterator[Problem]:
 def _column_problems(source: Source) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for column in source.columns:
-        # Spark does not tell names apart by case.
+        # Spark ignores the case of column names.
         folded = column.lower()
         if folded in seen:
-            text = f"differs from {seen[folded]!r} in case only; rename one"
+            text = f"differs from {seen[folded]!r} in case only; rename one of them"
             yield Problem(("columns", column), column, text)
         seen.setdefault(folded, column)
         if folded in _RAW_COLUMNS and source.roles.get(folded) != column:
             names = ", ".join(sorted(_RAW_COLUMNS))
-            text = f"is a column that the tables have themselves ({names}); rename it"
+            text = f"is the name of a column that the tables add ({names}); rename it"
             yield Problem(("columns", column), column, text)
 
 
 def partition_problems(partitions: Partitions) -> list[Problem]:
-    """An end before the start."""
+    """Checks that the last arrival day is not before the first."""
     if partitions.end is None or partitions.end >= partitions.start:
         return []
-    text = f"lies before the start, {partitions.start}; write that day or a later one"
+    text = f"must not be before the start, {partitions.start}; write that day or a later one"
     return [Problem(("end",), str(partitions.end), text)]
 
 
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
-    """Aggregates that the source's columns do not fit, and rules that can't be compiled."""
+    """Checks windows against their source: kind, trigger, aggregates and alert rules."""
     columns = fixed_result_columns(source)
     problems = [*_session_problems(windows, source), *_trigger_problems(windows)]
     problems += windows.problems(source)
@@ -182,7 +190,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
             columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
         else:
             problems.append(problem)
-            # Rules over it are checked as far as they can be.
+            # A rule may use the faulty aggregate: as a number, so that other mistakes show.
             columns.setdefault(aggregate.name, "double")
     for name, rule in windows.alerts.items():
         problems.extend(_rule_problems(name, rule, columns))
@@ -190,31 +198,31 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
 
 
 def _session_problems(windows: Windows, source: Source) -> Iterator[Problem]:
-    """Several source partitions, whose order of arrival settles only as the slowest goes on."""
+    """Refuses sessions over several source partitions: a slow one may still join two sessions."""
     if windows.kind == "session" and source.has_several_partitions:
         text = (
-            "needs records that come in one order (rule D2), and this source may have several "
-            "source partitions; leave source_partition out, or take another kind"
+            "needs one order of arrival (rule D2), but this source may have several source "
+            "partitions; leave source_partition out, or use another kind"
         )
         yield Problem(("kind",), windows.kind, text)
 
 
 def _trigger_problems(windows: Windows) -> Iterator[Problem]:
-    """Windows that close before they pass, or whose columns are taken."""
+    """Checks that windows stay open until they fire on time, and that no result hides a column."""
     trigger = windows.trigger
-    if trigger is None or windows.row_name:
+    if trigger is None or windows.row_key:
         return
     if trigger.out_of_orderness > windows.grace:
         text = (
             f"is above the grace, {duration_text(windows.grace)}: windows would close before "
-            "they pass; write a grace that covers it"
+            f"they fire on time; write a grace of {duration_text(trigger.out_of_orderness)} or more"
         )
         path = ("trigger", "out_of_orderness")
         yield Problem(path, duration_text(trigger.out_of_orderness), text)
     for name in windows.aggregates:
         if name in _FIRING_COLUMNS:
             names = ", ".join(sorted(_FIRING_COLUMNS))
-            text = f"is a column that every firing has ({names}); rename it"
+            text = f"is the name of a column that every firing has ({names}); rename it"
             yield Problem(("aggregates", name), name, text)
 
 
@@ -223,14 +231,14 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
     column = aggregate.column
     if aggregate.name in _RESULT_COLUMNS:
         names = ", ".join(sorted(_RESULT_COLUMNS))
-        text = f"is a column that every result has ({names}); rename it"
+        text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
     if column not in source.values:
         role = next((role for role, name in source.roles.items() if name == column), None)
         if role:
-            text = f"takes the {role}, which is no value column"
+            text = f"takes the {role}, which is not a value column"
             return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
-        text = f"takes {column!r}, which is no column"
+        text = f"takes {column!r}, which is not a column of the source"
         return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source, column)}")
     try:
         aggregate.result_type(source.values[column])
@@ -241,15 +249,13 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
 
 
 def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
-    """The cure for a column that an aggregate can't take: those that it can."""
+    """Says which columns an aggregate can take, where it can't take the one it names."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
-        known = f"take one of {listed(fitting)}"
-        near = nearest(name, fitting, known)
-        return known if near == known else f"take a value column: {near}"
+        return nearest(name, fitting, f"use one of {listed(fitting)}")
     return (
         f"the source has no value column that {aggregate.function} takes; declare one under "
-        "source.columns, or take another function"
+        "source.columns, or use another function"
     )
 
 
@@ -270,7 +276,8 @@ def _rule_problems(name: str, rule: Rule, columns: dict[str, str]) -> Iterator[P
         try:
             compiled(columns)
         except RuleError as error:
-            path = ("alerts", name, field)
-            is_long = len(text) > MAX_TEXT
-            fault = TOO_LONG if is_long else slip(text) or without_value(str(error), "", text)
-            yield Problem(path, text, fault)
+            if len(text) > MAX_TEXT:
+                reason = TOO_LONG
+            else:
+                reason = hint(text) or without_value(str(error), "", text)
+            yield Problem(("alerts", name, field), text, reason)

@@ -1,4 +1,4 @@
-"""What of a pipeline's definition a table's rows depend on, so that none are mixed."""
+"""The fields of a pipeline that decide a table's rows: a table never mixes two definitions."""
 
 from __future__ import annotations
 
@@ -17,31 +17,34 @@ _WINDOW_TABLES = (
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
-    """The fields that decide a table's rows, each as canonical text by its path.
+    """Returns the fields that decide a table's rows: canonical text by the field's path.
 
     Equal definitions give equal texts however the file writes them: ``60 minutes`` or
-    ``1 hour``, a default written or left out, keys in any order. Where the files lie and
-    where the partitions end is left out: neither changes rows that are there.
+    ``1 hour``, a default written or left out, keys in any order. The source's path and the
+    partitions' end are left out: neither changes rows that the table holds already.
 
     Args:
         pipeline: The pipeline.
-        windows_name: The windows whose table it is; None for a table that all share.
+        windows_name: The windows that the table belongs to; None for a shared table.
         table: The table's name.
 
     Raises:
-        ValueError: No such table, or no such windows for it.
+        ValueError: The pipeline has no such table, or no windows of that name.
     """
     if table in SHARED_TABLES:
         if windows_name is not None:
-            raise ValueError(f"windows_name: {windows_name!r}, but {table} has none; give None")
+            raise ValueError(
+                f"windows_name: must be None for {table}, which all windows share, "
+                f"not {windows_name!r}"
+            )
         return _shared_fields(pipeline)
     if table not in _WINDOW_TABLES:
         tables = (*SHARED_TABLES, *_WINDOW_TABLES)
-        cure = nearest(table, tables, f"use one of {', '.join(tables)}")
-        raise ValueError(f"table: {table!r} is no table; {cure}")
+        fix = nearest(table, tables, f"use one of {', '.join(tables)}")
+        raise ValueError(f"table: {table!r} is not the name of a table; {fix}")
     if windows_name not in pipeline.windows:
-        cure = f"use one of {', '.join(pipeline.windows)}"
-        raise ValueError(f"windows_name: {windows_name!r} is not in {pipeline.name}; {cure}")
+        fix = f"use one of {', '.join(pipeline.windows)}"
+        raise ValueError(f"windows_name: {windows_name!r} is not in {pipeline.name}; {fix}")
     definition = _shared_fields(pipeline)
     definition.update(_flat("source", pipeline.source.model_dump(include={"idle_after"})))
     definition.update(_window_fields(windows_name, pipeline.windows[windows_name], table))
@@ -49,37 +52,37 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
 
 
 def definition_changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """Says what differs, a line a field, sorted by field.
+    """Describes the fields that differ, one line each, sorted by field.
 
     For example ``windows.hourly.grace: was '6 hours', is '5 hours'``.
     """
     changes = []
     for field in sorted(old.keys() | new.keys()):
         if field not in new:
-            changes.append(f"{field}: was {old[field]!r}, is gone")
+            changes.append(f"{field}: was {old[field]!r}, is not set now")
         elif field not in old:
-            changes.append(f"{field}: was not there, is {new[field]!r}")
+            changes.append(f"{field}: was not set, is {new[field]!r}")
         elif old[field] != new[field]:
             changes.append(f"{field}: was {old[field]!r}, is {new[field]!r}")
     return changes
 
 
 def only_grace_differs(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
-    """Whether two definitions of a window table are the same but for the grace."""
+    """Whether two definitions of a window table differ in the grace and in nothing else."""
     fields = [field for field in old.keys() | new.keys() if old.get(field) != new.get(field)]
     return [field.split(".")[::2] for field in fields] == [["windows", "grace"]]
 
 
 def definition_digest(definition: Mapping[str, str]) -> str:
-    """The SHA-256 of a definition, in hex; the order of its fields does not matter."""
+    """Returns the SHA-256 of a definition, in hex, whatever the order of its fields."""
     text = json.dumps(dict(definition), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
-    # How records come is no part of what a row means; `idle_after` is the windows' tables' alone.
-    how = {"path", "kafka", "stream", "max_per_batch", "idle_after", "keep_rejected_text"}
-    source = pipeline.source.model_dump(exclude=how)
+    # How records are read changes no row; `idle_after` changes rows of window tables only.
+    left_out = {"path", "kafka", "stream", "max_per_batch", "idle_after", "keep_rejected_text"}
+    source = pipeline.source.model_dump(exclude=left_out)
     partitions = pipeline.partitions.model_dump(exclude={"end"})
     return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))
 

@@ -1,4 +1,7 @@
-"""The kinds of field in a pipeline's file: names, durations, days and instants."""
+"""Types of a pipeline file's fields: each parses its text and says what is wrong with it.
+
+An error leaves out the file, the line, the field and the value: `load` puts these in front.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
 
 EPOCH_TYPES = ("timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns")
-"""Numbers of seconds to nanoseconds since 1970; in tables they are timestamps."""
+"""Integers that count seconds to nanoseconds since 1970; tables hold them as timestamps."""
 _PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCH_TYPES)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -25,11 +28,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _identifier(value: str) -> str:
-    # Names become folders of the warehouse and columns of tables, so they stay plain and short.
+    # Names become folders of the warehouse and columns of tables: they must be plain and short.
     if len(value) > _LONGEST_NAME:
-        raise ValueError(f"is longer than {_LONGEST_NAME} characters; take a shorter name")
+        raise ValueError(f"is longer than {_LONGEST_NAME} characters; use a shorter name")
     if not _IDENTIFIER.fullmatch(value):
-        raise ValueError("is no name; use a-z, 0-9 and _, beginning with a letter")
+        raise ValueError("is not a name; use a-z, 0-9 and _, beginning with a letter")
     return value
 
 
@@ -41,7 +44,7 @@ def _short(value: str) -> str:
 def _column_name(value: str) -> str:
     require_short(value)
     if not _COLUMN_NAME.fullmatch(value):
-        raise ValueError("is no column name; use letters, digits and _, beginning with a letter")
+        raise ValueError("is not a column name; use letters, digits and _, beginning with a letter")
     return value
 
 
@@ -51,14 +54,16 @@ def _column_type(value: object) -> str:
     require_short(value)
     if not isinstance(value, str) or not re.match(r"\s*decimal\b", value):
         plain = ", ".join(repr(kind) for kind in _PLAIN_TYPES)
-        raise ValueError(f"is not known; use {plain} or 'decimal(digits, digits after the point)'")
+        raise ValueError(
+            f"is not a known type; use {plain} or 'decimal(digits, digits after the point)'"
+        )
     if "(" not in value:
-        raise ValueError("has no digits; write how many, as in 'decimal(12,2)'")
+        raise ValueError("does not say how many digits it has; write them, as in 'decimal(12,2)'")
     try:
         kind = parse_type(value)
     except ValueError:
         raise ValueError(
-            "is no decimal; write 1 to 38 digits and how many of them stand after the point, "
+            "is not a decimal type; write 1 to 38 digits and how many of them follow the point, "
             "as in 'decimal(12,2)'"
         ) from None
     return f"decimal({kind.precision},{kind.scale})"
@@ -69,7 +74,7 @@ def _duration(value: object, info: ValidationInfo) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         raise ValueError(f"has no unit; write a unit, as in '{value} minutes' or '{value} hours'")
     if not isinstance(value, (str, timedelta)):
-        raise ValueError("is no duration; write a number and a unit, such as '10 minutes'")
+        raise ValueError("is not a duration; write a number and a unit, such as '10 minutes'")
     require_short(value)
     try:
         return duration_ms(value, field)
@@ -95,55 +100,54 @@ def _day(value: object) -> date:
         try:
             return date.fromisoformat(value)
         except ValueError:
-            raise ValueError("is a day that the calendar does not have; write another") from None
+            raise ValueError("is not in the calendar; write a day that exists") from None
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
-    raise ValueError("is no day; write it as 2013-01-31")
+    raise ValueError("is not a day; write it as 2013-01-31")
 
 
 def _instant(value: object) -> datetime:
-    cure = "write a time with its zone, as in 2013-01-01T00:00:00Z"
+    fix = "write a time with its zone, as in 2013-01-01T00:00:00Z"
     require_short(value)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
-            raise ValueError(f"is no time; {cure}") from None
+            raise ValueError(f"is not a time; {fix}") from None
     if not isinstance(value, datetime):
-        raise ValueError(f"is no time; {cure}")
+        raise ValueError(f"is not a time; {fix}")
     if value.tzinfo is None:
-        raise ValueError(f"has no zone; {cure}")
+        raise ValueError(f"has no time zone; {fix}")
     if value.microsecond % 1_000:
-        raise ValueError("has a part smaller than a millisecond; use whole ones")
+        raise ValueError("has a part smaller than a millisecond; write whole milliseconds")
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("lies outside the years 1 to 9999 in UTC; write another time") from None
+        raise ValueError("is outside the years 1 to 9999 in UTC; write another time") from None
 
 
 def _aggregate(value: object) -> object:
     if value is None or isinstance(value, (list, dict)):
-        return value  # which is no text, and is told so
+        return value  # pydantic refuses values that are not text
     text = str(value)
     require_short(text)
     try:
         parse_aggregate("result", text)
     except ValueError as error:
-        told = _argument_fault(text) or without_value(str(error), "", text)
-        raise ValueError(told) from None
+        raise ValueError(_argument_problem(text) or without_value(str(error), "", text)) from None
     return value
 
 
-def _argument_fault(text: str) -> str | None:
-    """What is wrong with the only argument of a call; None where it may be right."""
+def _argument_problem(text: str) -> str | None:
+    """Says what is wrong with the only argument of a call; None where nothing is."""
     call = _CALL.fullmatch(text)
     function, column = (call[1].lower(), call[2]) if call else ("", "")
     takes_star = function in (Function.COUNT, Function.COLLECT_LIST)
     if function == Function.PERCENTILE:
         name = "column" if column == "*" else column
-        return f"lacks the fraction; write one from 0 to 1, as in 'percentile({name}, 0.95)'"
+        return f"lacks the fraction; write it, from 0 to 1, as in 'percentile({name}, 0.95)'"
     if column == "*" and function in set(Function) and not takes_star:
-        return f"takes '*', as only count does; name a value column, as in '{function}(column)'"
+        return f"takes '*', as only count can; name a value column, as in '{function}(column)'"
     return None
 
 
@@ -154,32 +158,34 @@ def _percent(value: object) -> float:
     try:
         share = float(text.removesuffix("%"))
     except ValueError:
-        raise ValueError("is no share; write one as '50 %'") from None
+        raise ValueError("is not a percentage; write a share as '50 %'") from None
     if not 0 <= share <= 100:
-        raise ValueError("is no share; write one from '0 %' to '100 %'")
+        raise ValueError("must be between '0 %' and '100 %'; write such a share")
     return share
 
 
 def _not_blank(value: str) -> str:
     if not value.strip():
-        raise ValueError("is empty; write one")
+        raise ValueError("is empty; write a text that is not blank")
     return value
 
 
 def _condition(value: object) -> object:
     if isinstance(value, (bool, int, float)):
-        raise ValueError("is no condition; write one over the results, as in 'record_count >= 10'")
+        raise ValueError(
+            "is not a condition; write SQL over the result columns, as in 'record_count >= 10'"
+        )
     return value
 
 
 def _number_rule(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("is no number; write one, or SQL that gives one, as in 'record_count'")
+        raise ValueError("is not a number; write a number, or SQL of one, as in 'record_count'")
     return str(value) if isinstance(value, (int, float)) else value
 
 
 def epoch_ms(instant: datetime) -> int:
-    """An instant with a zone as milliseconds since 1970 in UTC, rounded down."""
+    """Converts an instant with a zone to milliseconds since 1970 in UTC, rounded down."""
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -194,7 +200,7 @@ ColumnType = Annotated[str, BeforeValidator(_column_type)]
 Text = Annotated[str, AfterValidator(_not_blank)]
 Condition = Annotated[Text, BeforeValidator(_condition)]
 NumberRule = Annotated[Text, BeforeValidator(_number_rule)]
-"""SQL of a number, or a number as YAML writes it."""
+"""SQL whose value is a number, or a number as YAML writes it."""
 AggregateText = Annotated[str, BeforeValidator(_aggregate)]
 Percent = Annotated[float, BeforeValidator(_percent)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]

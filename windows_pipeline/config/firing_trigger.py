@@ -1,4 +1,4 @@
-"""When a pipeline's windows fire before they close, as its file says it (rule E2)."""
+"""The `trigger` field of a pipeline's windows: when they fire before they close (rule E2)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RECORDS = re.compile(r"([0-9]+) records?")
 _MOST_RECORDS = 2**53
 _UPDATE = "update"
 EMPTY = "empty"
-"""The kind of the error of what is there and says nothing."""
+"""The type of the error for a field that the file names without a value."""
 _FORMS = "write a duration such as '15 minutes', or '10 records', or 'update' for every record"
 
 
 def _early_every(value: object) -> str:
-    """One text for each interval, however it is written."""
+    """Returns the canonical text of an interval: equal intervals give equal texts."""
     if value is None:
         raise PydanticCustomError(EMPTY, f"is empty; {_FORMS}; or leave it out")
     if not isinstance(value, str):
@@ -52,23 +52,23 @@ def _early_every(value: object) -> str:
 
 
 def not_empty(value: object) -> object:
-    """Refuses a trigger whose lines are missing: to leave it out says something else."""
+    """Refuses a `trigger:` without lines under it, which is not the same as no trigger."""
     if value is None:
-        told = "is empty; write {} to have windows fire on time and late, or leave it out"
-        raise PydanticCustomError(EMPTY, told)
+        text = "is empty; write {} to let windows fire on time and late, or leave it out"
+        raise PydanticCustomError(EMPTY, text)
     return value
 
 
 class FiringTrigger(Strict):
-    """When windows fire; without one they do when they close, and no firings are kept.
+    """When windows fire. Windows without a trigger fire when they close, and no table has firings.
 
     Attributes:
-        early_every: Before its end a window fires each time that stream time passes a multiple
-            of this duration, at every so many of its records, or at each ('update'); None for
-            no early firings.
-        late: Whether each record that comes after the end, within grace, fires its window.
-        panes: Whether a firing shows all records so far or those since the firing before.
-        out_of_orderness: How far behind stream time the clock runs that ends are judged by, ms.
+        early_every: How often a window fires before its end: each time that stream time passes
+            a multiple of this duration, after every so many of its records, or after each
+            record ('update'); None for no early firings.
+        late: Whether each record that comes after the window's end, within grace, fires it.
+        panes: Whether a firing shows all records so far or those since the previous firing.
+        out_of_orderness: How far the watermark that ends windows lags behind stream time, ms.
     """
 
     early_every: Annotated[str | None, BeforeValidator(_early_every)] = None
@@ -78,7 +78,7 @@ class FiringTrigger(Strict):
 
     @property
     def spec(self) -> Trigger:
-        """The trigger."""
+        """The library's trigger with these settings."""
         early = self.early_every
         records = _RECORDS.fullmatch("1 record" if early == _UPDATE else early or "")
         return Trigger(

@@ -1,4 +1,4 @@
-"""Every kind of window that a pipeline's file can name."""
+"""The kinds of window that a pipeline's file can name, and their models."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ KINDS: dict[str, type[Windows]] = {
     "session": Session,
     **ROW_KINDS,
 }
-"""The model of each kind, by the name that the file has."""
+"""The model of each kind, by the kind's name in the file."""
 
 
 def unknown_kind(kind: object) -> str:
-    """What is wrong with a kind that there is not, and the cure."""
+    """Returns the error text for a kind that is not in `KINDS`: what is wrong, and the fix."""
     names = [repr(name) for name in KINDS]
     known = f"use {', '.join(names[:-1])} or {names[-1]}"
-    return f"is not known; {nearest(kind, KINDS, known) if isinstance(kind, str) else known}"
+    fix = nearest(kind, KINDS, known) if isinstance(kind, str) else known
+    return f"is not a known kind of window; {fix}"

@@ -1,4 +1,4 @@
-"""Reads pipelines from their YAML files."""
+"""Reads pipelines from YAML files, and turns every mistake into one line with its fix."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _EXAMPLES_BELOW = {
     "limits": "rejected: 50 %",
 }
 _SECRETS = ("source", "kafka", "options")
-"""Passwords are among these; no error shows what stands below."""
+"""Passwords may be among these options; no error shows a value below this field."""
 _MOST_SHOWN = 400
-"""So much of a value is shown."""
+"""How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
-"""So much of a list or mapping is shown that stands where none can."""
+"""How many characters of a misplaced list or mapping an error shows."""
 
 
 def load_pipeline(path: Path | str) -> Pipeline:
     """Reads and validates one pipeline.
 
     Raises:
-        ConfigError: All that is wrong in the file, each problem on a line of its own with
-            the file, the line, the field, the value and the cure.
+        ConfigError: The file has mistakes. The message has one line for each: the file, the
+            line, the field, the value, what is wrong and the fix.
     """
     document = read_yaml(Path(path), hidden=[_SECRETS])
     try:
@@ -67,11 +67,11 @@ def load_pipeline(path: Path | str) -> Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of some pipeline files: each is in one of the two.
+    """The result of reading several files: each file has either a pipeline or problems.
 
     Attributes:
         pipelines: The pipelines, by the files that declare them.
-        problems: What is wrong in the other files, by file, as `ConfigError` has it.
+        problems: The mistakes of the other files, by file; lines as in `ConfigError`.
     """
 
     pipelines: dict[Path, Pipeline]
@@ -84,13 +84,13 @@ class Loaded:
 
 
 def load_files(files: Iterable[Path]) -> Loaded:
-    """Reads pipelines from files; a file with a mistake leaves the others' pipelines as they are.
+    """Reads pipelines from files; a mistake in one file does not affect the other pipelines.
 
-    Of several files that name one pipeline none counts.
+    Where several files use one pipeline name, each of them has a problem instead of a pipeline.
     """
     loaded = Loaded({}, {})
-    each = list(dict.fromkeys(files))
-    for file in each:
+    distinct_files = list(dict.fromkeys(files))
+    for file in distinct_files:
         try:
             loaded.pipelines[file] = load_pipeline(file)
         except ConfigError as error:
@@ -98,15 +98,18 @@ def load_files(files: Iterable[Path]) -> Loaded:
     by_name: dict[str, list[Path]] = {}
     for file, pipeline in loaded.pipelines.items():
         by_name.setdefault(pipeline.name, []).append(file)
-    for name, alike in by_name.items():
-        if len(alike) > 1:
-            for file in alike:
+    for name, same_name in by_name.items():
+        if len(same_name) > 1:
+            for file in same_name:
                 del loaded.pipelines[file]
-                others = ", ".join(str(other) for other in alike if other != file)
-                text = f"name: {name!r} is the name of the pipeline in {others} too; rename one"
+                others = ", ".join(str(other) for other in same_name if other != file)
+                text = (
+                    f"name: {name!r} is also the name of the pipeline in {others}; "
+                    "rename one of them"
+                )
                 line = read_yaml(file, hidden=[_SECRETS]).line(("name",))
                 loaded.problems[file] = (f"{file}:{line}: {text}",)
-    problems = {file: loaded.problems[file] for file in each if file in loaded.problems}
+    problems = {file: loaded.problems[file] for file in distinct_files if file in loaded.problems}
     return Loaded(loaded.pipelines, problems)
 
 
@@ -114,16 +117,17 @@ def load_folder(folder: Path | str) -> Loaded:
     """Reads all pipelines of a folder (``*.yaml``, ``*.yml``), in the order of file names.
 
     Raises:
-        ConfigError: The folder is not there.
+        ConfigError: The folder does not exist, or cannot be read.
     """
     return load_files(pipeline_files(folder))
 
 
 def load_pipelines(folder: Path | str) -> list[Pipeline]:
-    """Reads all pipelines of a folder, and refuses all where one file is wrong.
+    """Reads all pipelines of a folder, all of whose files must be right.
 
     Raises:
-        ConfigError: The folder is not there, or the problems of all files.
+        ConfigError: The folder does not exist, or a file has a mistake; the message has the
+            mistakes of all files.
     """
     loaded = load_folder(folder)
     if loaded.problems:
@@ -132,26 +136,28 @@ def load_pipelines(folder: Path | str) -> list[Pipeline]:
 
 
 def pipeline_files(folder: Path | str) -> list[Path]:
-    """The pipeline files of a folder, in the order of their names.
+    """Lists the pipeline files of a folder (``*.yaml``, ``*.yml``), in the order of their names.
 
     Raises:
-        ConfigError: The folder is not there, or cannot be read.
+        ConfigError: The folder does not exist, or cannot be read.
     """
     folder = Path(folder)
     try:
         if not folder.is_dir():
-            raise ConfigError([f"{folder}: is no folder; make it, with one YAML file a pipeline"])
+            text = "is not a folder; create it, with one YAML file for each pipeline"
+            raise ConfigError([f"{folder}: {text}"])
         return sorted(file for file in folder.iterdir() if file.suffix in (".yaml", ".yml"))
     except OSError as error:
-        raise ConfigError([f"{folder}: can't be read ({error.strerror}); check it"]) from None
+        text = f"cannot be read ({error.strerror}); check the path and its permissions"
+        raise ConfigError([f"{folder}: {text}"]) from None
 
 
 def _report(document: Document, details: ErrorDetails) -> None:
-    """Adds what pydantic found to the document's problems."""
-    place = [str(part) for part in details["loc"] if part != "[key]"]
-    # Below windows pydantic names the kind, too.
-    kind = place.pop(2) if place[0] == "windows" and len(place) > 3 and place[2] in KINDS else ""
-    path = tuple(place)
+    """Adds a mistake that pydantic found to the document's problems."""
+    parts = [str(part) for part in details["loc"] if part != "[key]"]
+    # Below windows pydantic puts the kind into the path; the file has no such level.
+    kind = parts.pop(2) if parts[0] == "windows" and len(parts) > 3 and parts[2] in KINDS else ""
+    path = tuple(parts)
     if path in document.faulty:
         return
     cause = details.get("ctx", {}).get("error")
@@ -163,13 +169,13 @@ def _report(document: Document, details: ErrorDetails) -> None:
         document.report(path, f"is missing; write {_example(path)} in {parent}")
     elif details["type"] == "extra_forbidden":
         known = _model(path[:-1], kind).model_fields
-        cure = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
-        document.report(path, f"{shown(path[-1])} is no field here; {cure}")
+        fix = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
+        document.report(path, f"{shown(path[-1])} is not a field here; {fix}")
     elif details["type"] == "union_tag_not_found":
         document.report((*path, "kind"), f"is missing; write 'kind: ...' in {'.'.join(path)}")
     elif details["type"] == "union_tag_invalid":
-        given = details["input"]["kind"]
-        _report_value(document, (*path, "kind"), given, unknown_kind(given))
+        unknown = details["input"]["kind"]
+        _report_value(document, (*path, "kind"), unknown, unknown_kind(unknown))
     elif "[key]" in details["loc"]:
         document.report(path, f"{shown(path[-1])} {_text(details)}")
     else:
@@ -183,20 +189,20 @@ def _report_value(document: Document, path: FieldPath, value: object, text: str)
     if document.hides(path, value):
         document.report(path, _without_secrets(document, path, text))
         return
-    # A value that the file writes otherwise is shown as the file has it.
+    # YAML has read `1:30`, say, as a number: the error shows what the file says.
     written = value if isinstance(value, str) else document.texts.get(path, value)
     most = _MOST_SHOWN_OF_LISTS if isinstance(value, (list, dict)) else _MOST_SHOWN
     document.report(path, f"{shown(written, most)} {text}")
 
 
 def _without_secrets(document: Document, path: FieldPath, text: str) -> str:
-    """What is wrong where the value may be, or hold, a secret."""
+    """Returns the error text for a value that may be, or hold, a secret."""
     wanted = "must be text in quotes" if document.is_below_hidden(path[:-1]) else text
     return f"{wanted}; the value is not shown"
 
 
 def _text(details: ErrorDetails) -> str:
-    """What is wrong and the cure, in the file's terms."""
+    """Says in the file's terms what pydantic found wrong, and the fix."""
     if details["type"] == EMPTY:
         return details["msg"]
     if details["input"] is None:
@@ -205,15 +211,15 @@ def _text(details: ErrorDetails) -> str:
         case "value_error":
             return str(details["ctx"]["error"])
         case "literal_error":
-            return f"is not known; use {details['ctx']['expected']}"
+            return f"is not a known value; use {details['ctx']['expected']}"
         case "string_type":
             if isinstance(details["input"], (list, dict)):
-                return "is no text; write one, without brackets"
-            return "is no text; put it in quotes"
+                return "is not text; write text, without brackets"
+            return "is not text; put it in quotes"
         case "bool_type" | "bool_parsing":
-            return "is neither true nor false; write one of them, without quotes"
+            return "must be true or false; write either, without quotes"
         case "int_type" | "int_parsing" | "int_from_float" | "greater_than":
-            return "is no whole number above zero; write one, such as 1000"
+            return "is not a whole number above zero; write such a number, as 1000"
         case "model_type" | "dict_type" | "model_attributes_type":
             return _no_mapping(details)
         case _:
@@ -224,11 +230,11 @@ def _no_mapping(details: ErrorDetails) -> str:
     wanted = _example(details["loc"])
     if isinstance(details["input"], list):
         return f"is a list; write {wanted}, without '- ' and brackets"
-    return f"is no mapping; write {wanted}"
+    return f"is not a mapping; write {wanted}"
 
 
 def _example(path: Sequence[object]) -> str:
-    """What a field that needs a value may be."""
+    """Returns an example of the lines that a field needs."""
     match [str(part) for part in path]:
         case ["source", "columns", name]:
             return f"'{name}: string'"
@@ -247,7 +253,7 @@ def _example(path: Sequence[object]) -> str:
 
 
 def _model(path: FieldPath, kind: str) -> type[BaseModel]:
-    """The model of the mapping at a path; below windows it hangs on their kind."""
+    """Returns the model of the mapping at a path; that of windows depends on their kind."""
     match path:
         case ("source",):
             return Source

@@ -37,21 +37,21 @@ from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
 
 LINES, EVENT_TIME = "lines", "event_time"
-"""What orders arrival, where no column does."""
+"""The values of `arrival` that are not columns: the order of lines, and of event time."""
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
-"""The tables that all windows of a pipeline share; no windows may take their folders."""
+"""The tables that all windows of a pipeline share; windows cannot have these names."""
 
 
 class Topic(Strict):
-    """A topic; its records' values are JSON objects.
+    """A Kafka topic whose records' values are JSON objects.
 
     Attributes:
-        servers: The brokers to ask first: ``host:port``, with commas between.
-        topic: Its name.
+        servers: The brokers that the client contacts first: ``host:port``, separated by commas.
+        topic: The topic's name.
         starting: Where the first micro-batch begins.
-        options: What else the client needs, by Kafka's own names, as for security.
+        options: More configuration of the client, by Kafka's own keys, as for security.
         holes: Whether offsets may be missing between records, as in a compacted topic or one
-            with transactions; else a hole is an error: its records are lost.
+            with transactions; if refused, a missing offset is an error, as its record is lost.
     """
 
     servers: Text
@@ -62,30 +62,30 @@ class Topic(Strict):
 
 
 class Source(Strict):
-    """Landed files, a Delta table or a Kafka topic.
+    """Where a pipeline's records come from: landed files, a Delta table or a Kafka topic.
 
-    Landed files lie in one folder an arrival day, ``<path>/YYYY-MM-DD/``. The others are followed
-    as a stream only.
+    Landed files are in one folder for each arrival day, ``<path>/YYYY-MM-DD/``. Delta tables and
+    topics are read as streams only.
 
     Attributes:
-        path: The folder, or the Delta table's, as the file has it; the caller resolves a
-            relative one. None for a topic.
-        format: How the files are written; `delta` and `kafka` for these.
+        path: The folder of landed files, or of the Delta table, as the file writes it; callers
+            resolve a relative path. None for a topic.
+        format: The format of landed files, or `delta`, or `kafka`.
         kafka: The topic, where the format is `kafka`.
-        stream: Whether landed files are followed as a stream, too, and not ingested by days.
-        max_per_batch: At most so many files of a folder or table, or records of a topic, are in
-            one micro-batch of a stream; None for all that there are.
+        stream: Whether landed files are read as a stream instead of by arrival days.
+        max_per_batch: The most files of a folder or table, or records of a topic, that one
+            micro-batch reads; None for no limit.
         columns: The columns to read, each with its type.
-        key: The column that windows are kept apart by.
+        key: The column whose values each have windows of their own.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
-        arrival: What orders arrival (rule A1): a column, `lines` or `event_time`; left out, the
-            lines of landed files, the commits of a Delta table, the offsets of a topic.
+        arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
+            for the lines of landed files, the commits of a Delta table, the offsets of a topic.
         source_partition: The column of the source partition; None for a single one (A1).
-        max_ahead: How far an event time may lie after its arrival, and after the end of its
+        max_ahead: How far an event time may be after its arrival, and after the end of its
             arrival day, in ms (rule A7).
-        idle_after: How far a source partition may lie behind the furthest one before it
-            holds nothing back, in ms; None for any distance (rule A4).
-        keep_rejected_text: Whether rejected_records has the text of each record.
+        idle_after: How far a source partition may fall behind the furthest one, in ms, before
+            it counts as idle and no longer holds the watermark; None for never (rule A4).
+        keep_rejected_text: Whether rejected_records has the original text of each record.
     """
 
     path: Text | None = None
@@ -109,25 +109,25 @@ class Source(Strict):
 
     @property
     def is_landed(self) -> bool:
-        """Whether it lands files, in a folder a day."""
+        """Whether the source is files, in one folder for each arrival day."""
         return self.format not in ("delta", "kafka")
 
     @property
     def by_days(self) -> bool:
-        """Whether its days are ingested whole, in any order, and again."""
+        """Whether arrival days are ingested whole, in any order, and more than once if need be."""
         return self.is_landed and not self.stream
 
     @property
     def has_several_partitions(self) -> bool:
-        """Whether it may have several source partitions (rule A1)."""
+        """Whether the source may have several source partitions (rule A1)."""
         return self.format == "kafka" or self.source_partition is not None
 
     @property
-    def place(self) -> str:
-        """The path.
+    def required_path(self) -> str:
+        """The path of a source that must have one.
 
         Raises:
-            ValueError: It is a topic, which has none.
+            ValueError: The source is a topic, which has no path.
         """
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
@@ -135,19 +135,19 @@ class Source(Strict):
 
     @property
     def arrival_column(self) -> str | None:
-        """The column that orders arrival; None for what has another order."""
-        named = self.arrival in self.columns or self.arrival not in (None, LINES, EVENT_TIME)
-        # The event time's own column says no more than 'event_time' does.
-        return self.arrival if named and self.arrival != self.event_time else None
+        """The column that orders arrival; None where event time or the source's own order does."""
+        is_column = self.arrival in self.columns or self.arrival not in (None, LINES, EVENT_TIME)
+        # The column of the event time means the same as 'event_time'.
+        return self.arrival if is_column and self.arrival != self.event_time else None
 
     @property
     def order_column(self) -> str | None:
-        """The column of accepted records that orders them; None where lines or files do."""
+        """The column of accepted records that orders them; None where their files' lines do."""
         return "event_time" if self._is_by_event_time else self.arrival_column
 
     @property
     def is_by_line(self) -> bool:
-        """Whether records come in the order of the lines of landed files."""
+        """Whether the lines of landed files order arrival."""
         return self.is_landed and self.order_column is None
 
     @property
@@ -156,14 +156,14 @@ class Source(Strict):
 
     @field_serializer("arrival")
     def _canonical_arrival(self, written: str | None) -> str | None:
-        """The same text, whether it was written or left out."""
+        """The same text whether the file writes the default or leaves it out."""
         if self.is_by_line:
             return LINES
         return EVENT_TIME if self._is_by_event_time else written
 
     @property
     def roles(self) -> dict[str, str]:
-        """The columns with a role, by the role's field."""
+        """The columns that have a role, by the name of the role."""
         fields = {
             "key": self.key,
             "event_time": self.event_time,
@@ -174,7 +174,7 @@ class Source(Strict):
 
     @property
     def types(self) -> dict[str, str]:
-        """The columns with the types that tables give them: numbers since 1970 are timestamps."""
+        """The columns with their types in tables, where integers since 1970 are timestamps."""
         return {
             name: "timestamp" if kind in EPOCH_TYPES else kind
             for name, kind in self.columns.items()
@@ -182,17 +182,17 @@ class Source(Strict):
 
     @property
     def values(self) -> dict[str, str]:
-        """The value columns with their types in tables: all that have no role."""
-        taken = set(self.roles.values())
-        return {name: kind for name, kind in self.types.items() if name not in taken}
+        """The value columns, which are those without a role, with their types in tables."""
+        with_role = set(self.roles.values())
+        return {name: kind for name, kind in self.types.items() if name not in with_role}
 
 
 class Limits(Strict):
-    """Shares of a day's records, in percent, beyond which a check fails.
+    """Shares of a day's records, in percent, above which a check fails.
 
     Attributes:
-        rejected: Of all records, those that are rejected.
-        late: Of the accepted ones, those that are late.
+        rejected: The rejected records' share of all records.
+        late: The late records' share of the accepted records.
     """
 
     rejected: Percent = 50.0
@@ -200,9 +200,9 @@ class Limits(Strict):
 
 
 class Partitions(Strict):
-    """The arrival units: days, in UTC, from `start` to `end`, both included.
+    """The arrival units: the days in UTC from `start` to `end`, both included.
 
-    Without an `end` the history grows.
+    Without an `end` each new day adds a unit.
     """
 
     unit: Literal["day"] = "day"
@@ -217,20 +217,20 @@ class Partitions(Strict):
 
 def _windows_name(name: str) -> str:
     if name in SHARED_TABLES:
-        raise ValueError("is a table's name; take another")
+        raise ValueError("is the name of a table; use another name")
     return name
 
 
 def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     source = info.data.get("source")
-    # A source with problems of its own is not there; they are reported already.
+    # pydantic leaves out a source that has problems: those are reported, and windows can't be.
     if isinstance(source, Source):
         refuse(windows_problems(windows, source))
     return windows
 
 
 class Pipeline(Strict):
-    """One source, its partitions and one or more named windows over it."""
+    """One source, its arrival units and one or more named windows over its records."""
 
     name: Identifier
     source: Source
@@ -245,5 +245,5 @@ class Pipeline(Strict):
     @classmethod
     def _some_windows(cls, windows: dict[str, AnyWindows]) -> dict[str, AnyWindows]:
         if not windows:
-            raise ValueError("holds no windows; name at least one")
+            raise ValueError("declares no windows; declare at least one")
         return windows

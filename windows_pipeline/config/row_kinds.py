@@ -1,4 +1,4 @@
-"""FLIP-11's row windows and count windows, as a pipeline's file names them (rule F5)."""
+"""The models of kinds of window with one result for each row: row and count windows (rule F5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import Problem, without_value
 from windows_pipeline.windows import (
-    ROW_NAME,
+    ROW_KEY,
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
     CountWindows,
@@ -38,7 +38,7 @@ _FORMS = "write a duration such as '10 minutes', or '5 rows'"
 
 
 def _distance(value: object) -> str:
-    """One text for each distance, however it is written."""
+    """Returns the canonical text of a distance: equal distances give equal texts."""
     if not isinstance(value, str):
         raise ValueError(f"has no unit; {_FORMS}")
     require_short(value)
@@ -47,7 +47,7 @@ def _distance(value: object) -> str:
     if counted:
         number = int(counted[1])
         if abs(number) > _MOST_ROWS:
-            raise ValueError(f"is too many; take at most {_MOST_ROWS} rows")
+            raise ValueError(f"is too many rows; write at most {_MOST_ROWS} rows")
         return _rows_text(number)
     try:
         return duration_text(duration_ms(text, ""))
@@ -66,7 +66,8 @@ def _preceding(value: object) -> str:
 def _following(value: object) -> str:
     if value in ("unbounded", "unbounded rows"):
         raise ValueError(
-            "has no place in a pipeline: records go on, so no row would ever be final; bound it"
+            "must be bounded in a pipeline: with later records to come, no row would ever "
+            "be final; write a duration or a number of rows"
         )
     return _distance(value)
 
@@ -83,13 +84,13 @@ def _gap(value: object) -> object:
     require_short(value)
     if isinstance(value, str) and _ROWS.fullmatch(value.strip()):
         raise ValueError(
-            "counts rows, but a session ends after a time of silence; write a duration"
+            "counts rows, but a session ends when no record comes for some time; write a duration"
         )
     return value
 
 
 def _row_count(value: object) -> int | None:
-    """How many rows '3', '3 rows' or the number 3 says; None where it says something else."""
+    """Returns the number of rows in '3', '3 rows' or 3; None for any other value."""
     if type(value) is int:
         return value
     require_short(value)
@@ -102,12 +103,12 @@ def _records(value: object) -> int:
     if number is not None and 0 < number <= _MOST_ROWS:
         return number
     raise ValueError(
-        f"is no number of records; write a whole one from 1 to {_MOST_ROWS}, as 5 or '5 rows'"
+        f"is not a number of records; write a whole number from 1 to {_MOST_ROWS}, as 5 or '5 rows'"
     )
 
 
 def _bound(text: str) -> RowBound:
-    """What a text of `_distance` or `_preceding` says."""
+    """Reads a canonical text of `_distance` or `_preceding`."""
     if text in _UNBOUNDED:
         return _UNBOUNDED[text]
     counted = _ROWS.fullmatch(text)
@@ -117,40 +118,43 @@ def _bound(text: str) -> RowBound:
 _Records = Annotated[int, BeforeValidator(_records)]
 
 
-class ARowEach(Windows):
-    """Windows of which each row has one; only final ones are kept (rule F5)."""
+class RowKind(Windows):
+    """Windows that have one result for each row; tables hold final results only (rule F5)."""
 
     partial_results: StrictBool = False
 
     @property
-    def row_name(self) -> tuple[str, ...]:
-        """The columns that tell rows of equal bounds apart."""
-        return ROW_NAME
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that identify a row."""
+        return ROW_KEY
 
     def problems(self, source: Source) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields what is wrong between the fields of this kind, or with its source."""
         if self.partial_results:
             text = (
-                "would keep a version of each row for every record that comes near it; leave "
-                "partial_results out: a row is kept once, when it is final"
+                "must be false or left out for windows of rows: every record would add a version "
+                "of each row near it; tables hold a row once, when it is final"
             )
             yield Problem(("partial_results",), "true", text)
         if self.trigger is not None:
             text = (
-                "windows are rows, each of which has one result, its final one; leave trigger "
-                "out, or take kind: hopping or tumbling"
+                "windows have one result for each row, the final one, and cannot fire earlier; "
+                "leave trigger out, or use kind: hopping or tumbling"
             )
             yield Problem(("trigger",), self.kind, text)
         for name in self.aggregates:
-            if name in ROW_NAME:
-                text = f"is a column that names a row ({', '.join(ROW_NAME)}); rename it"
+            if name in ROW_KEY:
+                text = (
+                    f"is the name of a column that identifies a row ({', '.join(ROW_KEY)}); "
+                    "rename it"
+                )
                 yield Problem(("aggregates", name), name, text)
-        misfits = list(self._misfits())
-        yield from misfits
-        if not misfits and self.spec.by_arrival and source.has_several_partitions:
+        conflicts = list(self._conflicts())
+        yield from conflicts
+        if not conflicts and self.spec.by_arrival and source.has_several_partitions:
             text = (
-                "goes by the order of arrival; several source partitions have no one order; leave "
-                "source_partition out, or take rows by time"
+                "needs one order of arrival, which several source partitions do not have; leave "
+                "source_partition out, or use rows by time"
             )
             yield Problem(("kind",), self.kind, text)
 
@@ -159,18 +163,19 @@ class ARowEach(Windows):
     def spec(self) -> GracedRows:
         """The window specification."""
 
-    def _misfits(self) -> Iterator[Problem]:
-        """Fields of its own that do not fit together."""
+    def _conflicts(self) -> Iterator[Problem]:
+        """Yields what is wrong between the fields of this kind."""
         yield from ()
 
 
-class SlideRowsKind(ARowEach):
+class SlideRowsKind(RowKind):
     """The rows around each row (rule F2).
 
     Attributes:
-        preceding: How far before the row its frame starts: a duration, 'N rows', 'unbounded'
-            or 'unbounded rows'; a negative one starts after the row and needs `following`.
-        following: How far after the row it ends, measured alike; None for the row itself.
+        preceding: How far before the row the frame starts: a duration, 'N rows', 'unbounded'
+            or 'unbounded rows'; a negative start is after the row and needs `following`.
+        following: How far after the row the frame ends, in the same unit; None for an end at
+            the row.
     """
 
     kind: Literal["slide_rows"]
@@ -184,7 +189,7 @@ class SlideRowsKind(ARowEach):
 
     @field_serializer("following")
     def _following_text(self, written: str | None) -> str:
-        """The same text, whether it was written or left out."""
+        """The same text whether the file writes the default or leaves it out."""
         if written is not None:
             return written
         by_rows = self._frames.unit is FrameUnit.ROWS
@@ -197,24 +202,24 @@ class SlideRowsKind(ARowEach):
 
     @property
     def _end(self) -> RowBound:
-        assert self.following is not None  # noqa: S101  who asks has looked
+        assert self.following is not None  # noqa: S101  callers have checked
         return _bound(self.following)
 
-    def _misfits(self) -> Iterator[Problem]:
+    def _conflicts(self) -> Iterator[Problem]:
         if self.following is None:
             start = _bound(self.preceding)
             if start.distance is not None and start.distance < 0:
                 text = (
-                    "starts the frame after the row, where the frame ends without 'following', so "
-                    f"it holds nothing; write 'following: {self.preceding.removeprefix('-')}' or "
-                    "more too, or leave the sign out"
+                    "starts the frame after the row, but without 'following' the frame ends at "
+                    "the row, so it is empty; add 'following: "
+                    f"{self.preceding.removeprefix('-')}' or more, or leave the sign out"
                 )
                 yield Problem(("preceding",), self.preceding, text)
             return
         if self._end.unit is not _bound(self.preceding).unit:
             text = (
-                f"does not go with preceding: {self.preceding!r}; write both as durations or both "
-                "as rows"
+                f"must have the unit of preceding: {self.preceding!r}; write both as durations or "
+                "both as rows"
             )
             yield Problem(("following",), self.following, text)
             return
@@ -222,14 +227,14 @@ class SlideRowsKind(ARowEach):
             _ = self._frames
         except ValueError:
             text = (
-                f"ends the frame before it starts (preceding: {self.preceding!r}), so it holds "
-                "nothing; let it start before its end"
+                f"ends the frame before it starts (preceding: {self.preceding!r}), so it is "
+                "empty; move the end after the start"
             )
             yield Problem(("following",), self.following, text)
 
 
-class TumbleRowsKind(ARowEach):
-    """Of each row's tumbling window, or block of so many rows, what came up to it (rule F2).
+class TumbleRowsKind(RowKind):
+    """The rows of each row's tumbling window, or block of N rows, up to the row (rule F2).
 
     Attributes:
         size: A duration, 'N rows' or N.
@@ -242,15 +247,15 @@ class TumbleRowsKind(ARowEach):
     def spec(self) -> GracedRows:
         """The window specification."""
         size = _bound(self.size)
-        assert size.distance is not None  # noqa: S101  a size is no bound to leave out
+        assert size.distance is not None  # noqa: S101  `_size` refuses 'unbounded'
         return GracedRows(TumbleRows(unit=size.unit, size=size.distance), self.grace)
 
 
-class SessionRowsKind(ARowEach):
-    """Of each row's session what came up to it (rule F2).
+class SessionRowsKind(RowKind):
+    """The rows of each row's session up to the row (rule F2).
 
     Attributes:
-        gap: The longest silence within a session, ms.
+        gap: The longest time between two consecutive rows of a session, ms.
     """
 
     kind: Literal["session_rows"]
@@ -262,14 +267,14 @@ class SessionRowsKind(ARowEach):
         return GracedRows(SessionRows(gap_ms=self.gap), self.grace)
 
 
-class CountKind(ARowEach):
-    """So many records of a key, in the order in which they came (rule F1).
+class CountKind(RowKind):
+    """Windows of N records of a key, in the order of arrival (rule F1).
 
     Attributes:
-        size: How many records a window holds: N or 'N rows', as `advance`.
-        advance: From one window's first record to the next one's; the size if left out.
-        short_first: Whether windows end with each `advance`-th record, the first ones with fewer
-            than `size`; otherwise all are full.
+        size: How many records a window holds: N or 'N rows'.
+        advance: How many records after a window the next one starts; None for the size.
+        short_first: Whether a window ends at every `advance`-th record, so that the first
+            windows may hold fewer than `size` records; otherwise every window is full.
     """
 
     kind: Literal["count"]
@@ -285,19 +290,19 @@ class CountKind(ARowEach):
 
     @field_serializer("advance")
     def _advance_between(self, written: int | None) -> int:
-        """The same, whether it was written or left out."""
+        """The same number whether the file writes the default or leaves it out."""
         return written or self.size
 
-    def _misfits(self) -> Iterator[Problem]:
+    def _conflicts(self) -> Iterator[Problem]:
         if self.advance is not None and self.advance > self.size:
             text = (
-                f"is above the size, {self.size}: the records between would be in no window and "
-                "in no table; write the size, or less"
+                f"must be at most the size, {self.size}: records between two windows would be in "
+                "no window and in no table; write the size, or less"
             )
             yield Problem(("advance",), str(self.advance), text)
 
 
-ROW_KINDS: dict[str, type[ARowEach]] = {
+ROW_KINDS: dict[str, type[RowKind]] = {
     "slide_rows": SlideRowsKind,
     "tumble_rows": TumbleRowsKind,
     "session_rows": SessionRowsKind,

@@ -1,4 +1,4 @@
-"""Whether a pipeline's source lies where its file says, as far as this machine can see."""
+"""Looks whether the folder of a pipeline's source exists, if this machine can see it."""
 
 from __future__ import annotations
 
@@ -12,55 +12,56 @@ from windows_pipeline.text.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced:
-    """A source's path that leads to no folder.
+class FolderProblem:
+    """A source's path that does not lead to a folder.
 
     Attributes:
-        text: The file, the line, the field, the value, what is wrong and the cure.
-        refused: Whether no source can lie there; otherwise its first files may be still to land.
+        text: The file, the line, the field, the value, what is wrong and the fix.
+        refused: Whether no folder can ever be there; otherwise the path may be right, and the
+            first files are still to land.
     """
 
     text: str
     refused: bool
 
 
-def misplaced(file: Path, source: Source, landing: str) -> Misplaced | None:
-    """What is wrong with where a source's folder is; None for what lies elsewhere than in files.
+def folder_problem(file: Path, source: Source, landing: str) -> FolderProblem | None:
+    """Says what is wrong with the path of a source; None where this machine can't see it.
 
     Args:
         file: The pipeline's file, for the line.
-        source: The pipeline's source, as that file has it.
-        landing: What a relative path is relative to, as the settings have it.
+        source: The pipeline's source, read from that file.
+        landing: The folder or URI of the settings that relative paths start at.
     """
-    place = None if source.path is None else resolve(source.path, landing)
-    if place is None or "://" in place:
+    location = None if source.path is None else resolve(source.path, landing)
+    if location is None or "://" in location:
         return None
-    folder = Path(place).absolute()
+    folder = Path(location).absolute()
     try:
-        told = _misplaced_folder(folder, "one folder a day" if source.is_landed else "the table")
+        found = _missing_folder(folder, "one folder a day" if source.is_landed else "the table")
     except OSError as error:
-        told = f"is {folder}, which can't be looked at ({error.strerror}); check the path", False
-    if told is None:
+        found = f"is {folder}, which cannot be read ({error.strerror}); check the path", False
+    if found is None:
         return None
-    text, refused = told
+    text, refused = found
     line = read_yaml(file).line(("source", "path"))
-    return Misplaced(f"{file}:{line}: source.path: {source.path!r} {text}", refused)
+    return FolderProblem(f"{file}:{line}: source.path: {source.path!r} {text}", refused)
 
 
-def _misplaced_folder(folder: Path, holds: str) -> tuple[str, bool] | None:
-    """What is wrong with the cure, and whether no folder can be there."""
+def _missing_folder(folder: Path, content: str) -> tuple[str, bool] | None:
+    """Returns what is wrong with its fix, and whether no folder can ever be there."""
     parts = [folder, *folder.parents]
-    found = next(part for part in parts if part.exists())
-    if not found.is_dir():
-        return f"leads to {found}, a file; write the folder that holds {holds}", True
-    if found == folder:
+    existing = next(part for part in parts if part.exists())
+    if not existing.is_dir():
+        return f"leads to {existing}, which is a file; write the folder that holds {content}", True
+    if existing == folder:
         return None
-    missing = parts[parts.index(found) - 1]
-    beside = [sibling.name for sibling in found.iterdir() if sibling.is_dir()]
-    near = get_close_matches(missing.name, beside, 1)
-    cure = (
-        f"did you mean {str(found / near[0])!r}?"
+    missing = parts[parts.index(existing) - 1]
+    siblings = [sibling.name for sibling in existing.iterdir() if sibling.is_dir()]
+    near = get_close_matches(missing.name, siblings, 1)
+    fix = (
+        f"did you mean {str(existing / near[0])!r}?"
         if near
         else "correct it, or land the first files there"
     )
-    return f"is {folder}, where no folder is yet; {cure}", False
+    return f"is {folder}, which does not exist yet; {fix}", False

@@ -1,4 +1,4 @@
-"""What every model of a pipeline's file has in common."""
+"""The base of the models of a pipeline's file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from windows_pipeline.text.problems import FieldProblems, Problem
 
 
 class Strict(BaseModel):
-    """Takes the fields that it has, no others, and never changes."""
+    """A frozen model that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def refuse(problems: list[Problem]) -> None:
-    """Refuses a model with problems.
+    """Raises the problems of a model, if there are any.
 
     Raises:
-        FieldProblems: There are some.
+        FieldProblems: The list is not empty.
     """
     if problems:
         raise FieldProblems(problems)

@@ -1,4 +1,4 @@
-"""The windows by time that a pipeline's file can name, a model a kind; see `row_kinds`."""
+"""The models of windows by time, one for each kind; `row_kinds` has those of windows by row."""
 
 from __future__ import annotations
 
@@ -39,40 +39,40 @@ class Rule(Strict):
     """An alert rule over final results (rule E5).
 
     Attributes:
-        when: SQL that is true for a window that breaks the rule.
-        severity: A number or SQL of one, largest for the worst window of an episode.
+        when: SQL that is true for windows that break the rule.
+        severity: A number, or SQL of a number; the worst window of an episode has the largest.
     """
 
     when: Condition
     severity: NumberRule
 
     def when_sql(self, columns: Mapping[str, str]) -> str:
-        """The condition as SQL for Spark, over `Windows.result_columns`.
+        """Compiles the condition to SQL for Spark, over `Windows.result_columns`.
 
         Raises:
-            RuleError: See `windows_pipeline.rules.compile_expression`.
+            RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
         """
         return compile_expression(self.when, columns, "boolean")
 
     def severity_sql(self, columns: Mapping[str, str]) -> str:
-        """The severity as SQL for Spark, over `Windows.result_columns`.
+        """Compiles the severity to SQL for Spark, over `Windows.result_columns`.
 
         Raises:
-            RuleError: See `windows_pipeline.rules.compile_expression`.
+            RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
         """
         return compile_expression(self.severity, columns, "number")
 
 
 class Windows(Strict):
-    """A named window definition with what is computed in it, of any kind.
+    """A window definition of any kind, with its aggregates and alert rules.
 
     Attributes:
-        kind: What kind of window.
+        kind: The kind of window, one of `kinds.KINDS`.
         grace: How long after its end a window still takes records, ms (rule A3).
-        partial_results: Whether keyed_windows holds open windows too, or closed ones only.
+        partial_results: Whether keyed_windows holds open windows as well as closed ones.
         aggregates: Calls such as ``avg(dep_delay)``, by the name of their result.
         alerts: The alert rules, by name.
-        trigger: When windows fire before they close (rule E2); None where they don't.
+        trigger: When windows fire before they close (rule E2); None for windows that don't.
     """
 
     kind: str
@@ -88,17 +88,17 @@ class Windows(Strict):
         """The window specification."""
 
     @property
-    def row_name(self) -> tuple[str, ...]:
-        """The columns that name the row whose window it is; none where windows are of no row."""
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that identify the row of a window; empty for windows by time."""
         return ()
 
     @property
-    def named_by(self) -> tuple[str, ...]:
-        """The columns that name a window."""
-        return ("key", "window_start", "window_end", *self.row_name)
+    def window_key(self) -> tuple[str, ...]:
+        """The columns that identify a window."""
+        return ("key", "window_start", "window_end", *self.row_key)
 
     def problems(self, source: Source) -> Iterator[Problem]:
-        """What of its kind does not fit together, or the source."""
+        """Yields what is wrong between the fields of this kind, or with its source."""
         del source
         yield from ()
 
@@ -108,7 +108,7 @@ class Windows(Strict):
         return [parse_aggregate(name, text) for name, text in self.aggregates.items()]
 
     def result_columns(self, source: Source) -> dict[str, str]:
-        """The columns of final results that a rule may use, each with its Spark type."""
+        """Returns the columns of final results that a rule may use, each with its Spark type."""
         columns = fixed_result_columns(source)
         for aggregate in self.aggregate_list:
             columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
@@ -119,9 +119,9 @@ class Sliding(Windows):
     """Windows of the records that are at most a time difference apart (rules B).
 
     Attributes:
-        time_difference: The most that two records of one window are apart, ms (rule B2).
-        first_window_start: No window starts before it (rule B6); None for no bound.
-        emit_empty: Whether a silence gives a window of count 0 (rule B8).
+        time_difference: The largest difference between two records of one window, ms (rule B2).
+        first_window_start: The earliest start of a window (rule B6); None for no bound.
+        emit_empty: Whether a time without records gives a window of count 0 (rule B8).
     """
 
     kind: Literal["sliding"]
@@ -140,9 +140,9 @@ class Hopping(Windows):
     """Windows of one size that start at each multiple of an advance (rule C1).
 
     Attributes:
-        size: How long a window is, ms; its end does not belong to it.
-        advance: From one window's start to the next one's, ms.
-        first_window_start: No window starts before it; None for no bound.
+        size: The length of a window, ms; the window's end is exclusive.
+        advance: The time from one window's start to the next one's, ms.
+        first_window_start: The earliest start of a window; None for no bound.
     """
 
     kind: Literal["hopping"]
@@ -161,8 +161,8 @@ class Tumbling(Windows):
     """Windows of one size, one after the other (rule C1).
 
     Attributes:
-        size: How long a window is, ms; its end does not belong to it.
-        first_window_start: No window starts before it; None for no bound.
+        size: The length of a window, ms; the window's end is exclusive.
+        first_window_start: The earliest start of a window; None for no bound.
     """
 
     kind: Literal["tumbling"]
@@ -177,10 +177,10 @@ class Tumbling(Windows):
 
 
 class Session(Windows):
-    """Records of a key without a longer gap between them (rules D).
+    """Runs of a key's records in which no two consecutive ones are further apart than a gap (D).
 
     Attributes:
-        gap: The longest silence within a session, ms.
+        gap: The longest time between two consecutive records of a session, ms.
     """
 
     kind: Literal["session"]

@@ -20,17 +20,17 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    files: Annotated[list[Path], typer.Argument(help="Files of cases, one JSON object a line.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of cases, one JSON object per line.")],
     agreed_with: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Contract cases: of engines' cases, runs only those that these agree with."
+            help="Files of contract cases: skips the cases of an engine that disagrees with these."
         ),
     ] = None,
 ) -> None:
     """Runs the cases through the Spark engine, prints each difference and the score by engine.
 
-    Ends with the line 'N passed, N failed'; exit status 1 where any failed.
+    The last line is 'N passed, N failed'. The exit status is 1 if any case failed.
     """
     try:
         read = {path: read_cases(path) for path in files}
@@ -56,13 +56,13 @@ def main(
 
 
 def _scores(names: Sequence[object], failed: AbstractSet[int]) -> list[str]:
-    """How many cases of each name passed; the names are those of the cases in turn."""
+    """Counts the passed cases of each name; `names` has the name of every case, by its number."""
     passed = Counter(name for number, name in enumerate(names) if number not in failed)
-    return [f"{name}: {passed[name]} of {all_} passed" for name, all_ in Counter(names).items()]
+    return [f"{name}: {passed[name]} of {total} passed" for name, total in Counter(names).items()]
 
 
 def _only_agreed(cases: list[AnyCase], agreed: set[tuple[str, str]]) -> list[AnyCase]:
-    """Leaves out what an engine that is known to agree elsewhere answered otherwise."""
+    """Leaves out the cases without agreement, of engines for which agreements are known."""
     engines = {engine for engine, _ in agreed}
     return [
         case for case in cases if case.engine not in engines or (case.engine, case.id) in agreed

@@ -1,4 +1,4 @@
-"""Golden cases: input records, a window's definition, and the answer that is expected."""
+"""Golden cases: input records, a window definition and the expected answer."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from windows_pipeline.windows.row_windows import RowWindow
 AnySpec = WindowSpec | CountWindows | RowWindow
 
 _KAFKA, _FLINK = "kafka-streams", "flink"
-_NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
-"""What reading a line raises that holds no case."""
+_NOT_A_CASE = (ValueError, KeyError, TypeError, AttributeError)
+"""The errors that reading a line without a case raises."""
 
 
 class CaseError(Exception):
-    """A file can't be read; the message says which and why."""
+    """A file of cases cannot be read; the message has the file and the reason."""
 
 
 class Record(NamedTuple):
-    """An input record; the key as JSON text, null for none."""
+    """An input record; the key is JSON text, None for no key."""
 
     offset: int
     partition: int
@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A window of an answer, with the offsets of its records."""
+    """A window that an engine returns, with the offsets of its records."""
 
     key: str | None
     start: int
@@ -53,17 +53,17 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A case, read as its engine means it.
+    """A case, with the defaults of its engine.
 
     Attributes:
-        id: Its name.
-        engine: Whose answer is expected; `contract` for the contract's own.
-        records: The records in the order of arrival; those that count.
-        spec: The windows; None where an argument is refused, or the case could not be read.
-        refusal: Why it is refused.
-        expected: What is compared, by field: lists of `Answer`, of `Update`, of `RowAnswer` or
-            of offsets.
-        refusal_expected: Whether the engine that answered refused it as well.
+        id: The name of the case.
+        engine: The engine whose answer is expected; `contract` for the contract.
+        records: The usable records, in the order of arrival.
+        spec: The windows; None if they are refused, or the case cannot be read.
+        refusal: Why the windows are refused, or the case cannot be read.
+        expected: The answers to compare, by field: lists of `Answer`, `Update`, `RowAnswer` or
+            offsets.
+        refusal_expected: Whether the engine refused the case as well.
     """
 
     id: str
@@ -76,10 +76,10 @@ class Case:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is one of Flink's batch answers.
+        """Whether the answer is Flink's in batch mode.
 
-        Then every record is on time, every window closed, and a session ends a gap after its
-        last record.
+        In batch mode every record is on time, every window is closed, and a session ends a gap
+        after its last record.
         """
         return self.engine == _FLINK
 
@@ -88,10 +88,10 @@ AnyCase = Case | FiringCase
 
 
 def read_cases(path: Path) -> list[AnyCase]:
-    """Reads a file of cases, one JSON object a line; what can't be read is a case that fails.
+    """Reads a file of cases, one JSON object per line; a line without a case is a failing case.
 
     Raises:
-        CaseError: The file can't be read.
+        CaseError: The file cannot be read.
     """
     return [
         _any_case_or_failure(line, f"{path}:{number}") for number, line in _numbered_lines(path)
@@ -99,10 +99,10 @@ def read_cases(path: Path) -> list[AnyCase]:
 
 
 def agreements(path: Path) -> set[tuple[str, str]]:
-    """By the contract's cases, which engine gave the same answer to which id (`agrees_with`).
+    """Reads from the contract's cases which engine agrees on which id (`agrees_with`).
 
     Raises:
-        CaseError: The file can't be read, or a line is no case.
+        CaseError: The file cannot be read, or a line is not a case.
     """
     found = set()
     for number, line in _numbered_lines(path):
@@ -110,43 +110,47 @@ def agreements(path: Path) -> set[tuple[str, str]]:
             raw = json.loads(line)
             if raw.get("agrees_with"):
                 found.add((_engine(raw["agrees_with"]), str(raw["id"])))
-        except _NO_CASE as error:
-            raise CaseError(f"{path}:{number}: no case: {error!r}") from None
+        except _NOT_A_CASE as error:
+            raise CaseError(f"{path}:{number}: is not a case: {error!r}; correct it") from None
     return found
 
 
 def _numbered_lines(path: Path) -> list[tuple[int, str]]:
-    """The lines that hold something: text in a JSON line may hold what Python takes for an end."""
+    """Returns the lines that are not blank, with their numbers.
+
+    Lines end at a newline only: a JSON text may contain other characters that `splitlines`
+    splits at.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise CaseError(f"{path}: can't be read: {error.strerror}") from None
+        raise CaseError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except UnicodeDecodeError as error:
-        raise CaseError(f"{path}: is no UTF-8: {error}") from None
+        raise CaseError(f"{path}: is not UTF-8 ({error}); save it as UTF-8") from None
     return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _any_case_or_failure(line: str, place: str) -> AnyCase:
+def _any_case_or_failure(line: str, location: str) -> AnyCase:
     raw: Any = None
     try:
         raw = json.loads(line)
         return read_firing_case(raw) if FIELD in raw else _case(raw)
-    except _NO_CASE as error:
-        told = str(error) if type(error) is ValueError else f"no case: {error!r}"
+    except _NOT_A_CASE as error:
+        reason = str(error) if type(error) is ValueError else f"is not a case: {error!r}"
         known = raw if isinstance(raw, dict) else {}
-        name, engine = known.get("id", place), known.get("engine", "unknown")
-        return Case(str(name), _engine(str(engine)), (), None, f"{place}: {told}", {}, False)
+        name, engine = known.get("id", location), known.get("engine", "unknown")
+        return Case(str(name), _engine(str(engine)), (), None, f"{location}: {reason}", {}, False)
 
 
 def _engine(text: str) -> str:
-    """An engine's name without its version."""
+    """Returns an engine's name without its version."""
     return text.split(" ", maxsplit=1)[0]
 
 
 def _case(raw: dict[str, Any]) -> Case:
     engine = _engine(raw["engine"])
     window = dict(raw["window"])
-    if engine == _KAFKA:  # its windows start at 0 (rules B6, C1)
+    if engine == _KAFKA:  # Kafka's first window starts at 0 (rules B6, C1)
         window.setdefault("first_window_start_ms", 0)
     spec, refusal = _spec(window)
     unusable = set(raw.get("unusable", []))
@@ -182,8 +186,8 @@ def _expected(raw: dict[str, Any], engine: str) -> dict[str, list[Any]]:
     if engine == _FLINK:
         return {"final": _answers(raw["batch_final"])} if "batch_final" in raw else {}
     final, still_open = _answers(raw["final"]), _answers(raw.get("open", []))
-    if engine == _KAFKA:  # which of them are final differs: its suppression emits one step early
-        if raw["window"]["kind"] == "sliding":  # its default retention forgets windows early
+    if engine == _KAFKA:  # Kafka's suppression emits one step early: compares final and open as one
+        if raw["window"]["kind"] == "sliding":  # Kafka's default retention drops windows early
             final = _answers(raw.get("long_retention", {}).get("final", raw["final"]))
         return {"windows": sorted(final + still_open, key=repr)}
     expected = {"final": final, "open": still_open}
@@ -212,8 +216,8 @@ def _spec(window: dict[str, Any]) -> tuple[AnySpec | None, str | None]:
         **dict.fromkeys(COUNT_KINDS, count_spec),
     }
     kind = window["kind"]
-    if kind not in kinds:  # no engine's refusal is expected of what isn't known
-        raise ValueError(f"unknown kind of window {kind!r}; known are {', '.join(kinds)}")
+    if kind not in kinds:  # an unknown kind fails the case, also if the engine refused the case
+        raise ValueError(f"unknown kind of window {kind!r}; use one of {', '.join(kinds)}")
     try:
         return kinds[kind](window), None
     except ValueError as error:
@@ -221,7 +225,7 @@ def _spec(window: dict[str, Any]) -> tuple[AnySpec | None, str | None]:
 
 
 def _sliding(window: dict[str, Any]) -> WindowSpec:
-    if "size_ms" in window:  # the KIP's first draft (rule B7)
+    if "size_ms" in window:  # forward windows of KIP-450's first draft (rule B7)
         return ForwardSlidingWindows(window["size_ms"], window.get("grace_ms", 0))
     return SlidingWindows(
         window["time_difference_ms"],

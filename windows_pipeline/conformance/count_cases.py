@@ -1,4 +1,4 @@
-"""Count windows among the golden cases: both answers of Flink, as the engine gives them."""
+"""Golden cases of count windows, with the answers of both of Flink's APIs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 COUNT_KINDS = ("tumble_count", "slide_count")
 
 _ANSWERS = ("updates", "datastream_updates")
-"""The Table API's and DataStream's; a case's targets by their places here."""
+"""The fields of the Table API's answers and of DataStream's; each case has a target for each."""
 
 
 class Update(NamedTuple):
-    """A window that fired: after which record, and the offsets of its records."""
+    """A window that fired: the offset of the record that fired it, and those of its records."""
 
     after: int
     key: str | None
@@ -31,21 +31,21 @@ class Update(NamedTuple):
 
 @dataclass
 class CountAnswers:
-    """What the engine answers to a case, by the fields of the format."""
+    """The engine's answers to a case, by the fields of the format."""
 
     updates: list[Update] = field(default_factory=list)
     datastream_updates: list[Update] = field(default_factory=list)
 
 
 def count_spec(window: Mapping[str, Any]) -> CountWindows:
-    """The windows of a case, as the Table API has them."""
+    """Reads the windows of a case as those of the Table API."""
     return CountWindows(window["size"], window.get("advance", window["size"]))
 
 
 def count_updates(
     raw: Mapping[str, Any], key_text: Callable[[object], str | None]
 ) -> dict[str, list[Update]]:
-    """A case's answers, in the order of `Update`; DataStream refuses null keys (rule 17)."""
+    """Reads a case's answers, sorted; DataStream has none for null keys, which it refuses."""
     return {
         name: _sorted(
             [Update(row["after"], key_text(row["key"]), tuple(row["offsets"])) for row in raw[name]]
@@ -56,11 +56,11 @@ def count_updates(
 
 
 def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, CountAnswers]:
-    """Answers the cases of count windows in one job, each as two targets.
+    """Answers the cases of count windows in one job, with two targets for each case.
 
     Args:
         spark: The session.
-        cases: Cases of any kind, by a number of their own.
+        cases: Cases of any kind, by their numbers.
     """
     specs = {
         number: case.spec for number, case in cases.items() if isinstance(case.spec, CountWindows)
@@ -69,9 +69,9 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
     if not specs:
         return answers
     targets = {
-        number * len(_ANSWERS) + place: replace(spec, short_first=name == "datastream_updates")
+        number * len(_ANSWERS) + index: replace(spec, short_first=name == "datastream_updates")
         for number, spec in specs.items()
-        for place, name in enumerate(_ANSWERS)
+        for index, name in enumerate(_ANSWERS)
     }
     rows = [
         (target, record.key, record.offset)
@@ -81,9 +81,9 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
     records = spark.createDataFrame(rows, "_computed_day int, key string, offset bigint")
     offsets = Aggregate("offsets", Function.COLLECT_LIST, "offset")
     for row in evaluate_counts(records, targets, ["key"], [offsets]).collect():
-        number, place = divmod(row["_computed_day"], len(_ANSWERS))
+        number, index = divmod(row["_computed_day"], len(_ANSWERS))
         update = Update(row.last_offset, row.key, tuple(sorted(row.offsets)))
-        getattr(answers[number], _ANSWERS[place]).append(update)
+        getattr(answers[number], _ANSWERS[index]).append(update)
     for found in answers.values():
         found.updates = _sorted(found.updates)
         found.datastream_updates = _sorted(found.datastream_updates)
@@ -91,4 +91,4 @@ def answer_counts(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, C
 
 
 def _sorted(updates: list[Update]) -> list[Update]:
-    return sorted(updates, key=lambda each: (each.after, each.key or "", each.offsets))
+    return sorted(updates, key=lambda update: (update.after, update.key or "", update.offsets))

@@ -1,4 +1,4 @@
-"""Flink's firings as golden cases: read, answered in one Spark job, compared (rules E2, A5)."""
+"""Golden cases of Flink's firings: reads, answers in one Spark job and compares (rules E2, A5)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from windows_pipeline.windows import SessionWindows, TimeWindows
 from windows_pipeline.windows.triggers import Trigger
 
 FIELD = "firings"
-"""The field by which a case is one of these."""
+"""The field that only cases of firings have."""
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "value")
 
 
 class Fired(NamedTuple):
-    """A firing as the cases have it; the key as JSON text."""
+    """A firing with the fields of the cases' format; the key is JSON text."""
 
     after: int | None
     key: str | None
@@ -37,16 +37,16 @@ class Fired(NamedTuple):
 
 @dataclass(frozen=True)
 class FiringCase:
-    """A case, read as Flink means it.
+    """A case, with Flink's defaults.
 
     Attributes:
-        id: Its name.
-        engine: Whose answer is expected.
+        id: The name of the case.
+        engine: The engine whose answer is expected.
         records: The records by arrival: offset, key as JSON text, event time in ms.
-        windows: The windows: their grace covers the out-of-orderness and allowed lateness.
-        trigger: When they fire.
-        firings: The firings that are expected.
-        dropped: The offsets of those that no window is to take.
+        windows: The windows; the grace is out-of-orderness plus allowed lateness.
+        trigger: When the windows fire.
+        firings: The expected firings.
+        dropped: The expected offsets of records that no window takes.
     """
 
     id: str
@@ -59,22 +59,27 @@ class FiringCase:
 
 
 def read_firing_case(raw: dict[str, Any]) -> FiringCase:
-    """Reads a case from its line.
+    """Reads a case from the JSON object of its line.
 
     Raises:
-        KeyError: It lacks a field.
-        ValueError: Its windows, its trigger or a record are refused.
+        KeyError: A field is missing.
+        ValueError: The windows, the trigger or a record is refused.
     """
     window, late_by_ms = raw["window"], raw["out_of_orderness_ms"]
     early = window["early"]
     if early["kind"] not in {"none", "every_n", "event_time"}:
-        raise ValueError(f"unknown kind of early firings {early['kind']!r}")
+        raise ValueError(
+            f"unknown kind of early firings {early['kind']!r}; use none, every_n or event_time"
+        )
     grace_ms = window["allowed_lateness_ms"] + late_by_ms
     windows: TimeWindows | SessionWindows
     if window["kind"] == "session":
         windows = SessionWindows(window["gap_ms"], grace_ms)
     elif window["kind"] not in {"hopping", "tumbling"}:
-        raise ValueError(f"unknown kind of window {window['kind']!r} that fires")
+        raise ValueError(
+            f"unknown kind of window {window['kind']!r} that fires; use session, hopping or "
+            "tumbling"
+        )
     else:
         advance_ms = window.get("advance_ms", window["size_ms"])
         windows = TimeWindows(window["size_ms"], advance_ms, grace_ms)
@@ -90,8 +95,12 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
         raw["id"],
         raw["engine"].split(" ", maxsplit=1)[0],
         tuple(
-            (whole_number(each, "offset"), _key(each["key"]) if keyed else None, instant_ms(each))
-            for each in raw["input"]
+            (
+                whole_number(record, "offset"),
+                _key(record["key"]) if keyed else None,
+                instant_ms(record),
+            )
+            for record in raw["input"]
         ),
         windows,
         trigger,
@@ -101,8 +110,8 @@ def read_firing_case(raw: dict[str, Any]) -> FiringCase:
 
 
 def _expected(row: dict[str, Any]) -> Fired:
-    named = {name: row[name] for name in Fired._fields}
-    return Fired(**(named | {"key": _key(row["key"]), "offsets": tuple(sorted(row["offsets"]))}))
+    fields = {name: row[name] for name in Fired._fields}
+    return Fired(**(fields | {"key": _key(row["key"]), "offsets": tuple(sorted(row["offsets"]))}))
 
 
 def _key(key: object) -> str | None:
@@ -112,13 +121,14 @@ def _key(key: object) -> str | None:
 def firing_differences(
     spark: SparkSession, cases: Mapping[int, FiringCase]
 ) -> dict[int, list[str]]:
-    """What the engine answers otherwise, a line each, by the cases' numbers."""
+    """Answers cases of firings; returns one line for each difference, by the cases' numbers."""
     if not cases:
         return {}
     targets: dict[int, FiringTarget] = {}
     of_target: dict[int, int] = {}
     for number, case in cases.items():
-        # Where each update fires alone, what no firing shows was dropped.
+        # A second target fires at each record and shows that record alone: a record in none of
+        # its firings was dropped.
         alone = replace(case.trigger, early_every_records=1, early_every_ms=None, discards=True)
         for trigger in (case.trigger, alone):
             of_target[len(targets)] = number
@@ -155,7 +165,7 @@ def _records(
 
 
 def _stream_times(case: FiringCase) -> list[int]:
-    """Stream time after each record (rule A2)."""
+    """Returns the stream time after each record (rule A2)."""
     times: list[int] = []
     for _, _, time_ms in case.records:
         times.append(max(time_ms, times[-1]) if times else time_ms)
@@ -164,12 +174,12 @@ def _stream_times(case: FiringCase) -> list[int]:
 
 def _differences(case: FiringCase, fired: list[Row], alone: list[Row]) -> list[str]:
     found = {_fired(case, row) for row in fired}
-    lines = [f"{case.id}: firings: missing {one}" for one in sorted(case.firings - found, key=repr)]
-    lines += [
-        f"{case.id}: firings: not expected {one}" for one in sorted(found - case.firings, key=repr)
-    ]
+    missing = sorted(case.firings - found, key=repr)
+    unexpected = sorted(found - case.firings, key=repr)
+    lines = [f"{case.id}: firings: missing {firing}" for firing in missing]
+    lines += [f"{case.id}: firings: not expected {firing}" for firing in unexpected]
     if len(found) != len(fired):
-        lines.append(f"{case.id}: firings: some came twice")
+        lines.append(f"{case.id}: firings: {len(fired) - len(found)} are duplicates")
     dropped = _dropped(case, {offset for row in alone for offset in row.offsets})
     if dropped != case.dropped:
         lines.append(f"{case.id}: dropped: expected {list(case.dropped)}, got {list(dropped)}")
@@ -177,15 +187,16 @@ def _differences(case: FiringCase, fired: list[Row], alone: list[Row]) -> list[s
 
 
 def _fired(case: FiringCase, row: Row) -> Fired:
-    """A firing in Flink's words: its watermark is stream time less out-of-orderness less 1."""
+    """Converts a firing to Flink's fields: watermark = stream time - out-of-orderness - 1."""
     stream_times = [None, *_stream_times(case)]
-    places = {offset: place for place, (offset, _, _) in enumerate(case.records)}
+    positions = {offset: position for position, (offset, _, _) in enumerate(case.records)}
     by_record = row.cause == "RECORD"
     watermark: int | str | None = "end"
     if row.after_offset is not None:
-        # A record is judged by the watermark that those before it left.
-        met_ms = stream_times[places[row.after_offset] + (0 if by_record else 1)]
-        watermark = None if met_ms is None else met_ms - case.trigger.out_of_orderness_ms - 1
+        # A record meets the watermark of the records before it.
+        stream_time_ms = stream_times[positions[row.after_offset] + (0 if by_record else 1)]
+        delay_ms = case.trigger.out_of_orderness_ms + 1
+        watermark = None if stream_time_ms is None else stream_time_ms - delay_ms
     end_ms = row["_window_end_ms"]
     if isinstance(case.windows, SessionWindows):
         end_ms += case.windows.gap_ms
@@ -203,7 +214,7 @@ def _fired(case: FiringCase, row: Row) -> Fired:
 
 
 def _dropped(case: FiringCase, taken: set[int]) -> tuple[int, ...]:
-    """The late side output: in no window, and late itself, not in a gap between hops (rule 4)."""
+    """Returns Flink's late side output: late records in no window, but not those in a gap."""
     return tuple(
         sorted(
             offset

@@ -1,4 +1,4 @@
-"""Golden cases of row windows: their kinds, and the answer for each row."""
+"""Golden cases of row windows: reads their windows and the expected answer for each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIME = "_event_time_ms"
 
 
 class RowAnswer(NamedTuple):
-    """A row's answer: the offsets of the records in its window, and the bounds if it has some."""
+    """The answer for a row: the offsets of the records in its window, and the bounds if any."""
 
     key: str | None
     offset: int
@@ -24,11 +24,11 @@ class RowAnswer(NamedTuple):
 def row_answers(
     rows: Sequence[Mapping[str, Any]], key_text: Callable[[object], str | None]
 ) -> list[RowAnswer]:
-    """Reads the answers of a case.
+    """Reads the answers of a case, sorted.
 
     Args:
-        rows: The answers as the format has them.
-        key_text: How a record's key is written.
+        rows: The answers in the cases' format.
+        key_text: Converts a record's key to text.
     """
     found = [
         RowAnswer(
@@ -44,7 +44,7 @@ def row_answers(
 
 
 def _slide(window: dict[str, Any]) -> RowWindow:
-    # What a case does not bound it names null.
+    # A null bound means unbounded.
     unit = FrameUnit(window["kind"])
     return SlideRows(
         unit=unit, back=window["preceding"], ahead=window.get("following", 0), time_column=_TIME
@@ -70,4 +70,4 @@ ROW_KINDS: Mapping[str, Callable[[dict[str, Any]], RowWindow]] = {
     "tumble_rows_count": _tumble_count,
     "session_rows": _session,
 }
-"""How the windows of each kind are read."""
+"""The functions that read the windows of each kind."""

@@ -1,4 +1,4 @@
-"""Answers cases of row windows in one Spark job: each case is a target of its own."""
+"""Answers the cases of row windows in one Spark job, with a target for each case."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
 
 
 def answer_rows(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, list[RowAnswer]]:
-    """Answers those cases whose windows are of a row, over their whole input.
+    """Answers the cases of row windows, over their whole input.
 
     Args:
         spark: The session.
-        cases: The cases, by a number of their own.
+        cases: Cases of any kind, by their numbers.
     """
     targets = {n: case.spec for n, case in cases.items() if isinstance(case.spec, RowWindow)}
     if not targets:
         return {}
     rows = [
-        (number, place, record.offset, record.key, record.timestamp)
+        (number, position, record.offset, record.key, record.timestamp)
         for number in targets
-        for place, record in enumerate(cases[number].records)
+        for position, record in enumerate(cases[number].records)
     ]
     schema = "_computed_day int, arrival bigint, offset bigint, key string, _event_time_ms bigint"
     records = spark.createDataFrame(rows, schema)

@@ -1,4 +1,4 @@
-"""Answers many cases in a few Spark jobs: each case is a target of its own."""
+"""Answers many cases in a few Spark jobs, with a target for each case."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _END_OF_TIME_MS = -NEVER_MS
 
 @dataclass
 class Answers:
-    """What the engine answers to a case, by the fields of the format."""
+    """The engine's answers to a case, by the fields of the format."""
 
     final: list[Answer] = field(default_factory=list)
     open: list[Answer] = field(default_factory=list)
@@ -38,16 +38,16 @@ class Answers:
 
     @property
     def windows(self) -> list[Answer]:
-        """Final and open ones together."""
+        """The final and the open windows together."""
         return sorted(self.final + self.open, key=repr)
 
 
 def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[int, Sequence[str]]:
-    """Answers cases of every kind and tells what differs, by their numbers.
+    """Answers cases of every kind; returns one line for each difference, by the cases' numbers.
 
     Args:
         spark: The session.
-        cases: The cases, by a number of their own.
+        cases: The cases, by their numbers.
     """
     firing = {number: case for number, case in cases.items() if isinstance(case, FiringCase)}
     windows = {number: case for number, case in cases.items() if isinstance(case, Case)}
@@ -57,11 +57,11 @@ def all_differences(spark: SparkSession, cases: Mapping[int, AnyCase]) -> dict[i
 
 
 def answer(spark: SparkSession, cases: Mapping[int, Case]) -> Mapping[int, Answers | CountAnswers]:
-    """Answers cases whose windows are known.
+    """Answers the cases that have a window specification.
 
     Args:
         spark: The session.
-        cases: The cases, by a number of their own.
+        cases: The cases, by their numbers.
     """
     rows = {number: Answers(rows=found) for number, found in answer_rows(spark, cases).items()}
     return {**_answer_times(spark, cases), **answer_counts(spark, cases), **rows}
@@ -82,12 +82,8 @@ def _answer_times(spark: SparkSession, cases: Mapping[int, Case]) -> dict[int, A
             if case.is_batch and isinstance(spec, SessionWindows):
                 end_ms += spec.gap_ms
             window = Answer(row.key, row["_window_start_ms"], end_ms, tuple(sorted(row.offsets)))
-            side = (
-                answers[row["_computed_day"]].final
-                if row.closed
-                else answers[row["_computed_day"]].open
-            )
-            side.append(window)
+            found = answers[row["_computed_day"]]
+            (found.final if row.closed else found.open).append(window)
         for row in late(records, targets, ["key"], _ARRIVAL).where("reason = 'late'").collect():
             answers[row["_computed_day"]].dropped.append(row.offset)
         for row in records.where("_close_time_ms IS NOT NULL").collect():
@@ -119,7 +115,7 @@ def _is_partly_late(spec: WindowSpec, time_ms: int, close_ms: int) -> bool:
 
 
 def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
-    """The cases' records with the close times that they met and left (rules A2 to A4)."""
+    """Makes the cases' records, with the close times before and after each (rules A2 to A4)."""
     rows = [(number, *record) for number, case in cases.items() for record in case.records]
     schema = "_computed_day int, offset bigint, partition int, key string, _event_time_ms bigint"
     definitions = [
@@ -155,7 +151,7 @@ def _records(spark: SparkSession, cases: Mapping[int, Case]) -> DataFrame:
 
 
 def differences(case: Case, found: Answers | CountAnswers | None) -> Sequence[str]:
-    """What differs from what was expected, a line a window or offset list; none if it passes."""
+    """Returns a line for each window, row or offset list that differs; none for a passed case."""
     if case.refusal is not None or found is None:
         if case.refusal_expected:
             return []
@@ -163,14 +159,16 @@ def differences(case: Case, found: Answers | CountAnswers | None) -> Sequence[st
     if case.refusal_expected:
         return [f"{case.id}: expected a refusal, got an answer"]
     if not case.expected:
-        return [f"{case.id}: holds no answer that can be compared"]
+        return [f"{case.id}: has no answer to compare with"]
     lines = []
     for name, expected in case.expected.items():
         got = getattr(found, name)
         if got == expected:
             continue
-        lines += [f"{case.id}: {name}: missing {one}" for one in expected if one not in got]
-        lines += [f"{case.id}: {name}: not expected {one}" for one in got if one not in expected]
+        missing = [answer for answer in expected if answer not in got]
+        unexpected = [answer for answer in got if answer not in expected]
+        lines += [f"{case.id}: {name}: missing {answer}" for answer in missing]
+        lines += [f"{case.id}: {name}: not expected {answer}" for answer in unexpected]
         if len(lines) == 0:
             lines.append(f"{case.id}: {name}: expected {expected}, got {got}")
     return lines

@@ -58,7 +58,7 @@ def _runs_of_newest_days(
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
     days = arrival_days(pipeline)
     raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
-    path = resolve(pipeline.source.place, settings.landing)
+    path = resolve(pipeline.source.required_path, settings.landing)
     known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
     landed = [day for day in landed_days(path) if day.isoformat() in known]
     if not landed:

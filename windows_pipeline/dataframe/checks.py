@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregation
+from windows_pipeline.aggregates.functions import ColumnOrName
 
 NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType, T.CalendarIntervalType)
 """Types that nothing is grouped by: they have no order."""
@@ -134,7 +135,7 @@ def require_computable(events: DataFrame, one: Aggregation) -> None:
         )
 
 
-def _require_expression(events: DataFrame, argument: str, expression: Column | str) -> T.DataType:
+def _require_expression(events: DataFrame, argument: str, expression: ColumnOrName) -> T.DataType:
     """The type of an expression over one record.
 
     Raises:
@@ -152,10 +153,10 @@ def _require_expression(events: DataFrame, argument: str, expression: Column | s
         ) from None
 
 
-def column_of(events: DataFrame, column: Column | str) -> Column:
+def column_of(events: DataFrame, column: ColumnOrName) -> Column:
     """A column, or an expression; what is a column's name is that column, whatever else it says."""
     if not isinstance(column, str):
-        return column
+        return cast("Column", column)
     return F.col(column) if column in events.columns and "." not in column else F.expr(column)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Aggregation
+from windows_pipeline.aggregates.functions import ColumnOrName
 from windows_pipeline.dataframe.checks import (
     NO_KEYS,
     column_of,
@@ -343,7 +344,7 @@ def _slowest_active(idle_after_ms: int | None) -> Column:
     return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
 
 
-def _identity(asked: Column | str | None) -> object:
+def _identity(asked: ColumnOrName | None) -> object:
     """What tells one column or condition from another; expressions that look alike are two."""
     return asked if asked is None or isinstance(asked, str) else id(asked)
 

@@ -26,7 +26,7 @@ from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
 from windows_pipeline.engine.time_shards import SLICE
 from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_validator import require_apart, require_fitting
+from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 
 _RECORD = "record"
@@ -142,7 +142,7 @@ class RowWindowed(Generic[Result]):
         require_aggregates(aggregates)
         wanted = ((self.window, aggregates), *self.others)
         windows = [window for window, _ in wanted]
-        require_apart(windows)
+        require_distinct_aliases(windows)
 
         def transform(events: DataFrame) -> DataFrame:
             require_no_stream(events, windows)

@@ -21,7 +21,7 @@ from windows_pipeline.engine.time_shards import SLICE, within_a_day
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.windows import (
-    ROW_NAME,
+    ROW_KEY,
     CountWindows,
     GracedRows,
     SessionRows,
@@ -89,7 +89,7 @@ def unit_rows(
         *_OF_RECORDS,
         *results,
         F.lit(True).alias("closed"),
-        *ROW_NAME,
+        *ROW_KEY,
     )
 
 
@@ -121,9 +121,9 @@ def _answered(records: DataFrame, spec: GracedRows, aggregates: Sequence[Aggrega
     length_ms = within_a_day(row_slice_length_ms(frame))
     if length_ms is not None:
         rows, keys = rows_in_slices(rows, frame, length_ms), ["key", SLICE]
-    keep = ["key", _TIME_MS, *ROW_NAME]
+    keep = ["key", _TIME_MS, *ROW_KEY]
     numbers = length_ms is None
-    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_NAME[1:], keep, tells_number=numbers)
+    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_KEY[1:], keep, tells_number=numbers)
     return found.withColumnsRenamed(
         {result_column(place): name for place, name in enumerate(_OF_RECORDS)}
     )

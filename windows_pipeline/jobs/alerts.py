@@ -60,7 +60,7 @@ class AlertsJob(WindowsJob):
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns that identify an alert that is not retracted."""
-        return ("arrival_unit", "rule", *self.windows.named_by)
+        return ("arrival_unit", "rule", *self.windows.window_key)
 
     @property
     def checks(self) -> list[Check]:

@@ -49,12 +49,12 @@ class FinalWindowsJob(WindowsJob):
     @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns that identify a final window."""
-        return ("arrival_unit", *self.windows.named_by)
+        return ("arrival_unit", *self.windows.window_key)
 
     @property
     def _unique_columns(self) -> tuple[str, ...]:
         """The columns that identify a final window over all units."""
-        return ("key", *(self.windows.row_name or ("window_end",)))
+        return ("key", *(self.windows.row_key or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         keyed = self.window_tables.keyed_windows.of_units(spark, days)

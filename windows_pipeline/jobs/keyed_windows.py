@@ -138,7 +138,7 @@ class KeyedWindowsJob(WindowsJob):
         in_doubt = units_that_differ(compared, ["stored", "again"])
         doubtful = in_units(sorted(in_doubt)) if in_doubt else F.lit(False)
         before, after = (frame.where(doubtful) for frame in compared.values())
-        found = differences(before, after, ("arrival_unit", *self.windows.named_by))
+        found = differences(before, after, ("arrival_unit", *self.windows.window_key))
         check = Check(
             "values_are_those_of_records",
             "Each window has the values that its records give when they are computed again from "

@@ -89,7 +89,7 @@ class RawEventsJob:
     @property
     def landing(self) -> str:
         """Where the source's day folders lie."""
-        return resolve(self.pipeline.source.place, self.settings.landing)
+        return resolve(self.pipeline.source.required_path, self.settings.landing)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, which says whether days or a stream fill these tables."""

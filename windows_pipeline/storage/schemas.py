@@ -231,7 +231,7 @@ def _place(windows: Windows) -> Iterable[_Column]:
     end = "first instant after it" if exclusive else "last instant of the window; belongs to it"
     yield _Column("window_start", "timestamp", "first instant of the window; belongs to it")
     yield _Column("window_end", "timestamp", end)
-    yield from (column for column in _ROW if column.name in windows.row_name)
+    yield from (column for column in _ROW if column.name in windows.row_key)
 
 
 def _key(source: Source) -> _Column:

@@ -44,13 +44,13 @@ def open_stream(
     """
     source = pipeline.source
     if source.is_landed:
-        path = resolve(source.place, settings.landing)
+        path = resolve(source.required_path, settings.landing)
         reader = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
         return names_of_files(reader, path), records_of_files(pipeline, path, tuning)
     if source.kafka is not None:
         records = read_topic(spark, topic_of(source))
         return _with_reserved(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)
-    path = resolve(source.place, settings.landing)
+    path = resolve(source.required_path, settings.landing)
     table = _reader(spark, "maxFilesPerTrigger", source.max_per_batch).format("delta").load(path)
     reserved = {_BEGUN: F.current_timestamp(), _READ_FROM: F.input_file_name()}
     return _with_reserved(table, reserved), _added_rows(pipeline)

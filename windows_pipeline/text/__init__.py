@@ -1,1 +1,1 @@
-"""Text from outside: files, YAML with line numbers, limits of length, problems with their line."""
+"""Reads users' text: small files and YAML, with limits of length and a line for each problem."""

@@ -1,4 +1,4 @@
-"""Reads small text files that users write, and nothing else that has a file's name."""
+"""Reads small text files that users write; refuses folders, pipes, sockets and devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from windows_pipeline.text.problems import ConfigError
 
 MAX_BYTES = 2**20
-_WHAT = (
+_FILE_TYPES = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -22,12 +22,13 @@ def read_text(path: Path) -> str:
     """Reads a regular file of at most 1 MiB in UTF-8.
 
     Raises:
-        ConfigError: The file cannot be read, is no regular file, is too large, or is not UTF-8.
+        ConfigError: The file cannot be read, is not a regular file, is too large, or is not UTF-8.
     """
     try:
         content = _content(path)
     except OSError as error:
-        raise ConfigError([f"{path}: can't be read ({error.strerror}); check the path"]) from None
+        text = f"cannot be read ({error.strerror}); check the path"
+        raise ConfigError([f"{path}: {text}"]) from None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -37,7 +38,7 @@ def read_text(path: Path) -> str:
 
 def _content(path: Path) -> bytes:
     _require_regular(path, path.stat().st_mode)
-    # A pipe that took the file's place meanwhile is opened without waiting for its other end.
+    # If a pipe replaces the file just now, O_NONBLOCK opens it without waiting for a writer.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         _require_regular(path, os.fstat(file.fileno()).st_mode)
         content = file.read(MAX_BYTES + 1)
@@ -49,6 +50,6 @@ def _content(path: Path) -> bytes:
 def _require_regular(path: Path, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
-    what = next((name for is_one, name in _WHAT if is_one(mode)), "no regular file")
-    link = ", which the name links to" if path.is_symlink() else ""
-    raise ConfigError([f"{path}: is {what}{link}; put a YAML file there, or take the name away"])
+    kind = next((name for has_type, name in _FILE_TYPES if has_type(mode)), "not a regular file")
+    verb = "links to" if path.is_symlink() else "is"
+    raise ConfigError([f"{path}: {verb} {kind}; put a YAML file there, or remove it"])

@@ -1,16 +1,16 @@
-"""How long a text may be that is parsed, and how much of a value an error message shows."""
+"""Limits of users' texts: how long a parsed text may be, and how much of it an error shows."""
 
 from __future__ import annotations
 
 MAX_TEXT = 2_000
-"""Characters; a name, duration, type, rule or call of a user's is far shorter."""
+"""The most characters of a text that is parsed: real names, types and rules are far shorter."""
 _MOST_SHOWN = 60
 TOO_LONG = f"is longer than {MAX_TEXT} characters; make it shorter"
-"""What is wrong with a longer text, and the fix."""
+"""The error text for a longer text."""
 
 
 def shown(value: object, most: int = _MOST_SHOWN) -> str:
-    """A value as an error message shows it: its repr, cut where it is long."""
+    """Returns a value for an error message: its repr, cut after `most` characters."""
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
 
@@ -19,8 +19,8 @@ def require_short(text: object, name: str = "") -> None:
     """Refuses a text that is too long to be parsed.
 
     Args:
-        text: The value; only a text has a length here.
-        name: What it is of, for the error; the error leaves the value out where it is empty.
+        text: The value; only a `str` can be too long.
+        name: The name for the error; without a name the error leaves the value out as well.
 
     Raises:
         ValueError: The text has more than `MAX_TEXT` characters.

@@ -1,4 +1,4 @@
-"""Where things lie: local paths and URIs."""
+"""Resolves locations of files and tables, which are local paths or URIs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def resolve(location: str, base: str | Path) -> str:
-    """A location under a base; a URI or an absolute path stays as it is."""
+    """Joins a relative path to a base; returns a URI or an absolute path unchanged."""
     if "://" in location or Path(location).is_absolute():
         return location
     return f"{str(base).rstrip('/')}/{location}".removesuffix("/.")

@@ -1,4 +1,4 @@
-"""Paths as Spark's readers take them."""
+"""Escapes paths for Spark's readers, which take paths as patterns."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import re
 
 
 def literal(path: str) -> str:
-    """A path as Spark takes it: what it would read as a pattern is escaped."""
+    """Escapes the characters of a path that Spark would read as a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -1,4 +1,4 @@
-"""What is wrong in a pipeline's file, said with place, value and cure."""
+"""Mistakes in a pipeline's file: each has a field, its value, what is wrong and the fix."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST_LISTED = 30
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in one field.
+    """A mistake in one field.
 
     Attributes:
-        path: The field, from the model that found the problem.
-        value: The value, as it was read; None where there is none.
-        text: What is wrong and the cure, without the value.
+        path: The path of the field, relative to the model that found the problem.
+        value: The value that was read; None for no value.
+        text: What is wrong and the fix, without the value.
     """
 
     path: FieldPath
@@ -25,47 +25,47 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        """The problem on one line."""
+        """Returns the problem on one line: the field, the value, what is wrong, the fix."""
         value = "" if self.value is None else f"{self.value!r} "
         return f"{'.'.join(self.path)}: {value}{self.text}"
 
 
 class FieldProblems(ValueError):
-    """Problems that need several fields to see; pydantic keeps it as the error's cause."""
+    """Problems between several fields of a model; pydantic hands it on as its error's cause."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        """Takes all problems of one model."""
+        """Sets the problems of one model."""
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
 
 class ConfigError(ValueError):
-    """All that is wrong in one or more pipeline files.
+    """All mistakes in one or more pipeline files.
 
     Attributes:
-        problems: One line a problem: ``file:line: field.path: 'value' what is wrong; cure``.
+        problems: One line for each: ``file:line: field.path: 'value' what is wrong; fix``.
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
-        """Takes the lines."""
+        """Sets the lines."""
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
 
 
-def nearest(name: str, known: Iterable[str], else_say: str) -> str:
-    """The cure for an unknown name: the nearest known one, or else the words given."""
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Returns the fix for an unknown name: the nearest known name, else the text `otherwise`."""
     near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else else_say
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names with commas between; of many the first."""
-    each = list(names)
-    more = len(each) - _MOST_LISTED
-    return ", ".join(each) if more <= 0 else f"{', '.join(each[:_MOST_LISTED])} and {more:,} more"
+    """Joins names with commas; shows the first of many and how many more there are."""
+    names = list(names)
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_MOST_LISTED])} and {more:,} more"
 
 
 def without_value(message: str, field: str, value: object) -> str:
-    """A message that names its field and value, without them: the line has both."""
+    """Removes field and value from the start of a message: the problem's line has both already."""
     text = message.removeprefix(f"{field}: ").removeprefix(repr(value))
     return text.removeprefix(":").strip()

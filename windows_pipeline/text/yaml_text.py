@@ -1,4 +1,4 @@
-"""A YAML file as plain data that still knows its lines."""
+"""Reads a YAML file as plain data, together with the line of each field."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Document:
     """A file's data, with the line and the text of each field.
 
     Attributes:
-        file: The file, as it was named.
+        file: The file, as the caller wrote its path.
         data: The data: mappings, lists and scalars.
-        lines: The line of each field, by its path; of a repeated one, the first.
-        texts: Each scalar as the file writes it, by its path.
-        hidden: The fields whose values may be secrets; no problem shows what stands below them.
-        faulty: The fields whose values are none of their tag; they have a problem already.
-        problems: What YAML allows and a pipeline does not, such as a key that is there
-            twice; lines as `ConfigError` has them.
+        lines: The line of each field, by its path; the first line of a repeated field.
+        texts: Each scalar's text in the file, by its path.
+        hidden: The fields whose values may be secrets; no problem shows values below them.
+        faulty: The fields whose values do not fit their tags; each has a problem already.
+        problems: Mistakes so far, as lines of a `ConfigError`; some are valid YAML, such as a
+            name that occurs twice.
     """
 
     file: Path
@@ -48,24 +48,24 @@ class Document:
     problems: list[str] = field(default_factory=list)
 
     def line(self, path: FieldPath) -> int:
-        """The line of a field, or of the nearest field around it that is there."""
+        """Returns the line of a field, or of the nearest field around it that has a line."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def hides(self, path: FieldPath, value: object) -> bool:
-        """Whether a field's value may be a secret, or hold one."""
+        """Whether a field's value may be a secret, or contain one."""
         holds = isinstance(value, (list, dict)) and any(
             root[: len(path)] == path for root in self.hidden
         )
         return holds or self.is_below_hidden(path)
 
     def is_below_hidden(self, path: FieldPath) -> bool:
-        """Whether a field is one of those with secrets, or stands below one."""
+        """Whether a field is hidden, or below a hidden field."""
         return any(path[: len(root)] == root for root in self.hidden)
 
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
-        """Adds a problem at a field; below a secret's name the field is not named."""
+        """Adds a problem of a field; shows at most one name below a hidden field."""
         for root in self.hidden:
             if path[: len(root)] == root:
                 path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
@@ -75,7 +75,7 @@ class Document:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a name is one alone: 'password=x', say, has its value in it."""
+    """Whether a text is a name and nothing else: 'password=x' contains a value as well."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -84,12 +84,12 @@ def _shortened(text: str, most: int) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values only, and no aliases: each field stands where it counts."""
+    """Reads plain values, and refuses aliases: every value must be written out."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # its stub
-            problem = "an alias (*name) is not read; write the value out"
+            problem = "aliases (*name) are not supported; write the value out"
             raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
         return super().compose_node(parent, index)
 
@@ -99,11 +99,11 @@ def read_yaml(path: Path, holds: str = _PIPELINE, hidden: Sequence[FieldPath] = 
 
     Args:
         path: The file.
-        holds: What the file should hold, for the error where it is empty.
+        holds: What the file must contain, for the error about an empty file.
         hidden: The fields whose values no problem may show.
 
     Raises:
-        ConfigError: The file can't be read, is no YAML, or is no mapping.
+        ConfigError: The file cannot be read, is not YAML, or is not a mapping.
     """
     text = read_text(path)
     try:
@@ -112,9 +112,9 @@ def read_yaml(path: Path, holds: str = _PIPELINE, hidden: Sequence[FieldPath] = 
         raise ConfigError([f"{path}:{yaml_mistake(error, text)}"]) from None
     except yaml.YAMLError as error:
         reason = str(error).splitlines()[0]
-        raise ConfigError([f"{path}:1: no YAML: {reason}; remove that character"]) from None
+        raise ConfigError([f"{path}:1: not YAML: {reason}; remove that character"]) from None
     except RecursionError:
-        raise ConfigError([f"{path}:1: is nested too deep; make it simpler"]) from None
+        raise ConfigError([f"{path}:1: is nested too deeply; simplify it"]) from None
 
 
 def _document(path: Path, text: str, holds: str, hidden: Sequence[FieldPath]) -> Document:
@@ -126,7 +126,7 @@ def _document(path: Path, text: str, holds: str, hidden: Sequence[FieldPath]) ->
             raise ConfigError([f"{path}:1: is empty; write {holds}"])
         if not isinstance(root, yaml.MappingNode):
             line = root.start_mark.line + 1
-            raise ConfigError([f"{path}:{line}: is no mapping; write 'name: value' lines"])
+            raise ConfigError([f"{path}:{line}: is not a mapping; write 'name: value' lines"])
         document.lines[()] = root.start_mark.line + 1
         document.data = _plain(loader, root, (), document)
     finally:
@@ -145,24 +145,24 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
     is_scalar = isinstance(node, yaml.ScalarNode)
     document.texts[path] = node.value if is_scalar else node.tag
     if is_scalar and len(node.value) > MAX_TEXT:
-        # No number or time is that long, and to read one as such may take for ever.
+        # Reading such a text as a number or a time can take very long.
         return node.value
     try:
         return loader.construct_object(node, deep=True)
     except yaml.YAMLError:
         raise
     except (ValueError, ArithmeticError, LookupError, AttributeError):
-        # Such as 2013-02-30: the text stays, and the field's own check refuses it.
+        # Without a tag of its own, as in 2013-02-30, the text goes to the field's own check.
         if not is_scalar or _implied_tag(loader, node.value) != node.tag:
             tag = node.tag.removeprefix(_OWN_TAGS)
-            text = f"does not hold what its tag says, !!{tag}; leave the tag out, or correct it"
+            text = f"is not a value of its tag, !!{tag}; remove the tag, or correct the value"
             document.report(path, text, node.start_mark.line + 1)
             document.faulty.add(path)
         return node.value
 
 
 def _implied_tag(loader: _Loader, text: str) -> object:
-    """The tag that a text has where the file writes none."""
+    """Returns the tag that YAML gives to a text without a tag."""
     return loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
 
 
@@ -175,7 +175,7 @@ def _mapping(
         if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
             is_shown = isinstance(key, yaml.ScalarNode) and not document.is_below_hidden(path)
             name = shown(key.value) if is_shown else "a number, list or mapping"
-            text = f"{name} is no text for a name; put it in quotes, or take another name"
+            text = f"{name} is not text, as a name must be; put it in quotes, or use another name"
             document.report(path, text, line)
             continue
         field_path = (*path, key.value)
@@ -185,8 +185,8 @@ def _mapping(
             )
             name = shown(key.value) if is_shown else "a name"
             text = (
-                f"{name} is there twice, on line {document.lines[field_path]} and on "
-                f"line {line}; rename or remove one"
+                f"{name} occurs twice, on line {document.lines[field_path]} and on "
+                f"line {line}; rename or remove one of them"
             )
             document.report(field_path, text, line)
             continue

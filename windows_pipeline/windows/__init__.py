@@ -1,8 +1,8 @@
-"""What a window is: frozen, validated specifications. Nothing here knows Spark."""
+"""Window specifications: frozen, validated values without Spark."""
 
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.forward import ForwardSlidingWindows
-from windows_pipeline.windows.graced_rows import ROW_NAME, GracedRows
+from windows_pipeline.windows.graced_rows import ROW_KEY, GracedRows
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.row_bounds import (
     CURRENT_RANGE,
@@ -19,16 +19,16 @@ from windows_pipeline.windows.time_windows import TimeWindows
 
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
 FixedWindows = SlidingWindows | TimeWindows
-"""Those of a pipeline whose bounds do not follow from what they hold."""
+"""Windows of a pipeline whose length is fixed, unlike that of a session."""
 FiringWindows = FixedWindows | SessionWindows
-"""Those that can fire before they close."""
+"""Windows that can fire before they close."""
 PipelineWindows = FiringWindows | GracedRows
-"""Those that a pipeline's file can name."""
+"""Windows that a pipeline's file can declare."""
 
 __all__ = [
     "CURRENT_RANGE",
     "CURRENT_ROW",
-    "ROW_NAME",
+    "ROW_KEY",
     "UNBOUNDED_RANGE",
     "UNBOUNDED_ROW",
     "CountWindows",

@@ -1,4 +1,4 @@
-"""Count windows: so many records of a key, in the order in which they came."""
+"""Count windows: N records of a key, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from windows_pipeline.windows.arguments import require_flag, require_positive_co
 class CountWindows:
     """Windows of `size` records, a new one every `advance` records of a key (rule F1).
 
-    What does not fill a window at the end makes none. An advance above the size leaves out
-    the records between.
+    The last records of a key that do not fill a window are in none. With an advance above the
+    size, records between two windows are in none either.
 
     Attributes:
         size: How many records a window holds.
-        advance: From one window's first record to the next one's.
-        short_first: False: windows begin at record 0, `advance`, 2 `advance`, ... of a key and
-            are always full, as Flink's Table API has it. True: they end with the key's record
+        advance: How many records after a window's first record the next window starts.
+        short_first: False: windows start at record 0, `advance`, 2 `advance`, ... of a key and
+            are always full, as in Flink's Table API. True: windows end at the key's record
             `advance`, 2 `advance`, ..., counted from 1, and hold the last `size` records, or
-            all where there are fewer yet, as DataStream's `countWindow(size, advance)`.
+            all records so far if they are fewer, as DataStream's `countWindow(size, advance)`.
     """
 
     size: int

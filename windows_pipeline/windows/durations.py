@@ -1,4 +1,4 @@
-"""Durations, in whole milliseconds: the unit of every event time in the engine."""
+"""Parses and writes durations, in whole milliseconds like every event time in the engine."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ _FRACTION = re.compile(r"[.,][0-9]")
 _PART = re.compile(r"([0-9]+)\s*([a-zµμ]+)\s*", re.IGNORECASE | re.ASCII)
 _MOST_DIGITS = 18
 MAX_DURATION_MS = 2**53
-"""Above this a duration plus any real event time could overflow; 285,000 years."""
+"""The longest duration, 285,000 years: adding it to an event time never overflows 64 bits."""
 
 Duration = timedelta | str
 
 
 def duration_ms(value: Duration, name: str) -> int:
-    """Reads a duration as whole milliseconds.
+    """Converts a duration to whole milliseconds.
 
     Args:
         value: A timedelta, or text: whole numbers, each with a unit, such as '10 minutes',
-            '10min' or '1 hour 30 minutes', each unit once; a sign in front goes for the whole of
-            it. Units, in any case: ms (msec, millisecond), s (sec, second), min (minute), h (hr,
-            hour), d (day), w (week), and their plurals.
+            '10min' or '1 hour 30 minutes', each unit once. A sign in front applies to the whole
+            duration. Units, in upper or lower case: ms (msec, millisecond), s (sec, second), min
+            (minute), h (hr, hour), d (day), w (week), and their plurals.
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: The text is no duration, is longer than 2,000 characters or has a unit twice
-            (a slip, more often than a sum), it is above 2**53 ms, or it has a part smaller than
-            a millisecond (rule B1); the message names the argument, the value and the cure.
+        ValueError: The text is not a duration, is longer than 2,000 characters or has a unit
+            twice (rather a mistake than a sum), or the duration is above 2**53 ms or has a part
+            smaller than a millisecond (rule B1); the message has the argument, the value and
+            the fix.
     """
     ms = _timedelta_ms(value, name) if isinstance(value, timedelta) else _text_ms(value, name)
     if abs(ms) > MAX_DURATION_MS:
@@ -52,7 +53,9 @@ def duration_ms(value: Duration, name: str) -> int:
 def _timedelta_ms(value: timedelta, name: str) -> int:
     ms, rest = divmod(value, timedelta(milliseconds=1))
     if rest:
-        raise ValueError(f"{name}: {value!r} has a part smaller than a millisecond; use whole ones")
+        raise ValueError(
+            f"{name}: {value!r} has a part smaller than a millisecond; use whole milliseconds"
+        )
     return ms
 
 
@@ -63,37 +66,38 @@ def _text_ms(value: object, name: str) -> int:
     text = text.removeprefix("-" if sign < 0 else "+").lstrip()
     parts = _parts(text)
     if not parts:
-        raise ValueError(f"{name}: {value!r} is no duration{_fault(value)}")
+        raise ValueError(f"{name}: {value!r} {_problem(value)}")
     ms = sign * sum(_part_ms(number, unit, value, name) for number, unit in parts)
     seen: set[int] = set()
     for _, unit in parts:
         if _MS_PER_UNIT[unit.lower()] in seen:
-            cure = f"write each unit once, such as {duration_text(ms)!r} if all of it counts"
-            raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {cure}")
+            fix = f"write each unit once, such as {duration_text(ms)!r} if you mean the sum"
+            raise ValueError(f"{name}: {value!r} has the unit of {unit!r} twice; {fix}")
         seen.add(_MS_PER_UNIT[unit.lower()])
     return ms
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """Each number with its unit; none where anything else is in the text."""
-    parts, place = [], 0
-    while place < len(text):
-        found = _PART.match(text, place)
+    """Returns each number with its unit; nothing if the text contains anything else."""
+    parts, position = [], 0
+    while position < len(text):
+        found = _PART.match(text, position)
         if found is None:
             return []
         parts.append((found[1], found[2]))
-        place = found.end()
+        position = found.end()
     return parts
 
 
-def _fault(value: object) -> str:
-    """What is wrong with what cannot be read, and the cure."""
+def _problem(value: object) -> str:
+    """Says what is wrong with a value that cannot be read, and the fix."""
     text = str(value).strip().lstrip("+-")
     if _NUMBER.fullmatch(text):
-        return f": it has no unit; write one, as in '10 ms' or '10 minutes' ({_UNITS})"
+        return f"has no unit; write a unit, as in '10 ms' or '10 minutes' ({_UNITS})"
     if _FRACTION.search(text):
-        return ": its number is not whole; use a smaller unit, as in '1 second 500 ms'"
-    return "; write a number and a unit, such as '10 minutes' or '1 hour 30 minutes'"
+        return "has a number that is not whole; use a smaller unit, as in '1 second 500 ms'"
+    fix = "write a number and a unit, such as '10 minutes' or '1 hour 30 minutes'"
+    return f"is not a duration; {fix}"
 
 
 def _part_ms(number: str, unit: str, value: object, name: str) -> int:
@@ -105,19 +109,19 @@ def _part_ms(number: str, unit: str, value: object, name: str) -> int:
     ms = _MS_PER_UNIT.get(unit.lower())
     if ms is None:
         raise ValueError(f"{name}: {value!r} has an unknown unit {unit!r}; use {_UNITS}")
-    if len(number) > _MOST_DIGITS:  # Python itself refuses to read some thousands
+    if len(number) > _MOST_DIGITS:  # Python's int() refuses thousands of digits
         raise _too_long(value, name)
     return int(number) * ms
 
 
 def _too_long(value: object, name: str) -> ValueError:
     return ValueError(
-        f"{name}: {value!r} is too long; take at most {MAX_DURATION_MS} ms, 285,000 years"
+        f"{name}: {value!r} is too long; use at most {MAX_DURATION_MS} ms, 285,000 years"
     )
 
 
 def duration_text(ms: int) -> str:
-    """Writes milliseconds as `duration_ms` reads them: ``'1 hour 30 minutes'``."""
+    """Converts milliseconds to text that `duration_ms` reads back: ``'1 hour 30 minutes'``."""
     if ms == 0:
         return "0 seconds"
     parts, rest = [], abs(ms)

@@ -1,4 +1,4 @@
-"""Sliding windows as KIP-450 first drafted them: one that starts at each record's time."""
+"""Forward sliding windows, the first draft of KIP-450: a window starts at each record's time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from windows_pipeline.windows.time_window import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class ForwardSlidingWindows(Graced):
-    """One window [t, t + size] for each distinct record time of a key, bounds included.
+    """One window [t, t + size] for each distinct record time of a key, both bounds inclusive.
 
-    Make one with ``SlidingWindows.of(size)``, and ``.grace(after)`` if there is one.
+    Make one with ``SlidingWindows.of(size)``, and ``.grace(after)`` for a grace.
 
     Attributes:
-        size_ms: How far a window reaches from its first record.
+        size_ms: The time from a window's first record to its end.
         grace_ms: How long after its end a window still takes records (rule A3).
     """
 
@@ -35,7 +35,7 @@ class ForwardSlidingWindows(Graced):
 
     @property
     def length_ms(self) -> int:
-        """From a window's start to its end."""
+        """The time from a window's start to its end."""
         return self.size_ms
 
     @classmethod
@@ -43,23 +43,23 @@ class ForwardSlidingWindows(Graced):
         """Makes windows of a size, with no grace (rule B7).
 
         Raises:
-            ValueError: A size not above zero, or with a part smaller than a millisecond.
+            ValueError: The size is not above zero, or has a part smaller than a millisecond.
         """
         return cls(duration_ms(size, "size"))
 
     def grace(self, after: Duration) -> ForwardSlidingWindows:
-        """The same windows, with a grace.
+        """Returns these windows with a grace.
 
         Raises:
-            ValueError: A negative grace, or one with a part smaller than a millisecond.
+            ValueError: The grace is negative, or has a part smaller than a millisecond.
         """
         return replace(self, grace_ms=duration_ms(after, "grace"))
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
-        """The window that a record at this time makes.
+        """Returns the window that a record at this time makes.
 
         Raises:
-            ValueError: No time in whole milliseconds.
+            ValueError: The time is not an int of milliseconds, or is out of range.
         """
         require_instant("timestamp_ms", timestamp_ms)
         return (TimeWindow(timestamp_ms, timestamp_ms + self.size_ms),)

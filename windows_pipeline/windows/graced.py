@@ -1,4 +1,4 @@
-"""What all windows have in common: a grace."""
+"""The base of window specifications that have a grace."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Graced:
 
     @property
     def grace_period_ms(self) -> int:
-        """The grace, by Kafka's name."""
+        """The grace, under the name that Kafka uses."""
         return self.grace_ms
 
     @property
     def close_delay_ms(self) -> int:
-        """How far the close time lies behind stream time (rule A3)."""
+        """How far the close time is behind stream time (rule A3)."""
         return self.grace_ms

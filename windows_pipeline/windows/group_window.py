@@ -1,4 +1,4 @@
-"""FLIP-11's group windows as one writes them: `Tumble.over("10 minutes").on("ts").alias("w")`."""
+"""FLIP-11's group windows: `Tumble.over("10 minutes").on("ts").alias("w")`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class GroupWindow:
     """Windows to group by, made by `Tumble`, `Slide` or `Session` (rule F1).
 
     Attributes:
-        windows: What they are.
-        column: What they go by: of windows by time the column of event time or of ingest time,
-            of windows by rows the column that orders arrival. None before `on`.
-        name: What `group_by` and `select` call them. None before `alias`.
+        windows: The windows' specification.
+        column: The column that assigns rows to windows: for windows by time, that of event time
+            or of ingest time; for windows by rows, the one that orders arrival. None before `on`.
+        name: The name of the windows in `group_by` and `select`. None before `alias`.
     """
 
     windows: TimeWindows | SessionWindows | CountWindows
@@ -32,68 +32,70 @@ class GroupWindow:
     name: str | None = None
 
     def on(self, column: str) -> Self:
-        """The same by a column.
+        """Returns these windows over a column.
 
         Args:
-            column: Of windows by time its event time, or its ingest time for windows in
-                processing time: a timestamp, or a bigint of milliseconds. Of windows by rows
-                what orders the rows as they came, of any type that sorts, each value once a
-                key.
+            column: For windows by time, the column of event time, or of ingest time for windows
+                in processing time: a timestamp, or a bigint of milliseconds. For windows by
+                rows, a column of any sortable type that orders rows by arrival and has each
+                value once per key.
 
         Raises:
-            ValueError: No name.
+            ValueError: The column's name is empty, or not text.
         """
         if not isinstance(column, str) or not column:
-            raise ValueError(f"on: {column!r} is no column; pass a column's name")
+            raise ValueError(f"on: {column!r} is not a column; pass a column's name")
         return replace(self, column=column)
 
     def alias(self, name: str) -> Self:
-        """The same under a name, by which `group_by` and `select` take them.
+        """Returns these windows with a name for `group_by` and `select`.
 
         Raises:
-            ValueError: No plain name.
+            ValueError: The name has other characters than letters, digits and '_'.
         """
         if not isinstance(name, str) or _ALIAS.fullmatch(name) is None:
             raise ValueError(
-                f"alias: {name!r} is no name; use letters, digits and '_', as in alias('w')"
+                f"alias: {name!r} is not a name; use letters, digits and '_', as in alias('w')"
             )
         return replace(self, name=name)
 
     def with_short_first(self) -> Self:
-        """The same, counting from each window's last row: the first ones may be short.
+        """Returns these windows counted from their last row, so that the first may be short.
 
-        As DataStream's `countWindow(size, advance)`: every `advance` rows, with the last `size`
-        of them or as many as there are; see `CountWindows.short_first`.
+        Like DataStream's `countWindow(size, advance)`: a window ends every `advance` rows and
+        holds the last `size` rows, or all rows so far; see `CountWindows.short_first`.
 
         Raises:
-            ValueError: Windows by time: these hold whatever lies in them.
+            ValueError: The windows are by time.
         """
         if not isinstance(self.windows, CountWindows):
             raise ValueError(
-                "with_short_first: only windows by rows can be short; make them of rows(...)"
+                "with_short_first: windows must be by rows, not by time; make them with rows(...)"
             )
         return replace(self, windows=replace(self.windows, short_first=True))
 
 
 @dataclass(frozen=True, slots=True)
 class SlideOver:
-    """Sliding windows of a size that still need their advance; made by `Slide.over`.
+    """Sliding windows that have a size and still need an advance; made by `Slide.over`.
 
     Attributes:
-        size: How long a window is, or how many rows it holds.
+        size: The length of a window, or how many rows it holds.
     """
 
     size: Duration | RowCount
 
     def every(self, advance: Duration | RowCount) -> GroupWindow:
-        """Windows that start every so often.
+        """Makes windows that start at each multiple of an advance.
 
         Args:
-            advance: From one window to the next: a duration where the size is one, else rows.
-                Below the size windows overlap; above it rows between them are in none.
+            advance: The distance from one window to the next: a duration if the size is a
+                duration, otherwise rows. With an advance below the size windows overlap; with
+                one above it, rows between two windows are in none.
 
         Raises:
-            ValueError: Not above zero, a part smaller than a millisecond, or time with rows.
+            ValueError: The advance is not above zero, has a part smaller than a millisecond, or
+                is a duration and the size rows, or the other way round.
         """
         size = self.size
         if isinstance(size, RowCount) and isinstance(advance, RowCount):
@@ -101,8 +103,8 @@ class SlideOver:
             return GroupWindow(CountWindows(size.count, advance.count))
         if isinstance(size, RowCount) or isinstance(advance, RowCount):
             raise ValueError(
-                f"every: {advance!r} does not go with over({size!r}): one is a time, the other "
-                "rows; give both as durations or both as rows(...)"
+                f"every: {advance!r} must have the unit of over({size!r}); pass both as durations "
+                "or both as rows(...)"
             )
         advance_ms = duration_ms(advance, "every")
         require_positive("every", advance_ms)
@@ -110,52 +112,53 @@ class SlideOver:
 
 
 class Tumble:
-    """Windows side by side: each row is in one of them."""
+    """Tumbling windows, one after the other: each row is in one of them."""
 
     @staticmethod
     def over(size: Duration | RowCount) -> GroupWindow:
-        """Windows of a length, or of so many rows.
+        """Makes windows of a length, or of a number of rows.
 
         Args:
-            size: Such as '10 minutes' or `rows(100)`. By time they start at multiples of it,
-                counted from 1970 (rule C1).
+            size: A duration such as '10 minutes', or `rows(100)`. Windows by time start at
+                multiples of the size, counted from 1970 (rule C1).
 
         Raises:
-            ValueError: Not above zero, or with a part smaller than a millisecond.
+            ValueError: The size is not above zero, or has a part smaller than a millisecond.
         """
         return SlideOver(_checked(size)).every(size)
 
 
 class Slide:
-    """Windows that overlap, or with gaps between them."""
+    """Sliding windows, which overlap or have gaps between them."""
 
     @staticmethod
     def over(size: Duration | RowCount) -> SlideOver:
-        """Windows of a length, or of so many rows; `.every(...)` says how often they start.
+        """Starts windows of a length, or of a number of rows; `.every(...)` sets the advance.
 
         Raises:
-            ValueError: Not above zero, or with a part smaller than a millisecond.
+            ValueError: The size is not above zero, or has a part smaller than a millisecond.
         """
         return SlideOver(_checked(size))
 
 
 class Session:
-    """Windows that end with a silence."""
+    """Session windows, which end when a key has no row for some time."""
 
     @staticmethod
     def with_gap(gap: Duration) -> GroupWindow:
-        """Rows of a key without a longer silence between them; just the gap joins (rule D1).
+        """Makes sessions: runs of a key's rows, each at most a gap after the row before (rule D1).
 
         Args:
-            gap: The longest silence; a window's end is its last row and the gap.
+            gap: The longest time between two consecutive rows of a session. A window ends a gap
+                after its last row.
 
         Raises:
-            ValueError: Not above zero, with a part smaller than a millisecond, or rows.
+            ValueError: The gap is rows, not above zero, or has a part smaller than a millisecond.
         """
         if isinstance(gap, RowCount):
             raise ValueError(
-                f"with_gap: {gap!r}: a session ends with a silence, which rows cannot tell; "
-                "give a duration, or use Tumble.over(rows(...))"
+                f"with_gap: must be a duration, not {gap!r}: a session ends when no row comes for "
+                "some time; pass a duration, or use Tumble.over(rows(...))"
             )
         gap_ms = duration_ms(gap, "with_gap")
         require_positive("with_gap", gap_ms)

@@ -1,4 +1,4 @@
-"""How far a row's frame reaches before and after it."""
+"""Bounds of a row's frame: how far it extends before and after the row."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from windows_pipeline.windows.row_count import RowCount
 
 
 class FrameUnit(StrEnum):
-    """What a frame is measured in: SQL's two kinds of frames.
+    """The unit of a frame's bounds: SQL's two kinds of frames.
 
-    A range is milliseconds of time: rows of equal time are peers, all in or all out. Rows are
-    counted in the order of time, and of arrival where times are equal.
+    A RANGE frame is measured in milliseconds: it contains all rows of one time (peers), or none
+    of them. A ROWS frame counts rows in the order of time and, at one time, of arrival.
     """
 
     RANGE = "range"
@@ -22,11 +22,12 @@ class FrameUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowBound:
-    """One side of a frame.
+    """The start or the end of a frame.
 
     Attributes:
-        unit: What the distance is measured in.
-        distance: From the row to the bound, in milliseconds or rows; None for no bound.
+        unit: The unit of the distance.
+        distance: The distance from the row to the bound, in milliseconds or rows; None for an
+            unbounded frame.
     """
 
     unit: FrameUnit
@@ -37,32 +38,32 @@ class RowBound:
         if self.distance is None:
             return
         if type(self.distance) is not int:
-            raise ValueError(f"bound: {self.distance!r} is no whole number; use an int")
+            raise ValueError(f"bound: {self.distance!r} is not a whole number; use an int")
         if abs(self.distance) > MAX_DURATION_MS:
-            raise ValueError(f"bound: {self.distance!r} is too far; at most {MAX_DURATION_MS}")
+            raise ValueError(f"bound: {self.distance!r} is too far; use at most {MAX_DURATION_MS}")
 
 
 UNBOUNDED_ROW = RowBound(FrameUnit.ROWS, None)
-"""All rows on this side, in a frame by rows."""
+"""All rows before or after the row, in a frame by rows."""
 UNBOUNDED_RANGE = RowBound(FrameUnit.RANGE, None)
-"""All rows on this side, in a frame by time."""
+"""All rows before or after the row, in a frame by time."""
 CURRENT_ROW = RowBound(FrameUnit.ROWS, 0)
 """The row itself."""
 CURRENT_RANGE = RowBound(FrameUnit.RANGE, 0)
-"""The row and its peers: those of its time."""
+"""The row and its peers, the rows of the same time."""
 
 Bound = Duration | RowCount | RowBound
 
 
 def row_bound(value: Bound, name: str) -> RowBound:
-    """Reads a bound.
+    """Converts an argument to a bound.
 
     Args:
         value: A duration, `rows(5)`, or one of the constants of this module.
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: None of these; names the argument and the value.
+        ValueError: The value is none of these; the message has the argument and the value.
     """
     if isinstance(value, RowBound):
         return value

@@ -1,4 +1,4 @@
-"""Numbers of rows, in place of lengths of time."""
+"""Numbers of rows, as sizes and bounds of windows by rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from windows_pipeline.windows.durations import MAX_DURATION_MS
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """So many rows; make one with `rows`.
+    """A number of rows; make one with `rows`.
 
     Attributes:
-        count: How many. A size is above zero; a bound of `SlideRows` may be zero or, on the
-            other side of the row, negative.
+        count: The number. A size is above zero; a bound of `SlideRows` may be zero, or negative
+            for a bound on the other side of the row.
     """
 
     count: int
@@ -21,15 +21,15 @@ class RowCount:
     def __post_init__(self) -> None:
         """Checks the number."""
         if type(self.count) is not int:
-            raise ValueError(f"rows: {self.count!r} is no whole number; use an int")
+            raise ValueError(f"rows: {self.count!r} is not a whole number; use an int")
         if abs(self.count) > MAX_DURATION_MS:
-            raise ValueError(f"rows: {self.count!r} is too many; at most {MAX_DURATION_MS}")
+            raise ValueError(f"rows: {self.count!r} is too many; use at most {MAX_DURATION_MS}")
 
 
 def rows(count: int) -> RowCount:
-    """A number of rows, for windows by row count.
+    """Makes a number of rows, the size or a bound of windows by rows.
 
     Raises:
-        ValueError: No whole number.
+        ValueError: The count is not an int, or is too large.
     """
     return RowCount(count)

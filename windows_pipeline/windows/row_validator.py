@@ -1,4 +1,4 @@
-"""What no row window may be asked of a DataFrame: each refusal names what and where (rule F3)."""
+"""Checks row windows against the columns of a DataFrame (rule F3)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from windows_pipeline.windows.row_bounds import FrameUnit
 from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
 
 
-def require_apart(windows: Sequence[RowWindow]) -> None:
-    """Refuses several windows that cannot be told apart by their aliases.
+def require_distinct_aliases(windows: Sequence[RowWindow]) -> None:
+    """Checks that several windows have different aliases.
 
     Raises:
-        ValueError: No window, one of several without an alias, or an alias twice.
+        ValueError: There is no window, one of several has no alias, or two have the same alias.
     """
     if not windows:
-        raise ValueError("windows: there is none; pass at least one")
+        raise ValueError("windows: must hold at least one window, not none; pass one")
     if len(windows) == 1:
         return
     seen: set[str] = set()
     for window in windows:
         if window.name is None:
             raise ValueError(
-                f"{window.label}: one of several windows needs a name; give it .alias('w')"
+                f"{window.label}: each of several windows needs a name; add .alias('w')"
             )
         if window.name.lower() in seen:
-            raise ValueError(f"{window.label}: the alias is another window's too; choose one each")
+            raise ValueError(
+                f"{window.label}: another window has the same alias; use different aliases"
+            )
         seen.add(window.name.lower())
 
 
@@ -36,25 +38,25 @@ def require_fitting(
     arrival: Sequence[str],
     results: Sequence[str],
 ) -> None:
-    """Refuses a window that the columns do not serve, or whose names hide others.
+    """Checks that the DataFrame has a window's columns, and that its results hide no column.
 
     Args:
         window: The window.
-        columns: What the DataFrame has, with what other windows have added.
+        columns: The columns of the DataFrame, and those that other windows have added.
         by: The columns of the key.
         arrival: The columns that order arrival.
         results: The names of the aggregates' results.
 
     Raises:
-        ValueError: A missing column, a name that is there already, or a frame without rows.
+        ValueError: A column is missing, a name is in use already, or a frame is always empty.
     """
     if isinstance(window, SlideRows):
         _require_rows(window)
-    # Spark does not tell names apart by case.
+    # Spark ignores the case of column names.
     known = [name.lower() for name in columns]
-    twice = {name for name in known if known.count(name) > 1}
-    if twice:
-        raise ValueError(f"column {min(twice)!r} is there twice; rename one")
+    duplicates = {name for name in known if known.count(name) > 1}
+    if duplicates:
+        raise ValueError(f"column {min(duplicates)!r} occurs twice; rename one of them")
     _require_time(window, known, columns)
     for argument, names in (("by", by), ("arrival", arrival)):
         for name in names:
@@ -62,12 +64,14 @@ def require_fitting(
     _require_arrival(window, arrival)
     if window.name is not None:
         if window.name.lower() in known:
-            raise ValueError(f"{window.label}: the alias hides the column of that name; choose one")
+            raise ValueError(
+                f"{window.label}: the alias hides the column of that name; use another alias"
+            )
         known.append(window.name.lower())
     for name in results:
         if name.lower() in known:
             raise ValueError(
-                f"{window.label}: the result {name!r} hides a column or a result of that name; "
+                f"{window.label}: the result {name!r} hides a column or another result; "
                 "rename it with alias"
             )
         known.append(name.lower())
@@ -86,7 +90,9 @@ def _require_time(window: RowWindow, known: Sequence[str], columns: Sequence[str
         column = window.time_column
         _require_known(f"{window.label}: the time column {column!r}", column, known, columns)
     elif not by_rows:
-        raise ValueError(f"{window.label}: it goes by time; name the time's column with .on('ts')")
+        raise ValueError(
+            f"{window.label}: a window by time needs a time column; name it with .on('ts')"
+        )
 
 
 def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
@@ -94,13 +100,13 @@ def _require_arrival(window: RowWindow, arrival: Sequence[str]) -> None:
     if arrival or peers:
         return
     reason = (
-        "counts rows in the order of arrival"
+        "this window counts rows in the order of arrival"
         if isinstance(window, TumbleRows) and window.by_arrival
-        else "takes rows one by one, those of equal times in the order of arrival"
+        else "this window orders rows of one time by arrival"
     )
-    raise ValueError(f"{window.label}: it {reason}; name its column with .arrival('offset')")
+    raise ValueError(f"{window.label}: {reason}; name the arrival column with .arrival('offset')")
 
 
-def _require_known(what: str, name: str, known: Sequence[str], columns: Sequence[str]) -> None:
+def _require_known(label: str, name: str, known: Sequence[str], columns: Sequence[str]) -> None:
     if name.lower() not in known:
-        raise ValueError(f"{what} is not there; there are {', '.join(columns)}")
+        raise ValueError(f"{label} is not a column; use one of {', '.join(columns)}")

@@ -1,4 +1,4 @@
-"""FLIP-11's row windows: a result for each input row (rule F2)."""
+"""FLIP-11's row windows: one result for each input row (rule F2)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windows_pipeline.windows.row_count import RowCount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnTime:
-    """What all row windows have: a time and a name.
+    """The base of row windows: a time column and an alias.
 
     Attributes:
-        time_column: The column of the time, the event's or that of its ingest; None for the
-            order of arrival alone.
+        time_column: The column of event time or ingest time; None to order rows by arrival
+            alone.
         name: The window's alias.
     """
 
@@ -25,26 +25,26 @@ class _OnTime:
     name: str | None = None
 
     def on(self, column: str) -> Self:
-        """The same over a column of time: a timestamp, or a bigint of milliseconds.
+        """Returns this window over a column of time: a timestamp, or a bigint of milliseconds.
 
-        The event's time or, for windows by processing time, that of its ingest.
+        The column has the event time or, for windows in processing time, the ingest time.
 
         Raises:
-            ValueError: No name.
+            ValueError: The column's name is empty, or not text.
         """
-        return replace(self, time_column=_named("on", column))
+        return replace(self, time_column=_required_name("on", column))
 
     def alias(self, name: str) -> Self:
-        """The same under a name, which its results are asked for by.
+        """Returns this window with a name, by which a query refers to its results.
 
         Raises:
-            ValueError: No name.
+            ValueError: The name is empty, or not text.
         """
-        return replace(self, name=_named("alias", name))
+        return replace(self, name=_required_name("alias", name))
 
     @property
     def label(self) -> str:
-        """How errors call it."""
+        """The window's name in errors."""
         kind = type(self).__name__
         return kind if self.name is None else f"{kind} {self.name!r}"
 
@@ -54,15 +54,15 @@ class SlideRows(_OnTime):
     """The rows around each row: SQL's OVER with ROWS or RANGE.
 
     `SlideRows.preceding("10 minutes").on("ts")` ends with the row and its peers;
-    `.following(...)` sets another end. Both bounds belong to the frame. A negative bound lies
-    on the other side of the row, so that the frame leaves the row out and may be empty. A frame
-    that starts after the row therefore needs `.following(...)` before it is used.
+    `.following(...)` sets another end. Both bounds are inclusive. A negative bound is on the
+    other side of the row, so the frame leaves the row out and may be empty. A frame that starts
+    after the row therefore needs `.following(...)`.
 
     Attributes:
-        unit: What the bounds are measured in.
+        unit: The unit of the bounds.
         back: How far before the row the frame starts, in milliseconds or rows; None for no
             bound.
-        ahead: How far after the row it ends, the same.
+        ahead: How far after the row the frame ends, in the same unit; None for no bound.
     """
 
     unit: FrameUnit
@@ -73,66 +73,65 @@ class SlideRows(_OnTime):
         """Checks the bounds, and that the frame starts no later than it ends."""
         for distance in (self.back, self.ahead):
             RowBound(self.unit, distance)
-        # An end at the row may still be moved by `following`; `require_rows` checks it on use.
+        # `following` may still move an end at the row; `require_rows` checks it before use.
         if self.ahead != 0:
             self._require_start_before_end()
 
     @classmethod
     def preceding(cls, bound: Bound) -> SlideRows:
-        """Makes frames that start so far before each row and end with it (and its peers).
+        """Makes frames that start before each row and end with the row (and its peers).
 
         Args:
-            bound: A duration, `rows(5)`, `UNBOUNDED_ROW`, `UNBOUNDED_RANGE`, `CURRENT_ROW` or
-                `CURRENT_RANGE`. A negative one starts after the row: set an end after that
-                with `following`.
+            bound: The distance of the start: a duration, `rows(5)`, `UNBOUNDED_ROW`,
+                `UNBOUNDED_RANGE`, `CURRENT_ROW` or `CURRENT_RANGE`. A negative distance starts
+                the frame after the row: set an end after the start with `following`.
 
         Raises:
-            ValueError: No bound.
+            ValueError: The bound is none of these.
         """
         start = row_bound(bound, "preceding")
         return cls(unit=start.unit, back=start.distance)
 
     def following(self, bound: Bound) -> SlideRows:
-        """The same frames with another end: so far after each row.
+        """Returns these frames with another end, at a distance after each row.
 
         Raises:
-            ValueError: No bound, one of the other unit, or one before the start.
+            ValueError: The bound is not a bound, has the other unit, or is before the start.
         """
         end = row_bound(bound, "following")
         if end.unit is not self.unit:
             start = RowBound(self.unit, self.back)
             raise ValueError(
-                f"following: {_bound_text(end)} does not go with preceding: "
-                f"{_bound_text(start)}; give both as times or both as rows"
+                f"following: {_bound_text(end)} must have the unit of preceding: "
+                f"{_bound_text(start)}; pass both as durations or both as rows"
             )
         frame = replace(self, ahead=end.distance)
         frame._require_start_before_end()  # noqa: SLF001  of the same class
         return frame
 
     def require_rows(self) -> None:
-        """Refuses a frame that starts after the row and ends with the row, for want of an end.
+        """Checks that a frame that starts after the row has an end after the row, too.
 
         Raises:
-            ValueError: The frame can hold no row.
+            ValueError: The frame is always empty.
         """
         if self.back is not None and self.back < 0 and self.ahead == 0:
             raise ValueError(
-                f"preceding: {self._text(self.back)} starts the frame after the row, where the "
-                "frame ends unless 'following' says otherwise, so it holds nothing; set an end "
-                f"after the start, such as .following({self._text(-self.back)})"
+                f"preceding: {self._text(self.back)} starts the frame after the row, but without "
+                "'following' the frame ends at the row, so it is empty; set an end after the "
+                f"start, such as .following({self._text(-self.back)})"
             )
 
     @property
     def by_arrival(self) -> bool:
-        """Whether rows stand in the order of arrival alone."""
+        """Whether the order of arrival alone orders the rows."""
         return self.time_column is None
 
     def _require_start_before_end(self) -> None:
         if self.back is not None and self.ahead is not None and -self.back > self.ahead:
             raise ValueError(
                 f"following: the frame starts {self._text(-self.back)} after the row and ends "
-                f"{self._text(self.ahead)} after it, so it holds nothing; let it start before "
-                "its end"
+                f"{self._text(self.ahead)} after it, so it is empty; move the end after the start"
             )
 
     def _text(self, distance: int) -> str:
@@ -141,16 +140,16 @@ class SlideRows(_OnTime):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TumbleRows(_OnTime):
-    """The rows of each row's tumbling window up to and with it.
+    """The rows of each row's tumbling window, up to the row.
 
     `TumbleRows.over("10 minutes").on("ts")`: windows [start, start + size) that start at each
-    multiple of the size, their rows in the order of time and arrival. `TumbleRows.over(rows(5))`:
-    blocks of so many rows of a key in the order of arrival; with `on` only `first`, `last`
-    and the like go by time.
+    multiple of the size, with rows in the order of time and arrival. `TumbleRows.over(rows(5))`:
+    blocks of 5 rows of a key in the order of arrival; `on` then sets the time by which `first`,
+    `last` and other ordered functions sort, not the blocks.
 
     Attributes:
-        unit: What the size is measured in.
-        size: In milliseconds or rows.
+        unit: The unit of the size.
+        size: The size of a window, in milliseconds or rows.
     """
 
     unit: FrameUnit
@@ -161,14 +160,14 @@ class TumbleRows(_OnTime):
         if self.unit is FrameUnit.RANGE:
             require_positive("size", self.size)
         elif RowCount(self.size).count <= 0:
-            raise ValueError(f"size: rows({self.size}) must be above zero")
+            raise ValueError(f"size: rows({self.size}) must be above zero; use rows(1) or more")
 
     @classmethod
     def over(cls, size: Duration | RowCount) -> TumbleRows:
         """Makes windows of a size.
 
         Raises:
-            ValueError: A size not above zero, or with a part smaller than a millisecond.
+            ValueError: The size is not above zero, or has a part smaller than a millisecond.
         """
         if isinstance(size, RowCount):
             return cls(unit=FrameUnit.ROWS, size=size.count)
@@ -176,18 +175,18 @@ class TumbleRows(_OnTime):
 
     @property
     def by_arrival(self) -> bool:
-        """Whether rows stand in the order of arrival alone."""
+        """Whether the order of arrival alone orders the rows."""
         return self.unit is FrameUnit.ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRows(_OnTime):
-    """The rows of each row's session up to and with it, in the order of time and arrival.
+    """The rows of each row's session up to the row, in the order of time and arrival.
 
-    A session is a run of rows of a key, each at most a gap after the one before (rule D1).
+    A session is a run of a key's rows, each at most a gap after the row before (rule D1).
 
     Attributes:
-        gap_ms: The longest silence within a session.
+        gap_ms: The longest time between two consecutive rows of a session.
     """
 
     gap_ms: int
@@ -201,27 +200,27 @@ class SessionRows(_OnTime):
         """Makes sessions of a gap.
 
         Raises:
-            ValueError: A gap not above zero, of rows, or with a part smaller than a millisecond.
+            ValueError: The gap is rows, not above zero, or has a part smaller than a millisecond.
         """
         if isinstance(gap, RowCount):
             raise ValueError(
-                f"gap: rows({gap.count}) counts rows, but a session ends after a time of "
-                "silence; give a duration such as '10 minutes'"
+                f"gap: rows({gap.count}) counts rows, but a session ends when no row comes for "
+                "some time; pass a duration such as '10 minutes'"
             )
         return cls(gap_ms=duration_ms(gap, "gap"))
 
     @property
     def by_arrival(self) -> bool:
-        """Whether rows stand in the order of arrival alone: never."""
+        """False: time orders the rows of a session."""
         return False
 
 
 RowWindow = SlideRows | TumbleRows | SessionRows
 
 
-def _named(argument: str, name: str) -> str:
+def _required_name(argument: str, name: str) -> str:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"{argument}: {name!r} is no name; pass some text")
+        raise ValueError(f"{argument}: {name!r} is not a name; pass text that is not empty")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Session windows: records without a longer gap between them."""
+"""Session windows: runs of records with no longer gap between two of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windows_pipeline.windows.time_window import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class SessionWindows(Graced):
-    """Runs of records of a key, each at most a gap after the one before (rules D1, D2).
+    """Runs of a key's records, each at most a gap after the record before (rules D1, D2).
 
-    A difference of just the gap joins. A session's bounds are its first and last record;
-    Flink's end is the last record and the gap (`session_timeout` in results).
+    Records exactly a gap apart are in one session. A session starts at its first record and ends
+    at its last; Flink's end is a gap after the last record (`session_timeout` in results).
 
     Attributes:
-        gap_ms: The longest silence within a session.
+        gap_ms: The longest time between two consecutive records of a session.
         grace_ms: How long after its end and the gap a session still takes records (rule A3).
     """
 
@@ -39,8 +39,8 @@ class SessionWindows(Graced):
         """Makes the windows of a gap and a grace.
 
         Raises:
-            ValueError: A gap not above zero, a negative grace, or a part smaller than a
-                millisecond; the message names the argument and the value.
+            ValueError: The gap is not above zero, the grace is negative, or either has a part
+                smaller than a millisecond; the message has the argument and the value.
         """
         return cls(duration_ms(gap, "gap"), duration_ms(grace, "grace"))
 
@@ -51,14 +51,14 @@ class SessionWindows(Graced):
 
     @property
     def close_delay_ms(self) -> int:
-        """How far the close time lies behind stream time (rule A3)."""
+        """How far the close time is behind stream time (rule A3)."""
         return self.grace_ms + self.gap_ms
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow]:
-        """The session of a record alone, before it joins others.
+        """Returns the session of a single record, before it joins others.
 
         Raises:
-            ValueError: No time in whole milliseconds.
+            ValueError: The time is not an int of milliseconds, or is out of range.
         """
         require_instant("timestamp_ms", timestamp_ms)
         return (TimeWindow(timestamp_ms, timestamp_ms),)

@@ -1,4 +1,4 @@
-"""Sliding windows as KIP-450 accepted them."""
+"""Sliding windows, as in the accepted KIP-450."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class SlidingWindows(Graced):
     | [13, 23] | d       | c, to its right |
 
     Attributes:
-        time_difference_ms: The most that two records of one window are apart (rule B2).
+        time_difference_ms: The largest difference between two records of one window (rule B2).
         grace_ms: How long after its end a window still takes records (rule A3).
-        first_window_start_ms: No window starts before it (rule B6); None for no bound.
-        emit_empty: Whether a silence gives a window of count 0 (rule B8).
+        first_window_start_ms: The earliest start of a window (rule B6); None for no bound.
+        emit_empty: Whether a time without records gives a window of count 0 (rule B8).
     """
 
     time_difference_ms: int
@@ -55,7 +55,7 @@ class SlidingWindows(Graced):
 
     @property
     def length_ms(self) -> int:
-        """From a window's start to its end."""
+        """The time from a window's start to its end."""
         return self.time_difference_ms
 
     @classmethod
@@ -70,8 +70,8 @@ class SlidingWindows(Graced):
         """Makes the windows of a time difference and a grace; both are required (rule B1).
 
         Raises:
-            ValueError: A difference not above zero, a negative grace, or a part smaller
-                than a millisecond; the message names the argument and the value.
+            ValueError: The difference is not above zero, the grace is negative, or either has a
+                part smaller than a millisecond; the message has the argument and the value.
         """
         return cls(
             duration_ms(time_difference, "time_difference"),
@@ -98,7 +98,7 @@ class SlidingWindows(Graced):
 
     @classmethod
     def of(cls, size: Duration) -> ForwardSlidingWindows:
-        """Makes the windows as KIP-450 first drafted them: forward ones (rule B7).
+        """Makes forward windows, as in the first draft of KIP-450 (rule B7).
 
         Raises:
             ValueError: See `ForwardSlidingWindows.of`.
@@ -106,18 +106,21 @@ class SlidingWindows(Graced):
         return ForwardSlidingWindows.of(size)
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, TimeWindow]:
-        """The left and the right window of a record at this time (rule B3).
+        """Returns the left and the right window of a record at this time (rule B3).
 
         Raises:
-            ValueError: No time in whole milliseconds, or one before `first_window_start_ms`: no
-                window covers it.
+            ValueError: The time is not an int of milliseconds, is out of range, or is before
+                `first_window_start_ms`, where no window contains it.
         """
         require_instant("timestamp_ms", timestamp_ms)
         first = self.first_window_start_ms
         left = timestamp_ms - self.time_difference_ms
         if first is not None:
             if timestamp_ms < first:
-                raise ValueError(f"timestamp_ms: {timestamp_ms} lies before {first}")
+                raise ValueError(
+                    f"timestamp_ms: {timestamp_ms} is before first_window_start_ms, {first}, so no "
+                    "window contains it; pass a later time"
+                )
             left = max(left, first)
         right = timestamp_ms + 1
         return (

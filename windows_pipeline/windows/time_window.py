@@ -1,4 +1,4 @@
-"""A window's bounds."""
+"""The bounds of a window in event time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 
 class TimeWindow(NamedTuple):
-    """A window's bounds in event time, milliseconds.
+    """The bounds of a window in event time, milliseconds.
 
-    The start belongs to the window. So does the end of sliding windows and sessions (rules
-    B2, D1); that of hopping and tumbling windows does not (rule C1).
+    The start is inclusive. The end is inclusive for sliding windows and sessions (rules B2, D1),
+    exclusive for hopping and tumbling windows (rule C1).
     """
 
     start_ms: int

@@ -20,15 +20,15 @@ from windows_pipeline.windows.time_window import TimeWindow
 class TimeWindows(Graced):
     """Windows [start, start + size) that start at each multiple of an advance (rule C1).
 
-    Make them with `of_size_and_grace` or `of_size_with_no_grace`: tumbling windows, which
-    advance by their size. `advance_by` makes them hopping. An advance above the size leaves
-    gaps (FLIP-11's Slide): a record there is in no window.
+    `of_size_and_grace` and `of_size_with_no_grace` make tumbling windows, which advance by
+    their size; `advance_by` makes hopping windows. An advance above the size leaves gaps
+    (FLIP-11's Slide): a record in a gap is in no window.
 
     Attributes:
-        size_ms: How long a window is.
-        advance_ms: From one window's start to the next one's.
+        size_ms: The length of a window.
+        advance_ms: The time from one window's start to the next one's.
         grace_ms: How long after its end a window still takes records (rule A3).
-        first_window_start_ms: No window starts before it; None for no bound. Kafka's rule is 0.
+        first_window_start_ms: The earliest start of a window; None for no bound. Kafka has 0.
         emit_empty: Whether windows without records, between a key's first record and the
             close time, are results of count 0.
     """
@@ -49,7 +49,7 @@ class TimeWindows(Graced):
 
     @property
     def length_ms(self) -> int:
-        """From a window's start to its end."""
+        """The time from a window's start to its end."""
         return self.size_ms
 
     @classmethod
@@ -64,8 +64,8 @@ class TimeWindows(Graced):
         """Makes tumbling windows.
 
         Raises:
-            ValueError: A size not above zero, a negative grace, or a part smaller than a
-                millisecond; the message names the argument and the value.
+            ValueError: The size is not above zero, the grace is negative, or either has a part
+                smaller than a millisecond; the message has the argument and the value.
         """
         size_ms = duration_ms(size, "size")
         return cls(size_ms, size_ms, duration_ms(grace, "grace"), first_window_start_ms, emit_empty)
@@ -84,22 +84,22 @@ class TimeWindows(Graced):
         )
 
     def advance_by(self, advance: Duration) -> TimeWindows:
-        """The same windows at another advance: hopping ones.
+        """Returns these windows with another advance, as hopping windows.
 
         Raises:
-            ValueError: An advance not above zero, or with a part smaller than a millisecond.
+            ValueError: The advance is not above zero, or has a part smaller than a millisecond.
         """
         return replace(self, advance_ms=duration_ms(advance, "advance"))
 
     def windows_for(self, timestamp_ms: int) -> tuple[TimeWindow, ...]:
-        """The windows that hold a record at this time, by start; none for one in a gap.
+        """Returns the windows that contain this time, by start; none for a time in a gap.
 
         Raises:
-            ValueError: No time in whole milliseconds.
+            ValueError: The time is not an int of milliseconds, or is out of range.
         """
         require_instant("timestamp_ms", timestamp_ms)
         last_start = timestamp_ms // self.advance_ms * self.advance_ms
-        # The last start that lies a size or more before the record is just out.
+        # A window that starts a size or more before the time does not contain it.
         first_start = (timestamp_ms - self.size_ms) // self.advance_ms * self.advance_ms
         starts = range(first_start + self.advance_ms, last_start + 1, self.advance_ms)
         first = self.first_window_start_ms

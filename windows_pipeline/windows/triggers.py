@@ -1,4 +1,4 @@
-"""When a window tells its result: FLIP-2's triggers, as a value (rule E2)."""
+"""Triggers: when a window emits its result, as in FLIP-2 (rule E2)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from windows_pipeline.windows.durations import Duration, duration_ms, duration_t
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When each window fires, and what it then shows.
+    """When each window fires, and which records the firing shows.
 
-    Make one with `until_window_closes` (one final result a window) or `at_window_end`, and say
-    what else it is to do:
+    Make one with `until_window_closes` (one final result per window) or with `at_window_end`,
+    and add to the latter:
 
         Trigger.at_window_end().early_every("15 minutes").discarding()
 
     Attributes:
-        final_only: Each window fires once, when it closes; nothing else may be asked for then.
-        early_every_records: Before its end a window fires at every so many records of its own;
-            None for no such firings.
-        early_every_ms: Before its end a window fires each time that stream time reaches or
-            passes a multiple of this; None for no such firings.
+        final_only: Whether each window fires once, when it closes; excludes all other fields.
+        early_every_records: The number of a window's records after which it fires before its
+            end; None for no such firings.
+        early_every_ms: The interval of firings before a window's end: it fires each time that
+            stream time reaches or passes a multiple of this; None for no such firings.
         late: Whether each record that comes after the window's end, within grace, fires it.
-        discards: Whether a firing shows only what came since the one before (a discarding pane)
-            or all records so far (an accumulating one).
-        out_of_orderness_ms: How far behind stream time the clock runs that ends are judged by:
-            Flink's bounded out-of-orderness. The grace covers it, it is not added to it.
+        discards: Whether a firing shows only the records since the previous firing (a
+            discarding pane), or all records so far (an accumulating pane).
+        out_of_orderness_ms: How far the watermark that ends windows lags behind stream time, as
+            Flink's bounded out-of-orderness. The grace includes this delay.
         as_in_flink: Whether to follow Flink where the contract differs: see `following_flink`.
     """
 
@@ -62,12 +62,12 @@ class Trigger:
         records = self.early_every_records
         if records is not None and (type(records) is not int or records <= 0):
             raise ValueError(
-                f"early_every_records: {records!r} is no number of records; use an int above zero"
+                f"early_every_records: must be an int above zero, not {records!r}; use 1 or more"
             )
         if records is not None and self.early_every_ms is not None:
             raise ValueError(
-                "early firings come every so many records or every so much time, not both; "
-                f"got {records} records and {self.early_every_ms} ms"
+                "early firings must have one interval, in records or in time, not both "
+                f"{records} records and {self.early_every_ms} ms; leave one of them out"
             )
         is_early = records is not None or self.early_every_ms is not None
         changed = (
@@ -79,100 +79,107 @@ class Trigger:
         )
         if self.final_only and any(changed):
             raise ValueError(
-                "until_window_closes: a window that fires once, when it closes, takes no early "
+                "until_window_closes: a window that fires once, when it closes, cannot have early "
                 "firings, panes or delays; start from Trigger.at_window_end()"
             )
 
     @classmethod
     def until_window_closes(cls) -> Trigger:
-        """Each window fires once, when it closes: its final result (rule E1)."""
+        """Makes a trigger that fires each window once, when it closes: its final result (E1)."""
         return cls(final_only=True)
 
     @classmethod
     def at_window_end(cls) -> Trigger:
-        """Each window fires when stream time reaches its end, and at each later record."""
+        """Makes a trigger that fires when stream time reaches the end, and at each late record."""
         return cls()
 
     def early_every_update(self) -> Trigger:
-        """Also at every record before the end."""
+        """Adds a firing at every record before the window's end."""
         return self.early_every_n(1)
 
     def early_every_n(self, records: int) -> Trigger:
-        """Also at every so many records before the end; sessions that join add up theirs.
+        """Adds a firing at every n-th record before the window's end.
 
-        A sliding window counts, when it is made, what it finds within its bounds.
+        Sessions that merge add up their counts. A new sliding window starts with the number of
+        earlier records within its bounds.
 
         Raises:
-            ValueError: No int above zero, or there are early firings by time.
+            ValueError: The number is not an int above zero, or the trigger already has early
+                firings by time.
         """
         return replace(self, early_every_records=records)
 
     def early_every(self, interval: Duration) -> Trigger:
-        """Also each time that stream time reaches a multiple of an interval before the end.
+        """Adds a firing whenever stream time reaches a multiple of an interval before the end.
 
-        Stream time that passes several at once, or the end with them, makes one firing.
+        If stream time passes several multiples at once, or the end as well, the window fires once.
 
         Raises:
-            ValueError: No duration above zero, or there are early firings by records.
+            ValueError: The interval is not a duration above zero, or the trigger already has
+                early firings by records.
         """
         return replace(self, early_every_ms=duration_ms(interval, "early_every"))
 
     def without_late(self) -> Trigger:
-        """No firing after the one that is on time."""
+        """Removes the firings after the on-time firing."""
         return replace(self, late=False)
 
     def discarding(self) -> Trigger:
-        """A firing shows only what came since the one before; without any it is left out."""
+        """Shows only the records since the previous firing; leaves out empty firings."""
         return replace(self, discards=True)
 
     def with_out_of_orderness(self, delay: Duration) -> Trigger:
-        """Ends and intervals are judged by stream time less a delay, as Flink's watermark is.
+        """Compares ends and intervals with stream time minus a delay, as Flink's watermark does.
 
         Raises:
-            ValueError: A negative delay, or a part smaller than a millisecond.
+            ValueError: The delay is negative, or has a part smaller than a millisecond.
         """
         return replace(self, out_of_orderness_ms=duration_ms(delay, "out_of_orderness"))
 
     def following_flink(self) -> Trigger:
         """Follows Flink 2.3.0 where the contract differs.
 
-        A session passes when stream time reaches its last record and the gap, and closes a
-        grace after, a millisecond earlier than here. Firings by time are those of Flink's
-        ContinuousEventTimeTrigger: a window has ticks of its own, counted from its first
-        record; each fires when stream time is above it, however many at once, past the end
-        too; one that was passed stays, and fires a session again that is joined later. Flink has
-        no sliding windows, so these refuse it.
+        A session ends when stream time reaches its last record plus the gap, and closes a grace
+        later, one millisecond earlier than by the contract. Firings by time are those of Flink's
+        ContinuousEventTimeTrigger. Each window has its own ticks, counted from its first
+        record. Every tick below stream time fires, also several at once and ticks past the end.
+        A session that later merges with others fires again for the ticks it has passed. Flink
+        has no sliding windows, so `fitted` refuses them.
         """
         return replace(self, as_in_flink=True)
 
     def fitted(self, windows: WindowSpec | PipelineWindows) -> FiringWindows:
-        """The windows, if they can fire other than when they close.
+        """Returns the windows, after checking that they can fire before they close.
 
         Raises:
-            ValueError: Says what does not fit, and the cure.
+            ValueError: The windows cannot fire so; the message has the reason and the fix.
         """
         if isinstance(windows, GracedRows):
-            raise ValueError("trigger: rows have one result each, the final one; leave it out")
+            raise ValueError(
+                "trigger: windows of rows have one result for each row, the final one; leave the "
+                "trigger out"
+            )
         if isinstance(windows, ForwardSlidingWindows):
             raise ValueError(
-                "trigger: ForwardSlidingWindows fire when they close only; use "
+                "trigger: ForwardSlidingWindows fire only when they close; use "
                 "Trigger.until_window_closes(), or "
                 "SlidingWindows.of_time_difference_and_grace"
             )
         if isinstance(windows, SlidingWindows) and self.as_in_flink:
             raise ValueError(
-                "trigger: following_flink says nothing of SlidingWindows, which Flink does not "
-                "have; leave it out"
+                "trigger: following_flink cannot apply to SlidingWindows, which Flink does not "
+                "have; leave following_flink out"
             )
         if isinstance(windows, TimeWindows) and windows.emit_empty:
             raise ValueError(
-                "windows: with emit_empty there are windows that no record comes into, so that "
-                "nothing fires them; use Trigger.until_window_closes(), or leave emit_empty out"
+                "windows: emit_empty adds windows without records, which nothing fires before "
+                "they close; use Trigger.until_window_closes(), or leave emit_empty out"
             )
         if windows.grace_ms < self.out_of_orderness_ms:
             raise ValueError(
                 f"trigger: an out_of_orderness of {duration_text(self.out_of_orderness_ms)!r} is "
-                f"above the windows' grace of {duration_text(windows.grace_ms)!r}: they would "
-                "close before they pass; use a grace that covers it"
+                f"above the windows' grace of {duration_text(windows.grace_ms)!r}: windows would "
+                "close before they fire on time; use a grace of "
+                f"{duration_text(self.out_of_orderness_ms)!r} or more"
             )
         return windows
