@@ -1,5 +1,5 @@
-# What one can do here; `make` alone lists it. Paths are relative, so the folder's own may hold
-# spaces.
+# All tasks of the project; `make` alone lists them. Paths are relative, so that the folder's path
+# may contain spaces.
 PORT ?= 3000
 PYTHON ?=
 ARGS ?=
@@ -11,9 +11,9 @@ BENCH_STAMP := .venv/bench-installed
 BROWSER_STAMP := .venv/browser-installed
 DAGSTER_FILE := .dagster_home/dagster.yaml
 
-# Another project's modules or another Spark would stand in for the locked ones.
+# These would let Python import other modules, or another Spark, than the locked ones.
 unexport PYTHONPATH PYTHONHOME SPARK_HOME
-# Without compiled files each process would compile all its packages anew, Spark's workers too.
+# Without compiled files every process, Spark's workers too, would compile all packages again.
 unexport PYTHONDONTWRITEBYTECODE
 export GX_ANALYTICS_ENABLED := false
 
@@ -21,12 +21,12 @@ export GX_ANALYTICS_ENABLED := false
 .PHONY: help install demo ui test test-unit test-long browser conformance bench check format lock clean distclean
 .PHONY: java chromium
 
-help: ## List what one can do
+help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 install: java $(STAMP) ## Install every locked package into .venv
 
-demo: java $(STAMP) $(DAGSTER_FILE) ## Run the whole chain on a year of real flights
+demo: java $(STAMP) $(DAGSTER_FILE) ## Run the whole pipeline on a year of real flights
 	@DAGSTER_HOME="$(CURDIR)/.dagster_home" $(VENV) -m demo
 
 ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port PORT (3000)
@@ -35,19 +35,19 @@ ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port 
 		$(VENV) -W 'ignore:Function `dev_command`' -m dagster dev \
 		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
-test: java $(STAMP) ## Run the tests of every rule; or, of all, those that ARGS names to pytest
+test: java $(STAMP) ## Run a test of every rule, or the tests that ARGS selects (pytest)
 	@$(PYTEST) $(or $(ARGS),-m 'not long')
 
-test-unit: $(STAMP) ## Run the tests that need no Spark: two minutes; ARGS go to pytest
+test-unit: $(STAMP) ## Run the tests that need no Spark, in two minutes; ARGS go to pytest
 	@$(PYTEST) -m 'not spark and not long' tests/unit $(ARGS)
 
-test-long: java $(STAMP) ## Run the tests that `make test` leaves out, as they take long
+test-long: java $(STAMP) ## Run the slow tests, which `make test` leaves out
 	@$(PYTEST) -m long $(ARGS)
 
 browser: java chromium $(STAMP) $(BROWSER_STAMP) ## Test the Dagster UI in a real browser; ARGS go to pytest
 	@$(VENV) -m pytest tests/browser $(ARGS)
 
-conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
+conformance: java $(STAMP) ## Compare results with those of real engines (golden cases)
 	@mkdir -p .cache
 	@$(VENV) -m windows_pipeline.conformance tests/golden/contract/*.jsonl \
 		tests/golden/kafka/*.jsonl tests/golden/flink/group_time.jsonl \
@@ -58,21 +58,21 @@ conformance: java $(STAMP) ## Run the golden cases of real engines through Spark
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
-bench: java $(STAMP) $(BENCH_STAMP) ## Measure beside other engines (an hour or more); ARGS: --help
+bench: java $(STAMP) $(BENCH_STAMP) ## Compare the speed with other engines (an hour or more); ARGS: --help
 	@mkdir -p .cache
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
-check: $(STAMP) ## Lint, format, types and the order of packages, changing nothing
+check: $(STAMP) ## Check lint rules, format, types and the order of packages
 	@$(VENV) -m ruff check .
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m mypy
 	@.venv/bin/lint-imports --no-logo --cache-dir .cache/import-linter
 
-format: $(STAMP) ## Format the code and mend what the linter can
+format: $(STAMP) ## Format the code, and apply the fixes of the linter
 	@$(VENV) -m ruff check --fix-only --quiet .
 	@$(VENV) -m ruff format .
 
-lock: $(STAMP) ## Write the lock files anew from pyproject.toml
+lock: $(STAMP) ## Update the lock files from pyproject.toml
 	@$(VENV) -m venv .cache/uv
 	@.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@.cache/uv/bin/uv pip compile pyproject.toml --quiet --upgrade \
@@ -91,7 +91,7 @@ clean: ## Remove the demo's data, tables, run history and caches; .venv stays
 		dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-distclean: clean ## The same, and .venv
+distclean: clean ## Remove all that clean removes, and .venv
 	@rm -rf .venv
 
 java:

@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, run_job
-from windows_pipeline.jobs.chain import STEPS, window_jobs
+from windows_pipeline.jobs.days.chain import STEPS, window_jobs
 from windows_pipeline.settings import Settings, load_settings
 
 _PIPELINE = """

@@ -17,7 +17,7 @@ from benchmarks.landed import KEYS, STEP_US, WINDOW_MS, declared, land
 from benchmarks.process_tree import PeakMemory, processor_s
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.jobs import Job, RawEventsJob, run_job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 
 _DAY_US = 86_400_000_000
 

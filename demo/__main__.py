@@ -1,4 +1,4 @@
-"""The main job on real data: `python -m demo` lands a year of flights and materializes it all."""
+"""Runs a pipeline on real data: `python -m demo` lands and materializes a year of flights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLIGHTS = _ROOT / "data" / "flights"
 
 
 def main() -> int:
-    """Prepares, materializes and sums up; returns the exit status."""
+    """Lands the flights, materializes the assets, prints a summary; returns the exit status."""
     console = PlainConsole(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
     _log_to_file()
     try:
@@ -28,14 +28,14 @@ def main() -> int:
     except FileExistsError as error:
         console.print(coloured(str(error), "red"), soft_wrap=True)
         return 1
-    except Exception:  # noqa: BLE001  the file has what would be printed
+    except Exception:  # noqa: BLE001  a traceback on stderr would go to the log alone
         console.print_exception()
         return 1
 
 
 def _run(console: Console) -> int:
     started = time.monotonic()
-    # Imported here: they take a second or more, and log.
+    # Imported here, as the imports take a second and may print, which must go to the log.
     from windows_pipeline.compat.spark_session import start_session
     from windows_pipeline.config import ConfigError, load_pipeline
     from windows_pipeline.settings import SettingsError, load_settings
@@ -46,7 +46,7 @@ def _run(console: Console) -> int:
     except (ConfigError, SettingsError) as error:
         console.print(coloured(str(error), "red"), soft_wrap=True)
         return 2
-    # Spark starts meanwhile; the run takes this session.
+    # Spark starts while files are written; the run uses this session.
     threading.Thread(target=start_session, args=[settings], daemon=True).start()
     with Status(console, "landing the flights of 2013 ..."):
         summary = prepare(_FLIGHTS)
@@ -59,14 +59,16 @@ def _run(console: Console) -> int:
             f"  {summary.diverted:,} of them diverted, without arrival time",
         )
     )
-    # Dagster and the definitions take seconds.
+    # Imported here, as Dagster and the definitions take seconds.
     from pyspark.sql import SparkSession
 
     from demo.run import materialize_year
     from demo.summary import print_summary
 
     if not materialize_year(console):
-        console.print(coloured("the run failed", "red", f"; its log: {_LOG.relative_to(_ROOT)}"))
+        console.print(
+            coloured("the run failed", "red", f"; see its log: {_LOG.relative_to(_ROOT)}")
+        )
         return 1
     print_summary(console, SparkSession.getActiveSession())
     console.print(f"done in {time.monotonic() - started:.0f} s")
@@ -74,7 +76,7 @@ def _run(console: Console) -> int:
 
 
 def _log_to_file() -> None:
-    """Sends what Spark's JVM and Dagster print to a file; the console keeps the progress."""
+    """Redirects the output of Spark's JVM and Dagster to a file, away from the progress."""
     _LOG.parent.mkdir(exist_ok=True)
     with _LOG.open("wb") as log:
         for stream in (sys.stdout, sys.stderr):

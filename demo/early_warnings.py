@@ -1,7 +1,7 @@
-"""Early warnings of 2013's flights: `python -m demo.early_warnings IMAGE` computes and draws them.
+"""Computes and draws early warnings of 2013's flights: `python -m demo.early_warnings IMAGE`.
 
-Runs the jobs of `by_hour` over the landed year, says how many warnings came of it and how early,
-and draws the firings of one day's windows at one airport. It takes some minutes.
+Runs the jobs of `by_hour` over the landed year, prints how many warnings there were and how early,
+and draws the firings of a day's windows at an airport. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import RawEventsJob, run_job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.tables import FiringTables, firing_tables, window_tables
@@ -41,7 +41,7 @@ _COLORS = {"confirmed": "tab:red", "withdrawn": "tab:blue"}
 
 
 def main(image: Path) -> int:
-    """Computes, tells and draws; returns the exit status."""
+    """Computes, prints and draws the warnings; returns the exit status."""
     console = PlainConsole()
     settings = load_settings(_ROOT)
     pipeline = load_pipeline(settings.pipelines / "flights.yaml")
@@ -49,22 +49,22 @@ def main(image: Path) -> int:
     spark = start_session(settings)
     if not _compute(console, spark, pipeline, settings):
         return 1
-    fires = firing_tables(pipeline, _WINDOWS, settings.warehouse)
-    if fires is None or fires.early_warnings is None:
-        console.print(f"{_WINDOWS}: no early warnings; give it a trigger")
+    tables = firing_tables(pipeline, _WINDOWS, settings.warehouse)
+    if tables is None or tables.early_warnings is None:
+        console.print(f"{_WINDOWS}: windows must have a trigger to warn early; declare one")
         return 1
-    stand = as_they_stand(fires.early_warnings.read(spark)).cache()
+    stand = as_they_stand(tables.early_warnings.read(spark)).cache()
     alerts = window_tables(pipeline, _WINDOWS, settings.warehouse).alerts.read(spark)
     console.print(f"alerts: {standing(alerts).count():,}")
     grace_ms = pipeline.windows[_WINDOWS].grace
     console.print(_summary(stand, grace_ms).to_string(index=False))
-    _draw(_of_one_day(spark, stand, fires)).savefig(image, format="png", dpi=80)
+    _draw(_of_one_day(spark, stand, tables)).savefig(image, format="png", dpi=80)
     console.print(f"drawn: {image}")
     return 0
 
 
 def _compute(console: Console, spark: SparkSession, pipeline: Pipeline, settings: Settings) -> bool:
-    """Runs the chain of the one definition; whether all of it was published."""
+    """Runs all jobs of the window definition; returns whether all results were published."""
     raw = RawEventsJob(pipeline, settings)
     days = landed_days(str(raw.landing))
     for job in (raw, *window_jobs(pipeline, _WINDOWS, settings)):
@@ -80,7 +80,7 @@ def _compute(console: Console, spark: SparkSession, pipeline: Pipeline, settings
 
 
 def _summary(stand: DataFrame, grace_ms: int) -> pd.DataFrame:
-    """Warnings by state and by the reason of their firing, and how long before the close."""
+    """Counts warnings by state and firing reason, with the minutes until the window closed."""
     close_ms = F.unix_millis("window_end") + F.lit(grace_ms)
     lead_minutes = (close_ms - F.unix_millis("stream_time")) / 60_000
     return (
@@ -96,23 +96,23 @@ def _summary(stand: DataFrame, grace_ms: int) -> pd.DataFrame:
     )
 
 
-def _of_one_day(spark: SparkSession, stand: DataFrame, fires: FiringTables) -> pd.DataFrame:
-    """The firings of one airport's windows of one day that were warned of, with the warning.
+def _of_one_day(spark: SparkSession, stand: DataFrame, tables: FiringTables) -> pd.DataFrame:
+    """The firings of the windows with a warning, of an airport and a day.
 
-    The day and airport are those with the most warnings of both outcomes.
+    The airport and day are those with the most warnings that were confirmed and withdrawn.
     """
     local_day = F.to_date(F.from_utc_timestamp("window_start", str(_NEW_YORK)))
-    settled = stand.where("state <> 'open'").withColumn("day", local_day)
+    decided = stand.where("state <> 'open'").withColumn("day", local_day)
     is_confirmed = F.col("state") == "confirmed"
-    outcomes = settled.groupBy("key", "day").agg(
+    outcomes = decided.groupBy("key", "day").agg(
         F.least(F.count_if(is_confirmed), F.count_if(~is_confirmed)).alias("both"),
         F.count("*").alias("warnings"),
     )
-    drawn = outcomes.orderBy(F.desc("both"), F.desc("warnings"), "day", "key").limit(1)
-    warned = settled.join(drawn.select("key", "day"), ["key", "day"], "semi").select(
+    chosen = outcomes.orderBy(F.desc("both"), F.desc("warnings"), "day", "key").limit(1)
+    warned = decided.join(chosen.select("key", "day"), ["key", "day"], "semi").select(
         "key", "window_start", "state", F.col("firing_id").alias("warned_by")
     )
-    firings = fires.firings.read(spark).join(F.broadcast(warned), ["key", "window_start"])
+    firings = tables.firings.read(spark).join(F.broadcast(warned), ["key", "window_start"])
     return firings.orderBy("window_start", "firing_id").toPandas()
 
 
@@ -159,7 +159,7 @@ def _draw_window(axes: Axes, firings: pd.DataFrame) -> None:
 
 
 def _local(times: pd.Series) -> pd.Series:
-    """Instants as Spark gives them, in UTC without a mark of it, in New York's time."""
+    """Naive UTC timestamps, as Spark collects them, in New York time."""
     local: pd.Series = times.dt.tz_localize("UTC").dt.tz_convert(_NEW_YORK)
     return local
 

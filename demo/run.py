@@ -1,4 +1,4 @@
-"""Materializes the flights and their hourly windows in one Dagster run, showing progress."""
+"""Materializes the flights and their hourly windows in a Dagster run, and shows progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAG = "windows_pipeline/demo"
 
 
 def materialize_year(console: Console) -> bool:
-    """Runs the job's assets of one window definition over all days; whether it succeeded."""
+    """Runs the demo's assets over all days; returns whether the run succeeded."""
     job = defs.resolve_job_def(_JOB)
     partitions = job.partitions_def
     if partitions is None:
@@ -48,28 +48,28 @@ def materialize_year(console: Console) -> bool:
 
 
 def assets_of_demo(job: dg.JobDefinition) -> list[dg.AssetKey]:
-    """The assets of the source and of one window definition; the others are there to try."""
+    """The assets of the source and the hourly windows; users may try the others."""
     keys = job.asset_layer.executable_asset_keys
     return [key for key in keys if len(key.path) == 2 or key.path[1] == _WINDOWS]
 
 
 def _end_killed_runs(instance: dg.DagsterInstance) -> None:
-    """A demo that was killed stays started for ever, and no other run could start."""
+    """Ends the runs of killed demos, which would stay started and block all other runs."""
     of_demo = dg.RunsFilter(tags={_TAG: "true"}, statuses=[dg.DagsterRunStatus.STARTED])
     for run in instance.get_runs(of_demo):
         instance.report_run_failed(run, "the demo was stopped")
 
 
 def _cause(event: dg.DagsterEvent) -> str:
-    """What stopped a step: the first of the errors that led to each other."""
+    """The message of the first error in the chain of errors that stopped a step."""
     error = event.step_failure_data.error
     while error is not None and error.cause is not None:
         error = error.cause
-    return "its log says why" if error is None else error.message.strip()
+    return "see its log" if error is None else error.message.strip()
 
 
 class _Progress:
-    """Follows a run's events: which step works, what it materialized, which checks held."""
+    """Shows a run's events: the current step, materialized tables and check results."""
 
     def __init__(
         self, console: Console, instance: dg.DagsterInstance, run_id: str, last: str

@@ -1,4 +1,4 @@
-"""What is being done, on a terminal's last line; on a pipe a line each."""
+"""Shows the current step on a terminal's last line; on a pipe, prints a line per step."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 
 class Status:
-    """Shows what is being done and for how long.
+    """Shows the current step, and for how long it has been running.
 
-    Rich's own would print what others write to standard output and error meanwhile, too, wherever
-    these lead: here to a log.
+    Rich's own status would also print what other code writes to standard output and error, which
+    the demo redirects to a log.
     """
 
     def __init__(self, console: Console, text: str) -> None:
-        """Shows nothing yet."""
+        """Sets the first step; `start` shows it."""
         self._console = console
         self._text = text
         self._progress = Progress(
@@ -32,26 +32,26 @@ class Status:
         self._task = self._progress.add_task(text, total=None)
 
     def start(self) -> None:
-        """Begins to show it."""
+        """Starts to show the step."""
         if self._console.is_terminal:
             self._progress.start()
         else:
             self._console.print(self._text)
 
     def update(self, text: str) -> None:
-        """Shows what is being done now."""
+        """Shows the next step."""
         if self._console.is_terminal:
             self._progress.reset(self._task, description=text)
         else:
             self._console.print(text)
 
     def stop(self) -> None:
-        """Shows nothing any more."""
+        """Stops to show the step."""
         if self._console.is_terminal:
             self._progress.stop()
 
     def __enter__(self) -> Self:
-        """Begins to show it."""
+        """Starts to show the step."""
         self.start()
         return self
 
@@ -61,5 +61,5 @@ class Status:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Shows nothing any more."""
+        """Stops to show the step."""
         self.stop()

@@ -1,4 +1,4 @@
-"""Says what the demo made: rows, the worst disruptions, where it lies, what to try."""
+"""The demo's summary: rows per table, the worst disruptions, where tables lie, what to try."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.settings import load_settings
+from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.storage.tables import source_tables, window_tables
 
 _ROOT = Path(__file__).parent.parent
@@ -24,11 +24,27 @@ _WORST = 10
 _YEAR = 2013
 
 
-def print_summary(console: Console, spark: SparkSession | None) -> None:
-    """Prints the summary of the flights pipeline, by the session that the run left."""
+def print_summary(
+    console: Console,
+    spark: SparkSession | None,
+    root: Path = _ROOT,
+    settings: Settings | None = None,
+) -> None:
+    """Prints the summary of the flights pipeline.
+
+    Args:
+        console: Where to print.
+        spark: The session that the run left active.
+        root: The project's folder; the table folder is printed relative to it.
+        settings: The project's settings; those in `root` if None.
+
+    Raises:
+        RuntimeError: There is no session.
+    """
     if spark is None:
-        raise RuntimeError("there is no Spark session; run the demo as python -m demo")
-    settings = load_settings(_ROOT)
+        raise RuntimeError("a Spark session must be active, and none is; run: make demo")
+    if settings is None:
+        settings = load_settings(root)
     pipeline = load_pipeline(settings.pipelines / "flights.yaml")
     source = source_tables(pipeline, settings.warehouse)
     windows = window_tables(pipeline, "hourly", settings.warehouse)
@@ -37,9 +53,9 @@ def print_summary(console: Console, spark: SparkSession | None) -> None:
         rows.add_row(table.name, f"{table.count(spark):,}", table.description)
     console.print(rows)
     console.print(_worst(windows.alerts.read(spark)))
-    # Not wrapped: lines are there to be copied.
+    # Not wrapped, as users copy the commands.
     console.print(
-        f"The tables lie under {Path(settings.warehouse).relative_to(_ROOT)}/{pipeline.name}/ "
+        f"The tables lie under {Path(settings.warehouse).relative_to(root)}/{pipeline.name}/ "
         "(Delta).\n"
         "What to try next:\n"
         "  make ui                      the Dagster UI with this run: its checks, and the\n"
@@ -72,5 +88,5 @@ def _worst(alerts: DataFrame) -> Grid:
 
 
 def _local(instant: datetime) -> datetime:
-    """A collected timestamp, which has this machine's zone and no mark of it, in New York's."""
+    """A collected timestamp in New York time; Spark collects naive times in this machine's zone."""
     return instant.astimezone(_NEW_YORK)

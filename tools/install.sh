@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds .venv from requirements.lock: nothing that is not in the lock, no version but its own.
-# Run again it mends what is there. pip's own words go to .cache/install.log.
+# Builds .venv from requirements.lock: exactly its packages, in exactly its versions.
+# Run again, it repairs .venv. pip's output goes to .cache/install.log.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/require.sh
@@ -15,24 +15,23 @@ pip() {
     "$VENV_PYTHON" -m pip --disable-pip-version-check --no-input "$@" >>"$LOG" 2>&1
 }
 
-# pip install of exactly what is named. What is never imported is never compiled: a third of
-# the time.
+# Installs exactly the named packages. Without --no-compile it would take three times as long.
 pip_install() {
     pip install --no-user --no-deps --no-build-isolation --no-compile "$@" || explain
 }
 
-# Tells why pip ended, from its last words: it may have tried again before.
+# Reports why pip failed, by its last error: earlier errors may have been retried.
 explain() {
     local last network='no matching distribution|connection|timed? ?out|resolution|max retries'
     last=$(grep -iE 'error' "$LOG" | tail -n 1) || last="pip failed"
     if printf '%s\n' "$last" | grep -qiE "$network"; then
-        fail "packages could not be fetched: no network, or no package index in reach;" \
+        fail "packages could not be fetched: no network, or no package index that answers;" \
             "see $LOG, then run make again"
     fi
     fail "packages could not be installed: $last; see $LOG"
 }
 
-# The lock's entries of the named packages.
+# Prints the lock's entries of the named packages.
 locked() {
     awk -v names=" $* " '
         /^[^ ]/ { split($1, part, "=="); taken = index(names, " " part[1] " ") }
@@ -40,8 +39,8 @@ locked() {
     ' requirements.lock
 }
 
-# Where packages come from is the caller's to say; how they are installed is not, and neither
-# is what else Python imports.
+# Keeps the caller's settings of where pip finds packages; drops those of how pip installs, and
+# the paths from which Python would import other packages.
 own_environment() {
     local name
     unset PYTHONPATH PYTHONHOME
@@ -58,7 +57,7 @@ own_environment() {
 make_venv() {
     local python=$1 usable='import pip, sys; assert sys.version_info[:2] == (3, 11)'
     if ! "$VENV_PYTHON" -c "$usable" 2>/dev/null; then
-        "$python" -m venv --clear .venv >>"$LOG" 2>&1 || fail "$python made no .venv; see $LOG"
+        "$python" -m venv --clear .venv >>"$LOG" 2>&1 || fail "$python could not create .venv; see $LOG"
     fi
 }
 
@@ -68,7 +67,7 @@ main() {
     python=$(find_python)
     own_environment
     mkdir -p .cache
-    # Two makes at once: the second waits, then finds the work done.
+    # Of two makes at once, the second waits, and then finds .venv complete.
     if command -v flock >/dev/null; then
         exec 9>.cache/install.lock
         flock 9
@@ -79,7 +78,7 @@ main() {
     : >"$LOG"
     echo "Installing $(grep -c == requirements.lock) packages into .venv, a minute or two ($LOG)"
     make_venv "$python"
-    # What builds the packages that have no wheel; without it pip would fetch other versions.
+    # Builds packages without a wheel; pip would fetch other versions of these tools.
     locked setuptools wheel >.cache/build-requirements.txt
     pip_install --require-hashes -r .cache/build-requirements.txt
     pip_install --require-hashes -r requirements.lock

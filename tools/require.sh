@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the machine must have: Python 3.11 with venv, Java 17 or newer; for `make browser` a browser.
-# What is missing is told in one line, with status 2. Run, it looks for what it is told, `java`,
-# `browser` or `free_port 3000`; sourced, it gives its functions to install.sh.
+# Requires Python 3.11 with venv, Java 17 or newer, and for `make browser` a browser. If one is
+# missing, prints a line and exits with status 2. As a program it takes a requirement: `java`,
+# `browser` or `free_port 3000`. install.sh sources it for its functions.
 set -euo pipefail
 
 fail() {
@@ -19,7 +19,7 @@ find_python() {
             seen="$seen${seen:+, }$candidate is $version"
         elif "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
             if [ "$candidate" != "${PYTHON:-$candidate}" ]; then
-                printf 'windows-pipeline: PYTHON is %s, which is no Python 3.11 with venv; %s is taken\n' \
+                printf 'windows-pipeline: PYTHON is %s, which is no Python 3.11 with venv; using %s\n' \
                     "$PYTHON" "$candidate" >&2
             fi
             printf '%s\n' "$candidate"
@@ -32,7 +32,7 @@ find_python() {
         "install it, or name one: make PYTHON=/path/to/python3.11"
 }
 
-# That nothing answers on a port of this machine.
+# Requires that no program listens on a port of this machine.
 require_free_port() {
     if (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then
         fail "port $1 is in use; name another: make ui PORT=3001"
@@ -40,26 +40,26 @@ require_free_port() {
 }
 
 require_java() {
-    local java=java text version cure
-    cure="install a JDK 17 or 21, or set JAVA_HOME to one"
+    local java=java text version fix
+    fix="install a JDK 17 or 21, or set JAVA_HOME to one"
     if [ -n "${JAVA_HOME:-}" ]; then
         java=$JAVA_HOME/bin/java
-        [ -x "$java" ] || fail "JAVA_HOME is $JAVA_HOME, which has no bin/java; $cure"
+        [ -x "$java" ] || fail "JAVA_HOME is $JAVA_HOME, which has no bin/java; $fix"
     fi
-    text=$("$java" -version 2>&1) || fail "Java 17 or newer is needed (found: none); $cure"
-    # 'openjdk version "17.0.15"'; up to 8 it was "1.8.0".
+    text=$("$java" -version 2>&1) || fail "Java 17 or newer is needed (found: none); $fix"
+    # Prints 'openjdk version "17.0.15"'; up to Java 8, "1.8.0".
     version=$(printf '%s\n' "$text" | sed -n 's/^.* version "\(1\.\)\{0,1\}\([0-9]*\).*$/\2/p')
     version=${version%%$'\n'*}
-    [ -n "$version" ] || fail "Java 17 or newer is needed ($java tells no version); $cure"
-    [ "$version" -ge 17 ] || fail "Java 17 or newer is needed (found: $version, $java); $cure"
+    [ -n "$version" ] || fail "Java 17 or newer is needed ($java prints no version); $fix"
+    [ "$version" -ge 17 ] || fail "Java 17 or newer is needed (found: $version, $java); $fix"
 }
 
-# Prints the browser's path: $BROWSER_BINARY, else the first that the path has.
+# Prints the path of a browser: $BROWSER_BINARY, else the first found on PATH.
 require_browser() {
     local candidate
-    local cure="install Chromium (Debian: chromium), or name one: make browser BROWSER_BINARY=/path/to/it"
+    local fix="install Chromium (Debian: chromium), or name one: make browser BROWSER_BINARY=/path/to/it"
     if [ -n "${BROWSER_BINARY:-}" ]; then
-        command -v "$BROWSER_BINARY" || fail "BROWSER_BINARY is $BROWSER_BINARY, which is no program; $cure"
+        command -v "$BROWSER_BINARY" || fail "BROWSER_BINARY must be a program, and is $BROWSER_BINARY; $fix"
         return
     fi
     for candidate in chromium chromium-browser google-chrome; do
@@ -67,7 +67,7 @@ require_browser() {
             return
         fi
     done
-    fail "Chromium or Chrome is needed (found: none); $cure"
+    fail "Chromium or Chrome is needed (found: none); $fix"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

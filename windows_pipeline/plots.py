@@ -1,4 +1,4 @@
-"""Plots of results."""
+"""Plots of alerts and window sizes over time."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _HOURLY_UP_TO_DAYS = 14
 
 
 def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[date]) -> bytes:
-    """Draws the largest record count by key, and the alerts of each rule, over some units.
+    """Draws the largest record count of each key and the alerts of each rule over time.
 
     Args:
         spark: The session.
         tables: The tables of a window definition.
-        days: The units; up to two weeks are drawn by the hour, more by the day.
+        days: The units to draw: up to two weeks by the hour, more by the day.
 
     Returns:
-        A PNG image; each rule has a scale of its own, as some are broken by far more windows.
+        A PNG image. Each rule has its own scale, as some rules raise far more alerts than others.
     """
     step = "hour" if len(days) <= _HOURLY_UP_TO_DAYS else "day"
     final = tables.final_windows.of_units(spark, days)
@@ -49,19 +49,19 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
 
 
 def _by_time(rows: DataFrame, step: str, series: str, value: Column) -> pd.DataFrame:
-    """A column a series, a row a step of time."""
+    """A table with a column per series and a row per step of time."""
     grouped = rows.groupBy(F.date_trunc(step, "window_end").alias("time"), series).agg(
         value.alias("value")
     )
     long = grouped.toPandas()
     table = long.pivot_table(index="time", columns=series, values="value").sort_index()
-    # A step without rows is a gap, not a slope between its neighbours.
+    # A step without rows becomes a gap; else the line would connect its neighbours.
     return table.asfreq("h" if step == "hour" else "D") if len(table) else table
 
 
 def _draw(axes: Axes, table: pd.DataFrame, label: str) -> None:
     for name in table.columns:
-        # A value between two gaps has no line: its marker shows it.
+        # Markers show a value between two gaps, which has no line.
         axes.plot(table.index, table[name], ".-", label=str(name), linewidth=1, markersize=2)
     if len(table.columns):
         axes.legend(loc="upper left", fontsize="small")

@@ -20,7 +20,7 @@ from windows_pipeline.checks.run import SAMPLE_ROWS, validate
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published, run_job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.storage.table import Table
 
 IDENTITY = (
@@ -217,7 +217,7 @@ def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: Spar
     pipeline = full_run.pipeline.model_copy(update={"windows": {"hourly": windows}})
     job = KeyedWindowsJob(pipeline, "hourly", full_run.settings)
     rows = [table.read(spark) for table in job.tables]
-    batch = job.evidence(spark, ALL_DAYS, rows, job.arrived(spark))[0]
+    batch = job.check_batches(spark, ALL_DAYS, rows, job.arrived(spark))[0]
     result = {result.check.name: result for result in validate(batch)}["no_empty_window"]
     assert result.failing_rows == rows[0].where("record_count = 0").count() > 0
 

@@ -1,4 +1,4 @@
-"""The command line, as a user calls it."""
+"""The command line: what users type, and the output and exit status they get."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day
-from windows_pipeline.jobs.day_runs import run_days, runs_to_do
+from windows_pipeline.jobs.days.runs import run_days, runs_to_do
 from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +30,7 @@ def in_project(full_run: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return full_run
 
 
-def test_validate(
+def test_validate_names_the_line_of_a_mistake(
     in_project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert call(capfd, monkeypatch, "validate") == (0, "flights: valid; windows: hourly ")
@@ -63,15 +64,15 @@ def test_landed_days_are_run_once_or_again(
     assert (status, "are from 2013-01-01 to" in said) == (2, True), said
     status, said = call(capfd, monkeypatch, "run", "flights", "--from", "2013-01-01")
     assert (status, "flights: 1 day, 2013-01-01 " in said) == (0, True), said
-    # A day past one that is missing waits, and no command hides that.
-    waits = "1 day, 2013-01-03: held back, as nothing closes past 2013-01-02, which is missing"
+    # A day after a missing day waits, and every command reports that.
+    waits = "1 day, 2013-01-03: blocked by a missing day: no window closes past 2013-01-02. Land"
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "flights: 1 day, 2013-01-03 " in said, waits in said) == (1, True, True), said
     status, said = call(capfd, monkeypatch, "run", "flights")
     assert (status, "no landed day is new" in said, waits in said) == (1, True, True), said
     status, said = call(capfd, monkeypatch, "check", "flights")
     assert (status, waits in said, "no_arrival_missing: warning" in said) == (1, True, True), said
-    # It comes, and its run is stopped once its records are in.
+    # The missing day lands, and its run is stopped once its records are ingested.
     (made.folder / "to come").rename(second)
     (days,) = runs_to_do(spark, made.pipeline, made.settings)
     assert days.ingest == [day(2)]
@@ -100,13 +101,20 @@ def test_an_unknown_pipeline_is_one_line(
     assert "use one of flights" in said
 
 
-def test_what_is_wrong_with_a_call_is_told_before_spark_starts(
+def no_session(_settings: Settings) -> SparkSession:
+    raise AssertionError("Spark must not start")
+
+
+def test_wrong_arguments_are_refused_before_spark_starts(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windows_pipeline.cli.main.start_session", None)
-    status, said = call(capfd, monkeypatch, "stream", "flights", "--every", "soon")
+    status, said = call(
+        capfd, monkeypatch, "stream", "flights", "--every", "soon", start=no_session
+    )
     assert (status, "--every: 'soon' is not a duration" in said) == (2, True), said
-    status, said = call(capfd, monkeypatch, "episodes", "flights", "--windows", "nope")
+    status, said = call(
+        capfd, monkeypatch, "episodes", "flights", "--windows", "nope", start=no_session
+    )
     assert (status, "use one of hourly" in said) == (2, True), said
 
 
@@ -119,7 +127,9 @@ def test_episodes_lists_the_worst_first(
     assert "disruption" not in said
 
 
-def test_trace_gives_the_records_of_the_window(in_project: Project, spark: SparkSession) -> None:
+def test_trace_lists_exactly_the_records_of_the_window(
+    in_project: Project, spark: SparkSession
+) -> None:
     alerts = in_project.windows.alerts.read(spark).where("record_count > 0")
     alert = alerts.orderBy(F.desc("record_count"), "window_end", "key", "rule").first()
     assert alert is not None
@@ -136,7 +146,9 @@ def test_trace_gives_the_records_of_the_window(in_project: Project, spark: Spark
     assert max(delays) == alert.max_dep_delay
 
 
-def test_a_window_that_is_not_there_is_told(in_project: Project, spark: SparkSession) -> None:
+def test_an_error_names_the_window_that_does_not_exist(
+    in_project: Project, spark: SparkSession
+) -> None:
     with pytest.raises(ValueError, match="no window of key 'EWR' ends at 1999"):
         records_of_alert(
             spark,

@@ -1,4 +1,4 @@
-"""What was published changes by listed corrections only (rules E1, H1)."""
+"""Only listed corrections change published results (rules E1, H1)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from pyspark.sql import functions as F
 from definitions import build_definitions
 from tests.support.command_line import call
 from tests.support.pipelines import DAYS, LONGER_GRACE, Project, day, write_unchecked
-from tests.support.small_ranges import in_small_ranges
+from tests.support.small_ranges import SMALL_RANGES, noted_ranges
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
-from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
@@ -28,6 +27,7 @@ from windows_pipeline.jobs.correction.marker import (
     unfinished_correction,
 )
 from windows_pipeline.jobs.correction.run import correct, correction_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.storage.table import Table
@@ -41,7 +41,7 @@ Rows = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
 def by_window(rows: DataFrame) -> Rows:
-    """The values of each final window; the text of each tells bits apart."""
+    """The values of each final window, as text that distinguishes bits."""
     values = [name for name in rows.columns if name not in WINDOW]
     found = rows.collect()
     by_place = {
@@ -61,7 +61,7 @@ def values_of(struct: Row | None) -> tuple[str, ...] | None:
 
 
 def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any, ...], Any]:
-    """What the table corrections says of a correction, by window."""
+    """The rows of a correction in the table `corrections`, by window."""
     rows = project.windows.corrections.read(spark).where(F.col("correction") == number).collect()
     found = {
         tuple(row[name] for name in WINDOW): (row.change, values_of(row.old), values_of(row.new))
@@ -72,7 +72,7 @@ def listed(spark: SparkSession, project: Project, number: int) -> dict[tuple[Any
 
 
 def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
-    """The same, told from the two states by plain Python."""
+    """The expected rows, compared in Python from the state before and after."""
     found = {}
     for place in before.keys() | after.keys():
         old, new = before.get(place), after.get(place)
@@ -83,17 +83,17 @@ def what_differs(before: Rows, after: Rows) -> dict[tuple[Any, ...], Any]:
 
 
 def from_the_start(project: Project, spark: SparkSession, folder: Path) -> Project:
-    """A project that had this one's raw records and definition when it began."""
-    anew = project.copy(folder, derived=False)
-    anew.compute_unchecked(spark)
-    return anew
+    """A fresh project of the same raw records and definition."""
+    fresh = project.copy(folder, derived=False)
+    fresh.compute_unchecked(spark)
+    return fresh
 
 
-def assert_same_results(project: Project, anew: Project, spark: SparkSession) -> None:
+def assert_same_results(project: Project, fresh: Project, spark: SparkSession) -> None:
     for name in ("keyed_windows", "late_records", "final_windows"):
-        assert project.rows(name) == anew.rows(name), name
+        assert project.rows(name) == fresh.rows(name), name
     stand = standing(project.windows.alerts.read(spark)).drop(*HISTORY)
-    assert sorted_rows(stand) == sorted_rows(anew.windows.alerts.read(spark).drop(*HISTORY))
+    assert sorted_rows(stand) == sorted_rows(fresh.windows.alerts.read(spark).drop(*HISTORY))
 
 
 def feed(spark: SparkSession, table: Table, after_version: int) -> DataFrame:
@@ -108,7 +108,7 @@ def feed(spark: SparkSession, table: Table, after_version: int) -> DataFrame:
 def mend_day_2(project: Project) -> None:
     """Rejected records get their landing; flights of one hour are later, others are gone."""
     file = project.folder / "data" / "flights" / day(2).isoformat() / "flights.jsonl"
-    mended = []
+    corrected = []
     for line in file.read_text().splitlines():
         record = json.loads(line)
         if record["landed_at"] is None:
@@ -118,24 +118,23 @@ def mend_day_2(project: Project) -> None:
             record["dep_delay"] += 300.0
         if record["origin"] == "LGA" and "T17:" in record["departed_at"]:
             continue
-        mended.append(json.dumps(record))
-    file.write_text("\n".join(mended) + "\n")
+        corrected.append(json.dumps(record))
+    file.write_text("\n".join(corrected) + "\n")
 
 
 @pytest.fixture(scope="module")
-def mended(
+def relanded(
     full_run: Project, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
 ) -> Project:
-    """Everything is published; then day 2 was landed again, mended, and ingested."""
+    """Everything is published; then day 2 was landed again with corrections, and ingested."""
     project = full_run.copy(tmp_path_factory.mktemp("mended"), derived=True)
     mend_day_2(project)
-    # In ranges, as its files are larger than a task sorts: the others were ingested without (A1).
-    with pytest.MonkeyPatch.context() as patched:
-        in_ranges = in_small_ranges(patched)
-        raw = RawEventsJob(project.pipeline, project.settings)
+    # Sorted in ranges, as large files are; the other days' files were sorted by a task each (A1).
+    with noted_ranges() as ranges:
+        raw = RawEventsJob(project.pipeline, project.settings, SMALL_RANGES)
         assert run_job(raw, spark, [day(2)]).published
-    (ranges,) = in_ranges
-    assert ranges > 1
+    (range_count,) = ranges
+    assert range_count > 1
     return project
 
 
@@ -151,10 +150,10 @@ def run_correction(project: Project, **config: str) -> dg.ExecuteInProcessResult
 
 
 def test_a_mended_raw_day_becomes_a_correction(
-    mended: Project, tmp_path: Path, spark: SparkSession
+    relanded: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    own = mended.windows
-    assert {row.arrival_unit for row in mended.source.rejected_records.read(spark).collect()} == {
+    own = relanded.windows
+    assert {row.arrival_unit for row in relanded.source.rejected_records.read(spark).collect()} == {
         day(1), day(3),
     }  # fmt: skip
     before = by_window(own.final_windows.read(spark))
@@ -162,23 +161,23 @@ def test_a_mended_raw_day_becomes_a_correction(
     raised_before = alerts_before.collect()
     versions = {table.name: table.version(spark) for table in (own.final_windows, own.alerts)}
 
-    result = run_correction(mended, **{"from": day(2).isoformat(), "cause": CAUSE})
+    result = run_correction(relanded, **{"from": day(2).isoformat(), "cause": CAUSE})
     assert result.success
 
-    # The same as a pipeline that had the mended day from the start (rule H1).
-    assert_same_results(mended, from_the_start(mended, spark, tmp_path / "anew"), spark)
+    # The same as a pipeline that had the corrected day from the start (rule H1).
+    assert_same_results(relanded, from_the_start(relanded, spark, tmp_path / "anew"), spark)
     after = by_window(own.final_windows.read(spark))
     expected = what_differs(before, after)
     assert {what for what, _, _ in expected.values()} == {"changed", "retracted", "added"}
-    assert listed(spark, mended, 1) == expected
-    told = own.corrections.read(spark).select("correction", "cause").distinct().collect()
-    assert [tuple(row) for row in told] == [(1, CAUSE)]
+    assert listed(spark, relanded, 1) == expected
+    causes = own.corrections.read(spark).select("correction", "cause").distinct().collect()
+    assert [tuple(row) for row in causes] == [(1, CAUSE)]
 
-    # Alerts are taken back, never deleted (rules E1, E5).
+    # Alerts are retracted, never deleted (rules E1, E5).
     columns = [name for name in alerts_before.columns if name not in HISTORY]
     alerts = own.alerts.read(spark)
-    kept = alerts.where("correction IS NULL")
-    assert sorted_rows(kept.select(columns)) == sorted(
+    unchanged = alerts.where("correction IS NULL")
+    assert sorted_rows(unchanged.select(columns)) == sorted(
         tuple(repr(row[name]) for name in columns) for row in raised_before
     )
     gone = set(sorted_rows(alerts.where("retracted_by = 1").select(columns)))
@@ -229,8 +228,8 @@ def test_a_mended_raw_day_becomes_a_correction(
     )
     assert shown == len(expected)
 
-    # What was corrected passes every check; what is changed behind its back does not.
-    _, final, alerts_job = window_jobs(mended.pipeline, "hourly", mended.settings)
+    # Corrected windows pass every check; windows that are changed without a correction fail.
+    _, final, alerts_job = window_jobs(relanded.pipeline, "hourly", relanded.settings)
     assert failed(alerts_job, spark) == set()
     corrected = next(place for place, (what, _, _) in expected.items() if what == "changed")
     delta = DeltaTable.forPath(spark, own.final_windows.location)
@@ -291,7 +290,7 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
     final.change_final_windows(spark, ALL_DAYS, stage.tables[0])
     version = own.final_windows.version(spark)
 
-    # Another one has to wait; the same one goes on, and the command line says what it did.
+    # Another correction is refused; the same correction resumes, and reports what it did.
     with pytest.raises(CorrectionUnfinishedError):
         correct(spark, project.pipeline, "hourly", project.settings, day(1), None, "another")
     settings = full_run.base.model_dump(mode="json")
@@ -319,13 +318,18 @@ def test_a_raised_grace_counts_late_records_and_a_killed_correction_goes_on(
 @pytest.mark.parametrize(
     ("first", "last", "cause", "said"),
     [
-        (day(2), day(1), CAUSE, "from 2013-01-02 to 2013-01-01: flights/hourly/final_windows has"),
+        (
+            day(2),
+            day(1),
+            CAUSE,
+            "from 2013-01-02 to 2013-01-01: flights/hourly/final_windows must have",
+        ),
         (day(2), day(9), CAUSE, "published days from 2013-01-01 to 2013-01-03"),
         (date(2012, 12, 31), None, CAUSE, "from 2012-12-31"),
-        (day(2), None, " ", "say why"),
+        (day(2), None, " ", "cause must say why"),
     ],
 )
-def test_what_cannot_be_corrected_is_refused_before_anything_is_begun(
+def test_a_correction_that_is_impossible_is_refused_before_it_begins(
     full_run: Project, spark: SparkSession, first: date, last: date | None, cause: str, said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):

@@ -42,7 +42,7 @@ Rows = dict[str, list[tuple[object, ...]]]
 @pytest.fixture(scope="module")
 def expected(full_run: Project) -> Rows:
     rows = full_run.all_rows()
-    # The comparison must be of something: each table has rows of several days.
+    # Each table must have rows of several days, or the comparison proves nothing.
     for table in DERIVED:
         assert len({row[0] for row in rows[table]}) > 1, table
     return rows
@@ -59,25 +59,25 @@ def raw_rows(project: Project) -> dict[str, list[str]]:
     return {name: texts(stored_rows(table)) for name, table in vars(project.source).items()}
 
 
-def test_a_missing_raw_day_holds_later_days_back_then_backwards(
+def test_a_missing_raw_day_blocks_later_days_which_then_run_backwards(
     full_run: Project, tmp_path: Path, spark: SparkSession, expected: Rows
 ) -> None:
     """Rules A2, E4, H1."""
     project = full_run.copy(tmp_path / "gap", derived=False)
     project.source.arrival_log.withdraw(spark, [day(2)])
     result = project.run(1, DAYS, *DERIVED)
-    # It says so, and does not fail: the days before the gap are there.
+    # The run reports the missing day, and does not fail.
     assert result.success
     assert failed_checks(result) == {"no_arrival_missing"}
     assert project.all_rows() == {
         table: [row for row in rows if row[0] == repr(day(1))] for table, rows in expected.items()
     }
-    held_back = {
+    blocked = {
         one.partition: one.metadata["blocked_by"].value
         for one in materializations(result)
         if "blocked_by" in one.metadata
     }
-    assert held_back == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
+    assert blocked == dict.fromkeys((day(2).isoformat(), day(3).isoformat()), "2013-01-02")
 
     # The gap is filled; what it held back follows, the last day first, and no day before it is
     # there.
@@ -90,7 +90,7 @@ def test_a_missing_raw_day_holds_later_days_back_then_backwards(
     assert project.all_rows() == expected
 
 
-def test_day_after_day_then_all_of_them_again(
+def test_day_after_day_then_all_days_again(
     full_run: Project, tmp_path: Path, spark: SparkSession, expected: Rows
 ) -> None:
     """Rules A1, E4, H1: as a daily schedule runs them, no later day is there yet.
@@ -111,8 +111,8 @@ def test_day_after_day_then_all_of_them_again(
 def assert_tells_of_its_tables(
     result: dg.ExecuteInProcessResult, project: Project, spark: SparkSession
 ) -> None:
-    """What a run of all days materialized says of each day what the tables hold of it."""
-    told = {
+    """Requires that each day's metadata in Dagster matches the tables."""
+    shown = {
         (one.asset_key.to_user_string(), one.partition): {
             name: value.value for name, value in one.metadata.items()
         }
@@ -134,7 +134,7 @@ def assert_tells_of_its_tables(
     grace = timedelta(minutes=int(SHORT_GRACE.removesuffix(" minutes")))
     closed = {day(n): (time - grace).timestamp() for n, time in enumerate(stream_times, 1)}
 
-    plot = told["flights/hourly/alerts", day(DAYS).isoformat()].pop("plot")
+    plot = shown["flights/hourly/alerts", day(DAYS).isoformat()].pop("plot")
     assert_is_a_picture(str(plot))
     for table in of_source + derived:
         of_table = {
@@ -144,7 +144,7 @@ def assert_tells_of_its_tables(
         }
         stored = spark.read.format("delta").load(table.location).dtypes
         for unit, closed_through in closed.items():
-            metadata = told.pop((table.name, unit.isoformat()))
+            metadata = shown.pop((table.name, unit.isoformat()))
             schema = metadata.pop("dagster/column_schema")
             assert isinstance(schema, dg.TableSchema)
             assert [(column.name, column.type) for column in schema.columns] == stored
@@ -157,7 +157,7 @@ def assert_tells_of_its_tables(
             else:
                 of_day["hourly_closed_through"] = closed_through
             assert metadata == of_table | of_day
-    assert told == {}
+    assert shown == {}
 
 
 def assert_is_a_picture(markdown: str) -> None:
@@ -168,8 +168,10 @@ def assert_is_a_picture(markdown: str) -> None:
     assert (pixels[..., 0] != pixels[..., 2]).any()
 
 
-def test_raw_days_ingested_at_once(full_run: Project, tmp_path: Path, spark: SparkSession) -> None:
-    """Rules A1, A2: by runs that know nothing of each other, and all make the tables.
+def test_runs_at_once_ingest_raw_days(
+    full_run: Project, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Rules A1, A2: by independent runs, all of which create the tables.
 
     Without checks: Great Expectations works in one thread of a process.
     """

@@ -1,4 +1,4 @@
-"""Days that come again, late or by mistake: what hangs on them is computed or named (A2, E1)."""
+"""Days that come again, late or by mistake, and the days that depend on them (A2, E1)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LONG = {**TUMBLING, "grace": "1000 ms"}
 FAR = f"{HEADER}z,1000000,0\n"
 
 
-def test_days_that_hang_on_a_changed_one_wait_for_a_correction(project: SmallProject) -> None:
-    """The window is final with a later day; a day past its look-back does not hang on it."""
+def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallProject) -> None:
+    """A later day closes the window; days whose look-back ends before it do not depend on it."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\na,1,2\n")
     project.land(2, f"{HEADER}a,5,4\n")
@@ -28,7 +28,10 @@ def test_days_that_hang_on_a_changed_one_wait_for_a_correction(project: SmallPro
     assert (status, "2026-11-01/a.csv has 20 bytes, and had 18" in said) == (1, True), said
     assert "windows-pipeline run p --from 2026-11-01 --to 2026-11-01" in said
     status, said = project.call("run", "p", "--from", "2026-11-01")
-    assert (status, "2026-11-02 to 2026-11-03: hang on what changed" in said) == (1, True), said
+    assert (
+        status,
+        "2026-11-02 to 2026-11-03: computed again, too" in said,
+    ) == (1, True), said
     assert "final_never_changed: FAILED" in said
     command = "windows-pipeline correct p --windows w --from 2026-11-01 --cause TEXT"
     assert (command in said, "2026-11-01 to 2026-11-03: ingested and not" in said) == (True, True)
@@ -50,7 +53,10 @@ def test_open_windows_of_later_days_are_computed_again(project: SmallProject) ->
     assert project.call("run", "p")[0] == 0
     project.land(1, f"{HEADER}a,0,100\n")
     status, said = project.call("run", "p", "--from", "2026-11-01")
-    assert (status, "1 day, 2026-11-02: hang on what changed" in said) == (0, True), said
+    assert (status, "1 day, 2026-11-02: computed again, too" in said) == (
+        0,
+        True,
+    ), said
     assert project.sums("s", "closed") == [(100.0, False), (104.0, False)]
     status, said = project.call("run", "p", "--from", "2026-11-01")  # the same again
     assert (status, "hang on" in said) == (0, False), said
@@ -59,7 +65,7 @@ def test_open_windows_of_later_days_are_computed_again(project: SmallProject) ->
 def test_check_sees_values_that_do_not_follow_from_the_records(
     project: SmallProject, spark: SparkSession
 ) -> None:
-    """As where raw days were ingested again, and nothing after them."""
+    """Simulates raw days that were ingested again without the later steps."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
     assert project.call("run", "p")[0] == 0
@@ -89,8 +95,8 @@ def test_a_new_definition_gets_all_ingested_days(project: SmallProject) -> None:
 
 
 @pytest.mark.parametrize("way", ["run", "stream"])
-def test_nothing_is_computed_from_less_than_what_arrived(project: SmallProject, way: str) -> None:
-    """Rule A2: raw_events is gone, and the log is not."""
+def test_no_result_is_computed_if_raw_rows_are_missing(project: SmallProject, way: str) -> None:
+    """Rule A2: the log remains, but the rows of raw_events are gone."""
     project.declare(LONG)
     project.land(1, f"{HEADER}a,0,1\n")
     assert project.ingest(way)[0] == 0
@@ -107,7 +113,9 @@ def test_nothing_is_computed_from_less_than_what_arrived(project: SmallProject, 
         assert project.sums() == [(1, 1.0), (2, 5.0)]
 
 
-def test_a_run_beside_a_stream_has_a_way_out(project: SmallProject, spark: SparkSession) -> None:
+def test_tables_of_a_run_and_a_stream_can_be_rebuilt(
+    project: SmallProject, spark: SparkSession
+) -> None:
     project.declare()
     project.land(1, f"{HEADER}a,1,1\n")
     assert project.call("stream", "p")[0] == 0
@@ -116,14 +124,18 @@ def test_a_run_beside_a_stream_has_a_way_out(project: SmallProject, spark: Spark
     assert (status, "windows-pipeline stream p" in said) == (2, True), said
     status, said = project.call("check", "p")
     assert (status, "not computed" in said) == (0, False), said
-    # Both wrote at once: neither goes on, and both name what does.
+    # A run and a stream wrote at once: both are refused, and both name the way out.
     log = project.source.arrival_log
-    whole = log.read(spark).selectExpr("* EXCEPT (unit, batch, stream)", "DATE'2026-11-02' AS unit")
+    whole = log.read(spark).selectExpr(
+        "* EXCEPT (arrival_unit, batch, stream)", "DATE'2026-11-02' AS arrival_unit"
+    )
     named = whole.selectExpr("*", "CAST(NULL AS bigint) AS batch", "CAST(NULL AS string) AS stream")
     days = [row.arrival_unit for row in named.collect()]
     log.publish(named, days)
     raw = project.source.raw_events
-    row = raw.read(spark).selectExpr("* EXCEPT (unit, batch)", "DATE'2026-11-02' AS unit")
+    row = raw.read(spark).selectExpr(
+        "* EXCEPT (arrival_unit, batch)", "DATE'2026-11-02' AS arrival_unit"
+    )
     raw.publish(row.selectExpr("*", "CAST(NULL AS bigint) AS batch"), days)
     rebuild = "windows-pipeline rebuild p --from raw_events"
     for way in ("run", "stream"):
@@ -145,7 +157,7 @@ def test_a_checkpoint_without_its_newest_files_is_named(project: SmallProject) -
     project.land(3, f"{HEADER}a,3,1\n", "3.csv")
     status, said = project.call("stream", "p")
     assert (status, "its tables end with micro-batch 1" in said) == (2, True), said
-    assert ("offsets/1 is not there" in said, "another stream" in said) == (True, False)
+    assert ("offsets/1 is missing" in said, "another stream" in said) == (True, False)
 
 
 def test_a_day_that_came_by_mistake_is_taken_away(project: SmallProject) -> None:
@@ -153,12 +165,12 @@ def test_a_day_that_came_by_mistake_is_taken_away(project: SmallProject) -> None
     project.land(1, f"{HEADER}a,1,1\n")
     project.land(5, f"{HEADER}a,5,1\n")
     status, said = project.call("run", "p")
-    assert (status, "2026-11-05: held back" in said) == (1, True), said
+    assert (status, "2026-11-05: blocked by a missing day" in said) == (1, True), said
     status, said = project.call("forget", "p", "2026-11-05")
     assert (status, "its folder is still there" in said) == (0, True), said
     shutil.rmtree(project.folder / "data" / "2026-11-05")
     status, said = project.call("run", "p")
-    assert (status, "held back" in said) == (0, False), said
+    assert (status, "blocked by" in said) == (0, False), said
     assert len(project.raw("key")) == 1
     project.land(2, FAR)
     assert project.call("run", "p")[0] == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.support.pipelines import DERIVED, LONGER_GRACE, SHORT_GRACE, Project, version_of
-from windows_pipeline.jobs.chain import rebuild
+from windows_pipeline.jobs.days.chain import rebuild
 
 
 def test_a_changed_definition_is_refused_then_rebuilt(

@@ -179,7 +179,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     assert [check.check.name for check in checks if not check.passed] == []
 
 
-def test_windows_with_a_trigger_have_firings_and_the_demo_leaves_them_to_try() -> None:
+def test_windows_with_a_trigger_have_firings_which_the_demo_leaves_out() -> None:
     job = defs.resolve_job_def("flights_all")
     every = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
     derived = {"keyed_windows", "late_records", "final_windows", "alerts"}

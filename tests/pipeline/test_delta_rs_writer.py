@@ -117,7 +117,7 @@ def test_sizes_are_read_as_spark_reads_them(spark: SparkSession, size: str) -> N
 
 
 @pytest.mark.parametrize("size", ["", "m", "1.5g", "-1", "1 g", "1gg"])
-def test_what_is_no_size_is_refused(size: str) -> None:
+def test_a_text_that_is_no_size_is_refused(size: str) -> None:
     with pytest.raises(ValueError, match=r"spark.driver.maxResultSize must be a size"):
         delta_rs.bytes_of_size(size)
 

@@ -1,4 +1,4 @@
-"""What the demo prints at its end fits a terminal, and what it says to try next works."""
+"""The demo's summary fits a terminal, and the commands that it names work."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from typer.core import TyperGroup
 
-from demo import summary
 from demo.status import Status
+from demo.summary import print_summary
 from tests.support.pipelines import ROOT, Project
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.cli.main import app
@@ -34,28 +34,26 @@ PROGRAM = ".venv/bin/windows-pipeline "
 def printed(full_run: Project, spark: SparkSession) -> list[str]:
     """The lines of the summary of three days, on a terminal of 80 columns."""
     out = io.StringIO()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(summary, "_ROOT", full_run.folder)
-        patched.setattr(summary, "load_settings", lambda _folder: full_run.settings)
-        summary.print_summary(Console(file=out, width=WIDTH), spark)
+    console = Console(file=out, width=WIDTH)
+    print_summary(console, spark, full_run.folder, full_run.settings)
     return out.getvalue().splitlines()
 
 
 @pytest.fixture(scope="module")
 def commands(printed: Sequence[str]) -> list[str]:
-    """What it says to type, each in one line."""
+    """The commands that the summary names, a line each."""
     return [line.split(PROGRAM)[1] for line in printed if PROGRAM in line]
 
 
 @pytest.fixture(scope="module")
 def trace(commands: Sequence[str]) -> dict[str, str]:
     """The parameters of the command that traces an alert."""
-    (command,) = (one for one in commands if one.startswith("trace "))
+    (command,) = (text for text in commands if text.startswith("trace "))
     return params(command)
 
 
 def params(command: str) -> dict[str, str]:
-    """What the command line takes a command for; it refuses what it does not know."""
+    """The parameters that the command line parses from a command; raises on unknown ones."""
     name, *arguments = shlex.split(command)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
@@ -63,7 +61,7 @@ def params(command: str) -> dict[str, str]:
 
 
 def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None:
-    """But for commands, which are there to be copied, each line fits."""
+    """Every line fits, but for commands, which users copy."""
     assert [line for line in printed if len(line) > WIDTH and PROGRAM not in line] == []
     text = "\n".join(printed)
     assert "…" not in text
@@ -72,17 +70,17 @@ def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None
         assert re.search(rf"^ *{table.name} +{rows} +\S", text, re.MULTILINE), table.name
 
 
-def test_its_commands_and_the_readmes_are_there(commands: list[str]) -> None:
+def test_the_commands_of_the_summary_and_the_readme_exist(commands: list[str]) -> None:
     (block,) = re.findall(
         r"```\n(windows-pipeline .*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )
     in_readme = re.findall(r"^windows-pipeline (.+?)(?: {2,}.*)?$", block, re.MULTILINE)
-    assert {shlex.split(one)[0] for one in commands} == {"episodes", "trace"}
-    # It is the same window that both trace, so what is true of the one is true of the other.
-    assert [one for one in commands if one.startswith("trace ")] == [
-        one for one in in_readme if one.startswith("trace ")
+    assert {shlex.split(text)[0] for text in commands} == {"episodes", "trace"}
+    # Both trace the same window, so the test of the summary's window holds for the README's.
+    assert [text for text in commands if text.startswith("trace ")] == [
+        text for text in in_readme if text.startswith("trace ")
     ]
-    pipelines = {one.name: one for one in load_pipelines(ROOT / "pipelines")}
+    pipelines = {pipeline.name: pipeline for pipeline in load_pipelines(ROOT / "pipelines")}
     for command in commands + in_readme:
         found = params(command)
         if "pipeline" in found:
@@ -118,7 +116,7 @@ def test_the_window_to_trace_is_final_and_broke_a_rule(
     assert mean(delays) > 60
 
 
-def test_what_others_print_beside_the_progress_is_no_part_of_it(
+def test_what_other_code_prints_stays_out_of_the_progress(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     out = io.StringIO()
@@ -130,7 +128,7 @@ def test_what_others_print_beside_the_progress_is_no_part_of_it(
     assert "of Dagster" not in out.getvalue()
 
 
-def test_on_a_pipe_the_progress_is_a_line_each() -> None:
+def test_on_a_pipe_each_step_of_the_progress_is_a_line() -> None:
     out = io.StringIO()
     with Status(Console(file=out), "starting") as status:
         status.update("computing")

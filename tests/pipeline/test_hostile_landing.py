@@ -53,11 +53,11 @@ def test_links_in_landing_are_not_followed_and_are_named(landing: Path) -> None:
         f"2013-01-01/link.jsonl: {link}",
         f"2013-01-02: {link}",
     ]
-    with pytest.raises(FileNotFoundError, match="is a link, which is not followed"):
+    with pytest.raises(FileNotFoundError, match="must be a folder, and is a link"):
         landed_files(str(landing), [date(2013, 1, 2)])
 
 
-def test_a_files_name_names_that_file_alone(landing: Path, spark: SparkSession) -> None:
+def test_a_file_name_is_no_pattern(landing: Path, spark: SparkSession) -> None:
     for name in NAMES:
         (landing / str(DAY) / name).write_text(f'{{"id": "{NAMES.index(name)}"}}\n')
     fields = {"path": "data", "format": "jsonl", "columns": {"id": "string", "at": "timestamp"}}

@@ -1,4 +1,4 @@
-"""Days of several source partitions, some of them idle: the oracle's rows, whatever is run."""
+"""Source partitions, some of them idle, give the rows of the oracle in any order of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.spark_cases import instant, texts
 from tests.support.stored_rows import named_rows
 from tests.support.streams import declared_pipeline, sliding_fields
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -27,10 +27,10 @@ from windows_pipeline.storage.tables import source_tables, window_tables
 FIRST_DAY = date(2026, 11, 1)
 
 
-def test_an_idle_partition_holds_nothing_back_and_what_is_closed_stays_closed_when_it_wakes(
+def test_an_idle_partition_blocks_no_window_and_reopens_none_when_it_resumes(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    """Rules A2, A4, E4: of days at once, and of the last ones again, which read the log anew."""
+    """Rules A2, A4, E4: for all days at once, then the last days again, by a new log."""
     case = drawn_case()
     definition = case.definition
     source = {

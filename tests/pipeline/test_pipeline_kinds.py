@@ -48,12 +48,12 @@ from tests.support.oracle.windows import (
 )
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import EPOCH, SHORT_SHARDS, spec_of, texts
-from tests.support.streams import killed
+from tests.support.streams import run_until_killed
 from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.incremental.lookback import lookback_from_ms
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.trace import records_of_alert
@@ -194,7 +194,7 @@ def test_the_firings_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -
     assert sorted(found) == sorted(wanted)
 
 
-def test_early_warnings_are_settled_by_the_final_result(ran: Ran, spark: SparkSession) -> None:
+def test_final_results_confirm_or_withdraw_early_warnings(ran: Ran, spark: SparkSession) -> None:
     """Rules E2, E5, H1: raised by the first firing that breaks the rule, in its unit."""
     breaks: dict[str, Callable[[int, Decimal | None], bool]] = {
         "busy": lambda count, _: count >= 2,
@@ -269,7 +269,7 @@ def test_the_last_day_alone_gives_the_same(ran: Ran, spark: SparkSession) -> Non
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_units_of_which_all_are_held_back_come_out_empty(
+def test_if_all_units_are_blocked_the_results_are_empty(
     ran: Ran, spark: SparkSession, name: str
 ) -> None:
     """Rule A2: nothing closes past a missing unit, be it the first."""
@@ -277,7 +277,7 @@ def test_units_of_which_all_are_held_back_come_out_empty(
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
     assert [rows.count() for rows in staged] == [0, 0]
-    batches = keyed.evidence(spark, DAYS[1:], staged, log)
+    batches = keyed.check_batches(spark, DAYS[1:], staged, log)
     failed = {
         found.check.name for batch in batches for found in validate(batch) if not found.passed
     }
@@ -312,7 +312,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
         check.name: {
             (row.key, row["_window_start_ms"]) for row in batch.rows.where(check.failing).collect()
         }
-        for batch in job.evidence(spark, DAYS, [rows, late], log)
+        for batch in job.check_batches(spark, DAYS, [rows, late], log)
         for check in batch.checks
         if check.name in broken
     }
@@ -363,14 +363,14 @@ def test_a_broken_firing_or_warning_fails_its_check(ran: Ran, spark: SparkSessio
         check.name: {
             (row.key, row.window_start) for row in batch.rows.where(check.failing).collect()
         }
-        for batch in job.evidence(spark, DAYS, rows, log)
+        for batch in job.check_batches(spark, DAYS, rows, log)
         for check in batch.checks
     }
     assert set(failing) == set(broken) == {check.name for check in job.checks}
     assert [name for name, place in broken.items() if place not in failing[name]] == []
 
 
-def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_a_session(ran: Ran, spark: SparkSession) -> None:
     """Rules D2, E5: also where another's records or late ones lie between its bounds."""
     last = windows_after(ran.records, UNITS - 1, DEFINITIONS["sessions"])
     window = max((one for one in last if one.closed), key=lambda one: len(one.records))
@@ -383,7 +383,7 @@ def test_a_session_leads_back_to_its_records(ran: Ran, spark: SparkSession) -> N
     )
 
 
-def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> None:
+def test_the_look_back_of_a_session_covers_all_its_records(spark: SparkSession) -> None:
     """Rule D1: over more days than one, to where a longer gap begins; each close time by itself."""
     hour = 3_600_000
     gap = 3 * hour
@@ -401,7 +401,7 @@ def test_a_session_reaches_back_as_far_as_its_records(spark: SparkSession) -> No
     assert lookback_from_ms(records, spec, closes[:1])[closes[0]] == closes[0]
 
 
-def test_which_records_no_window_counts(spark: SparkSession) -> None:
+def test_late_records_are_those_of_the_oracle(spark: SparkSession) -> None:
     """Rules A5, C1: late and uncovered as Spark's expressions tell it, in gaps and below zero."""
     definitions = [
         *(one for one in DEFINITIONS.values() if isinstance(one, TimeDefinition)),
@@ -426,8 +426,8 @@ def test_which_records_no_window_counts(spark: SparkSession) -> None:
     for number, definition in enumerate(definitions):
         spec = spec_of(definition)
         assert isinstance(spec, TimeWindows)
-        told = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
-        reason = F.when(F.col("number") == number, told).otherwise(reason)
+        lateness = F.when(is_outside_windows(spec), "outside_windows").when(is_late(spec), "late")
+        reason = F.when(F.col("number") == number, lateness).otherwise(reason)
     found = spark.createDataFrame(rows, columns).select("number", "arrival_unit", "offset", reason)
     wanted = [
         (number, one.unit, one.offset, reason_late(one, met[number][one.id], definition))
@@ -446,11 +446,11 @@ def test_a_stream_of_every_kind_is_the_same(
     halves = (range(RECORDS_A_DAY // 2), range(RECORDS_A_DAY // 2, RECORDS_A_DAY))
     fields = {"stream": True, "max_per_batch": 3}
     streamed = declare(short_shards, tmp_path, halves, **fields)
-    told: list[BatchResult] = []
-    with killed("firings", "after"):
-        run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
-    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
-    assert [(one.units, one.rejected) for one in told] == [(DAYS[:2], 0), (DAYS[1:], 1)]
+    results: list[BatchResult] = []
+    of_pipeline = (spark, streamed.pipeline, streamed.settings)
+    run_until_killed(*of_pipeline, "firings", "after", on_batch=results.append)
+    run_stream(*of_pipeline, on_batch=results.append)
+    assert [(one.units, one.rejected) for one in results] == [(DAYS[:2], 0), (DAYS[1:], 1)]
     for name in DEFINITIONS:
         found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]

@@ -27,8 +27,8 @@ from tests.support.spark_cases import SHORT_SHARDS, instant
 from windows_pipeline.checks.run import breaking
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
-from windows_pipeline.jobs.chain import window_jobs
 from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
@@ -185,7 +185,7 @@ def test_each_kind_is_the_oracles_whatever_days_are_run_at_once(
             rows = [table.rows for table in stage.tables]
             staged.append(rows[0].withColumns({"of": F.lit(f"{name} {len(days)}")}))
             if days == DAYS:
-                for batch in job.evidence(spark, days, rows, log):
+                for batch in job.check_batches(spark, days, rows, log):
                     broken = batch.rows.where(breaking(batch.checks))
                     failing.append(broken.select(F.lit(f"{name} {batch.name}")))
     found = reduce(DataFrame.unionByName, staged).collect()
@@ -267,14 +267,14 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
             table.read(spark).where(F.col("arrival_unit") == DAYS[1]) for table in job.tables
         )
         broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
-        for batch in job.evidence(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
+        for batch in job.check_batches(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
             own = (check.failing for check in batch.checks if check.name == fails)
             failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)
     found = {row[0] for row in reduce(DataFrame.union, failing).collect()}
     assert found == {fails for fails, *_ in BREAKS}
 
 
-def test_an_alert_leads_back_to_the_records_of_its_rows(ran: Ran, spark: SparkSession) -> None:
+def test_trace_finds_the_records_of_row_windows(ran: Ran, spark: SparkSession) -> None:
     """Rule E5: of count windows, between whose bounds others of its key may lie."""
     window = next(row for row in wanted_of(ran.records, "fours") if row.unit == UNITS - 1)
     alike = [row for row in wanted_of(ran.records, "fours") if row[1:4:2] == window[1:4:2]]
@@ -304,9 +304,9 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
             landed = land(tmp_path, f"{first}.jsonl", of_unit[first:last])
             os.utime(landed, (written_at, written_at))  # what was written first is read first
             written_at += 1
-    told: list[BatchResult] = []
-    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=told.append)
-    assert [result.units for result in told] == [DAYS[:2], DAYS[1:]]
+    results: list[BatchResult] = []
+    run_stream(spark, streamed.pipeline, streamed.settings, on_batch=results.append)
+    assert [result.units for result in results] == [DAYS[:2], DAYS[1:]]
     for name in STREAMED:
         final = streamed.tables(name).final_windows.read(spark).collect()
         wanted = wanted_of(streamed.records, name)
@@ -318,7 +318,7 @@ def test_a_stream_gives_what_the_batch_gives_whatever_its_cuts(
 
 
 @pytest.mark.long
-def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
+def test_a_correction_lists_changed_rows(ran: Ran, spark: SparkSession) -> None:
     """Rule E1: by what names them. The last of these tests, as it changes the raw records."""
     latest = max(one.event_time for one in ran.records if one.unit == 1)
     added = Record(1, 0, 26, "c", latest, {"whole": 100, "amount": None})
@@ -335,12 +335,12 @@ def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
     old, new = (
         {(*row[:4], *row[8:]): row for row in wanted_of(of, "fours")} for of in (ran.records, after)
     )
-    told = {
+    changes = {
         **dict.fromkeys(old.keys() - new.keys(), "retracted"),
         **dict.fromkeys(new.keys() - old.keys(), "added"),
         **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
     }
-    assert {"retracted", "added"} <= set(told.values())
+    assert {"retracted", "added"} <= set(changes.values())
     found = {
         (
             (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.window_start), ms(row.window_end),
@@ -348,6 +348,6 @@ def test_a_correction_tells_of_rows(ran: Ran, spark: SparkSession) -> None:
         ): row.change
         for row in ran.tables("fours").corrections.read(spark).collect()
     }  # fmt: skip
-    assert found == told
+    assert found == changes
     alerts = standing(ran.tables("fours").alerts.read(spark))
     assert alerts.count() == sum(row.record_count >= 3 for row in wanted)

@@ -16,7 +16,7 @@ from tests.support.pipelines import Project, day
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.jobs import KeyedWindowsJob, RawEventsJob, run_job
-from windows_pipeline.jobs.job import Stage, kept, sized_for
+from windows_pipeline.jobs.job import Stage, cache_rows, sized_for
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import in_units
 
@@ -25,7 +25,7 @@ NAME = "windows_pipeline.run_is"
 
 @dataclass(frozen=True)
 class NotingRaw(RawEventsJob):
-    """Notes what Spark is told while it runs."""
+    """Notes what Spark is sized while it runs."""
 
     seen: list[str | None] = field(default_factory=list)
 
@@ -39,23 +39,23 @@ def landed_in(spark: SparkSession, project: Project, days: Sequence[date]) -> in
     return sum(table.read(spark).where(in_units(days)).count() for table in tables)
 
 
-def test_settings_tell_few_from_many(settings: Settings) -> None:
-    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
-    assert told.conf_for(10_000) == {NAME: "small"}
-    assert told.conf_for(10_001) == {}
+def test_settings_distinguish_few_records_from_many(settings: Settings) -> None:
+    sized = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    assert sized.conf_for(10_000) == {NAME: "small"}
+    assert sized.conf_for(10_001) == {}
 
 
 @pytest.mark.long
-def test_a_day_of_few_records_runs_so_and_many_days_do_not(
+def test_a_small_day_runs_with_the_small_settings_and_many_days_do_not(
     spark: SparkSession, settings: Settings, landed_flights: Path, tmp_path: Path
 ) -> None:
-    told = settings.model_copy(update={"small_batches": {NAME: "small"}})
-    project = Project(tmp_path, told)
+    sized = settings.model_copy(update={"small_batches": {NAME: "small"}})
+    project = Project(tmp_path, sized)
     project.declare()
     project.land(landed_flights, 12)
-    few, many = [day(1)], [day(number) for number in range(1, 13)]
+    few_days, many_days = [day(1)], [day(number) for number in range(1, 13)]
     raw = NotingRaw(project.pipeline, project.settings)
-    for days in (few, many):
+    for days in (few_days, many_days):
         assert run_job(raw, spark, days).published
         assert spark.conf.get(NAME, None) is None
     assert raw.seen == ["small", None]
@@ -63,12 +63,12 @@ def test_a_day_of_few_records_runs_so_and_many_days_do_not(
     # Other jobs ask the log.
     keyed = KeyedWindowsJob(project.pipeline, "hourly", project.settings)
     log = read_log(spark, project.source.arrival_log)
-    for days in (few, many):
+    for days in (few_days, many_days):
         assert keyed.records(days, log) == landed_in(spark, project, days)
-    assert landed_in(spark, project, many) > 10_000
+    assert landed_in(spark, project, many_days) > 10_000
 
 
-def test_what_was_set_is_put_back_after_an_error(spark: SparkSession) -> None:
+def test_settings_are_restored_after_an_error(spark: SparkSession) -> None:
     spark.conf.set(NAME, "before")
     with pytest.raises(AnalysisException), configured(spark, {NAME: "small"}):
         spark.sql("SELECT no_such_column")
@@ -81,7 +81,7 @@ def test_what_was_set_is_put_back_after_an_error(spark: SparkSession) -> None:
     [(True, 1, True), (False, 10_001, True), (False, 10_000, False)],
     ids=["set", "many records", "few records"],
 )
-def test_what_is_kept_is_computed_once_with_its_plan_or_without(
+def test_cached_rows_are_computed_once_with_or_without_their_plan(
     spark: SparkSession,
     settings: Settings,
     capsys: pytest.CaptureFixture[str],
@@ -90,9 +90,9 @@ def test_what_is_kept_is_computed_once_with_its_plan_or_without(
     records: int,
     keeps: bool,
 ) -> None:
-    told = settings.model_copy(update={"keep_plans": setting})
-    with sized_for(spark, told, records):
-        rows = kept(spark.range(4).withColumn("drawn", F.expr("uuid()")))
+    sized = settings.model_copy(update={"keep_plans": setting})
+    with sized_for(spark, sized, records):
+        rows = cache_rows(spark.range(4).withColumn("drawn", F.expr("uuid()")))
     further = rows.where("id > 0")
     first = sorted(rows.collect())
     assert sorted(further.collect()) == first[1:]

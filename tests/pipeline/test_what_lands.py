@@ -78,7 +78,7 @@ def test_arrival_may_be_by_event_time(project: SmallProject, way: str, arrival: 
     assert [ms(row["event_time"]) for row in project.raw("event_time")] == expected
 
 
-def test_half_of_a_day_that_is_late_fails_its_check(project: SmallProject) -> None:
+def test_a_check_fails_if_half_of_a_day_is_late(project: SmallProject) -> None:
     """Rule A1: the message offers what may be meant; a limit may be set."""
     project.declare()
     project.land(1, f"{HEADER}a,300,1\na,100,2\na,50,4\n")
@@ -129,11 +129,14 @@ def test_an_instant_beyond_the_day_moves_nothing(project: SmallProject, way: str
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_file_that_is_not_compressed_as_it_says(project: SmallProject, way: str) -> None:
+def test_a_file_must_be_compressed_as_its_name_says(project: SmallProject, way: str) -> None:
     project.declare(format="jsonl")
     project.land(1, as_json(k="a", t=1, v=1), "x.jsonl.bz2")
     status, said = project.ingest(way)
-    assert (status, "2026-11-01/x.jsonl.bz2: its name ends with .bz2" in said) == (2, True), said
+    assert (
+        status,
+        "2026-11-01/x.jsonl.bz2: a file whose name ends with .bz2 must begin with" in said,
+    ) == (2, True), said
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -169,7 +172,7 @@ def test_a_column_that_no_record_has_is_named(project: SmallProject, way: str) -
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_epochs_in_a_column_of_timestamps_fail(project: SmallProject, way: str) -> None:
+def test_epochs_in_a_timestamp_column_are_rejected(project: SmallProject, way: str) -> None:
     project.declare(columns=TIMES)
     project.land(1, HEADER + "".join(f"a,{1_700_000_000_000 + n},1\n" for n in range(3)))
     status, said = project.ingest(way)
@@ -180,7 +183,7 @@ def test_epochs_in_a_column_of_timestamps_fail(project: SmallProject, way: str) 
     assert way == "stream" or reason in said
 
 
-def test_epochs_of_every_unit_are_times(project: SmallProject) -> None:
+def test_epoch_types_of_every_unit_are_read_as_times(project: SmallProject) -> None:
     kinds = {"s": "1700000000.5", "ms": "1700000000500", "us": "1700000000500000.0"}
     kinds["ns"] = "1700000000500000999"
     columns = {"k": "string", **{name: f"timestamp_{name}" for name in kinds}}
@@ -206,7 +209,7 @@ def test_epochs_of_every_unit_are_times(project: SmallProject) -> None:
         ("run", ["2026-11-01 9:00", "2026-11-01 10:00"], "timestamp"),
     ],
 )
-def test_numbers_and_times_as_text_order_nothing(
+def test_an_arrival_column_of_numbers_as_text_is_refused(
     project: SmallProject, way: str, texts: list[str], kind: str
 ) -> None:
     project.declare(

@@ -84,5 +84,5 @@ def test_a_second_run_does_nothing_and_a_damaged_folder_is_refused(tmp_path: Pat
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert [path.name for path in tmp_path.iterdir()] == ["flights"]
     (folder / "2013-03-03" / "flights.jsonl").unlink()
-    with pytest.raises(FileExistsError, match=r"not complete; remove it and run again"):
+    with pytest.raises(FileExistsError, match=r"is incomplete; remove it, run again"):
         prepare(folder)

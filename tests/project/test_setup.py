@@ -105,7 +105,7 @@ def test_the_first_python_that_is_3_11_with_venv_is_taken(programs: Path) -> Non
     write_python(programs / "python3", "3.11")
     ended = run("find_python", programs, PYTHON="mine")
     assert ended.stdout == "python3\n"
-    assert "PYTHON is mine, which is no Python 3.11 with venv; python3 is taken" in ended.stderr
+    assert "PYTHON is mine, which is no Python 3.11 with venv; using python3" in ended.stderr
     assert run("find_python", programs, PYTHON="python3").stderr == ""
 
 
@@ -127,11 +127,11 @@ def test_a_port_in_use_is_told_before_the_ui_starts(programs: Path) -> None:
     assert run(f"require_free_port {port}", programs).returncode == 0
 
 
-def test_a_machine_without_a_browser_is_told_the_cure(programs: Path) -> None:
+def test_without_a_browser_the_error_names_the_fix(programs: Path) -> None:
     line = refusal("require_browser", programs)
     assert "found: none" in line
     assert "install Chromium" in line
-    assert "BROWSER_BINARY is /nowhere" in refusal(
+    assert "BROWSER_BINARY must be a program, and is /nowhere" in refusal(
         "require_browser", programs, BROWSER_BINARY="/nowhere"
     )
 

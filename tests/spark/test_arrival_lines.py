@@ -19,8 +19,8 @@ from windows_pipeline.config.model import Source
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import read_landed
 from windows_pipeline.sources.validation import judged_records
+from windows_pipeline.streaming.log_state import state_of
 from windows_pipeline.streaming.order import FILE, in_stream_order
-from windows_pipeline.streaming.standing import standing_of
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 NAMES = ["a", "a-b", "a.b", "B", "c+d", "é"]
@@ -128,7 +128,7 @@ def test_a_stream_numbers_files_in_the_order_of_writing(
         found = in_stream_order(
             judged_records(records, source, [FILE, BLOCK, LINE]),
             None,
-            standing_of([], DAYS[0], None),
+            state_of([], DAYS[0], None),
             by_line=True,
             in_files=lambda names: sorted(names, key=written.index),
         )

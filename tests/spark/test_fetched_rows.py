@@ -120,15 +120,14 @@ def test_a_stream_is_the_same_with_delta_rs_and_with_spark(
     spark: SparkSession,
     settings: Settings,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules E1, E2, E5, H1: Spark alone writes to a warehouse that is a URI, and splits files."""
     # `arrival_ranges` suits larger days of other pipelines; this stream is numbered by line.
-    in_ranges = noted_ranges(monkeypatch)
     asked = settings.model_copy(update={"arrival_ranges": 7})
-    wanted, writer = streamed(spark, asked, tmp_path / "driver", by_driver=True)
+    with noted_ranges() as ranges:
+        wanted, writer = streamed(spark, asked, tmp_path / "driver", by_driver=True)
     assert "delta-rs" in writer
-    assert not in_ranges
+    assert not ranges
     filled = {name for name, rows in wanted.items() if rows}
     empty = {"numbers/rejected_records", "numbers/sums/corrections", "numbers/hops/corrections"}
     assert filled == set(wanted) - empty

@@ -1,4 +1,4 @@
-"""Topics of a real broker: each offset once, and no loss in silence."""
+"""Topics of a real broker: each offset is read once, and lost records are errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windows_pipeline.sources.kafka import KafkaTopic, read_range, read_topic
 from windows_pipeline.sources.kafka_errors import (
     KafkaDataLostError,
     KafkaUnavailableError,
+    explained,
     require_same_topic,
-    told,
 )
 from windows_pipeline.sources.kafka_state import topic_state
 
@@ -28,7 +28,7 @@ Row = tuple[str, int, str | None]
 
 
 def numbered(partition: int, first: int, last: int) -> list[Record]:
-    """Records that say which they are."""
+    """Records whose text is their partition and offset."""
     return [(partition, "k", f"{partition}:{one}", one) for one in range(first, last + 1)]
 
 
@@ -45,10 +45,10 @@ class Stream:
         self._folder = folder
 
     def run(self) -> list[set[Row]]:
-        """Reads what is there; the rows of each micro-batch.
+        """Reads the records that are there; returns the rows of each micro-batch.
 
         Raises:
-            Exception: What `told` makes of the query's end.
+            Exception: What `explained` makes of the query's error.
         """
         batches: list[set[Row]] = []
 
@@ -63,7 +63,7 @@ class Stream:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise told(error, self._spark, self._topic) from error
+            raise explained(error, self._spark, self._topic) from error
         return batches
 
 
@@ -104,7 +104,7 @@ def test_each_offset_is_read_once_whatever_the_runs_and_restarts(
 def test_a_record_has_kafkas_own_key_text_and_time(
     spark: SparkSession, broker: KafkaBroker
 ) -> None:
-    """Rule A6: what holds no text or no key is a record, and must come to be told of."""
+    """Rule A6: a record without text or key is read, so that it can be rejected."""
     broker.create_topic("columns", 3)
     broker.send(
         "columns", [(2, "a", '{"é": 1}', 1_357_034_400_123), (0, None, None, 5), (1, "", "", 0)]
@@ -129,7 +129,7 @@ def test_a_record_has_kafkas_own_key_text_and_time(
     ]
 
 
-def test_what_expired_before_it_was_read_is_told(
+def test_records_that_expired_before_they_were_read_are_an_error(
     broker: KafkaBroker, stream: Callable[..., Stream]
 ) -> None:
     """Rule A5: nothing is silently dropped."""
@@ -150,7 +150,7 @@ def test_what_expired_before_it_was_read_is_told(
     )
 
 
-def test_a_topic_made_again_is_told(
+def test_a_topic_that_is_created_again_is_an_error(
     spark: SparkSession, broker: KafkaBroker, stream: Callable[..., Stream]
 ) -> None:
     topic = KafkaTopic(broker.servers, "again")
@@ -178,7 +178,7 @@ def test_a_topic_made_again_is_told(
     assert "has 0 to 9 of partition 0" in str(raised.value)
 
 
-def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) -> None:
+def test_a_range_that_expired_is_an_error(spark: SparkSession, broker: KafkaBroker) -> None:
     topic = KafkaTopic(broker.servers, "range")
     broker.create_topic("range", 2)
     broker.send("range", numbered(1, 0, 5))
@@ -186,7 +186,7 @@ def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) 
     broker.delete_records("range", 1, 3)
     with pytest.raises(Exception, match="Some data may have been lost") as raised:
         read_range(spark, topic, {1: 2}, {1: 4}).collect()
-    lost = told(raised.value, spark, topic)
+    lost = explained(raised.value, spark, topic)
     assert isinstance(lost, KafkaDataLostError)
     assert "partition 1: offsets 2 to 3 were asked for; Kafka has none of partition 0" in str(lost)
     assert "3 to 5 of partition 1" in str(lost)
@@ -194,7 +194,7 @@ def test_a_range_that_expired_is_told(spark: SparkSession, broker: KafkaBroker) 
 
 def test_other_errors_stay_as_they_are(spark: SparkSession) -> None:
     error = ValueError("a value")
-    assert told(error, spark, KafkaTopic("nowhere:1", "any")) is error
+    assert explained(error, spark, KafkaTopic("nowhere:1", "any")) is error
 
 
 @pytest.mark.parametrize(

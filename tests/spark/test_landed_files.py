@@ -1,4 +1,4 @@
-"""Landed files of each format are read whole, and only them."""
+"""Landed files of each format are read completely, and no other files are read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_landed_days_are_the_day_folders_in_order(tmp_path: Path) -> None:
     assert landed_days(tmp_path.as_uri()) == expected
 
 
-def test_a_missing_path_is_named_with_the_cure(tmp_path: Path) -> None:
+def test_an_error_names_a_missing_path_and_the_fix(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere: there is no such folder; land"):
         landed_days(str(tmp_path / "nowhere"))
 
@@ -88,7 +88,7 @@ def test_json_fields_are_taken_by_exact_name_as_text(spark: SparkSession, tmp_pa
 
 
 def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_path: Path) -> None:
-    """Rule G2. A number within a text, and beside it, stays what it is."""
+    """Rule G2: a number within a text, or next to one, stays unchanged."""
     line = (
         '{"at": "x \\"1.5, ", "much": -12345678901234567.890, "id": [0.10, {"b": -2}], '
         '"x": -Infinity, "little":1e-7, "text": "0.3000000000000000000004", "none": null}'
@@ -111,7 +111,7 @@ def test_decimals_keep_every_digit_of_a_json_number(spark: SparkSession, tmp_pat
 def test_numbers_of_json_keep_every_digit_whatever_their_type(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A key of texts, too: two numbers that one double is nearest to are two."""
+    """For text columns, too: two numbers with the same nearest double stay different."""
     lines = ['{"id": 9007199254740993.0, "at": 9007199254740993.0, "n": 1e400}']
     lines += ['{"id": 1.10, "at": "1.50", "n": 1e-400}', '{"id": "1E5", "at": -1, "n": -0.0}']
     lines += ['{"id": Infinity, "at": null, "n": -Infinity}']
@@ -243,7 +243,7 @@ def test_parquet_columns_become_text_whatever_their_type(
     assert not any(row.malformed for row in rows)
 
 
-def test_parquet_times_in_nanoseconds_are_refused_with_the_cure(
+def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / str(DAY)).mkdir()

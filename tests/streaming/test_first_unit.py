@@ -13,12 +13,12 @@ from windows_pipeline.streaming.first_unit import first_unit
 FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)
 
 
-@pytest.mark.parametrize("many", [0, 1, 2, 7, 1_000])
-def test_the_first_unit_whose_condition_holds(spark: SparkSession, many: int) -> None:
-    """Rule E4: also of more days than Spark goes through one within the other."""
-    days = [FIRST + timedelta(days=number) for number in range(many)]
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 1_000])
+def test_the_first_unit_whose_condition_holds(spark: SparkSession, count: int) -> None:
+    """Rule E4: also for more days than Spark can nest in an expression."""
+    days = [FIRST + timedelta(days=number) for number in range(count)]
     units = [(day, F.col("id") < F.lit(3 * number)) for number, day in enumerate(days)]
-    rows = spark.range(-1, 3 * many + 1).select("id", first_unit(units, LAST)).collect()
-    assert len(rows) == 3 * many + 2
+    rows = spark.range(-1, 3 * count + 1).select("id", first_unit(units, LAST)).collect()
+    assert len(rows) == 3 * count + 2
     for at, unit in rows:
         assert unit == next((day for number, day in enumerate(days) if at < 3 * number), LAST)

@@ -1,12 +1,10 @@
-"""A stream and what corrects its results (rule E1)."""
+"""A stream and corrections of its results (rule E1)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,10 +16,8 @@ from tests.support.streams import (
     SLIDING,
     KilledError,
     add_rows,
-    as_if_it_ran_before,
     declared_pipeline,
 )
-from windows_pipeline.jobs.correction import run as jobs_correct
 from windows_pipeline.jobs.correction.marker import (
     Correction,
     CorrectionUnfinishedError,
@@ -29,16 +25,16 @@ from windows_pipeline.jobs.correction.marker import (
     mark_needless,
     unfinished_correction,
 )
-from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import DefinitionChangedError, Table
 from windows_pipeline.storage.tables import source_tables, window_tables
-from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.streaming import BatchResult, prepared_stream, run_stream
 
 
 def begun_a_day_later(offsets: Path) -> date:
-    """Has Spark's note of a micro-batch say that it was begun a day later; returns the day."""
+    """Moves the start of a micro-batch in Spark's checkpoint to the next day; returns the day."""
     version, noted, *of_sources = offsets.read_text().splitlines()
     batch = json.loads(noted)
     batch["batchTimestampMs"] += 86_400_000
@@ -49,9 +45,9 @@ def begun_a_day_later(offsets: Path) -> date:
 
 @pytest.mark.long
 def test_a_correction_and_a_micro_batch_see_each_other(
-    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
-    """Rule E1: neither computes from tables that the other is about to write."""
+    """Rule E1: neither reads tables that the other is about to write."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
     tables = window_tables(pipeline, "sums", own.warehouse)
@@ -64,44 +60,43 @@ def test_a_correction_and_a_micro_batch_see_each_other(
         correction = Correction(1, unit, unit, "why", 0, 0)
         mark_begun(spark, tables.corrections, correction)
 
-    def corrected(said: Callable[[str], None] = lambda _: None) -> None:
+    def planned() -> CorrectionPlan:
         units = tables.keyed_windows.read(spark).select("arrival_unit").collect()
-        correct(spark, pipeline, "sums", own, min(units).arrival_unit, None, "why", said)
+        first = min(units).arrival_unit
+        return plan_correction(spark, pipeline, "sums", own, first, None, "why")
 
-    # One that began after the stream did.
+    # A correction that begins after the stream did.
     with pytest.raises(CorrectionUnfinishedError):
         run_stream(spark, pipeline, own, on_batch=begin)
     mark_needless(spark, tables.corrections)
     next_day = begun_a_day_later(Path(own.warehouse) / "numbers" / "_stream" / "offsets" / "1")
     # A micro-batch that was begun, and is not in the log.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 1 "):
-        corrected()
+        planned()
     run_stream(spark, pipeline, own)
-    # Its records are of the day on which it was begun, not of the one on which it ends.
+    # Its records have the day on which it was begun, not the day on which it ends.
     assert [row.arrival_unit for row in tables.final_windows.read(spark).collect()] == [next_day]
 
-    # One that came after the correction looked for such.
-    def after_another(*begun: Any) -> None:
-        add_rows(table, [("a", 60, 1), (None, 40, 1)])
-        run_stream(spark, pipeline, own)
-        mark_begun(*begun)
-
-    monkeypatch.setattr(jobs_correct, "mark_begun", after_another)
+    # A micro-batch that comes after the correction looked for micro-batches, and before it begins.
+    plan = planned()
+    add_rows(table, [("a", 60, 1), (None, 40, 1)])
+    run_stream(spark, pipeline, own)
     with pytest.raises(BatchUnfinishedError, match="micro-batch 2 "):
-        corrected()
+        plan.run(spark)
     assert unfinished_correction(spark, tables.corrections) is None
-    monkeypatch.undo()
 
-    # One that comes once it is under way, which is killed and run again before that one.
-    def killed_beside(_said: str) -> None:
+    # A micro-batch that comes while the correction runs; the correction is killed and run again.
+    stream = prepared_stream(spark, pipeline, own)
+
+    def killed_meanwhile(_said: str) -> None:
         add_rows(table, [("a", 60, 1)])
-        with as_if_it_ran_before(), pytest.raises(CorrectionUnfinishedError):
-            run_stream(spark, pipeline, own)
+        with pytest.raises(CorrectionUnfinishedError):
+            stream.run()
         raise KilledError
 
     with pytest.raises(KilledError):
-        corrected(killed_beside)
-    corrected()
+        planned().run(spark, killed_meanwhile)
+    planned().run(spark)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(0, 3, 30, 60)
     run_stream(spark, pipeline, own)
     counts_late_records_once_the_grace_is_raised(spark, settings, tmp_path)
@@ -110,7 +105,7 @@ def test_a_correction_and_a_micro_batch_see_each_other(
 def counts_late_records_once_the_grace_is_raised(
     spark: SparkSession, settings: Settings, folder: Path
 ) -> None:
-    """Rules A5, A6, E1: a rejected record, too, sent again; and it goes on with the new grace."""
+    """Rules A5, A6, E1: a rejected record is sent again; the stream goes on with the new grace."""
     source = {"format": "delta", "path": "table", "max_per_batch": 1}
     pipeline, own = declared_pipeline(folder, settings, source, SLIDING)
     tables = window_tables(pipeline, "sums", own.warehouse)
@@ -132,8 +127,8 @@ def counts_late_records_once_the_grace_is_raised(
     run_stream(spark, raised, own)
     came = (3, 30, 60, 60, 40, 100)
     assert final_totals(tables.final_windows) == final_totals_of_the_oracle(30, *came)
-    told = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
-    assert told == {(instant(30), "retracted")}
+    changes = {(row["window_end"], row["change"]) for row in named_rows(tables.corrections)}
+    assert changes == {(instant(30), "retracted")}
     assert len(named_rows(refused)) == 1
 
 
@@ -146,7 +141,7 @@ def final_totals(final_windows: Table) -> list[tuple[datetime, datetime, int]]:
 def final_totals_of_the_oracle(
     grace_ms: int, *times_ms: int
 ) -> list[tuple[datetime, datetime, int]]:
-    """The same of records of one key, each with a 1, in the order in which they came."""
+    """The oracle's start, end and sum of each final window; each record adds a 1."""
     records = [Record(0, 0, at, "a", ms, {"whole": 1}) for at, ms in enumerate(times_ms)]
     definition = SlidingDefinition(10, grace_ms)
     rows = final_windows(records, 1, definition, {"total": ("sum", "whole")})

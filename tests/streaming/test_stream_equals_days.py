@@ -1,4 +1,4 @@
-"""A stream gives what one run gives, whatever the cut and wherever it was killed (rule H1)."""
+"""A stream ends in the rows of a run by days, however it is cut and killed (rule H1)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bisect import bisect_right
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import dagster as dg
 import pytest
@@ -20,29 +21,34 @@ from pyspark.sql import functions as F
 
 from definitions import build_definitions
 from tests.support.pipelines import DAYS, SHORT_GRACE, Project, day, failed_checks
-from tests.support.small_ranges import in_small_ranges
+from tests.support.small_ranges import SMALL_RANGES, noted_ranges
 from tests.support.stored_rows import stored_rows
 from tests.support.streams import (
     HOPS,
     SLIDING,
     KilledError,
     add_rows,
-    as_if_it_ran_before,
     as_json,
     declared_pipeline,
-    killed,
     rows_of,
+    run_until_killed,
 )
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, raw_events
-from windows_pipeline.jobs.chain import rebuild, window_jobs
+from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
-from windows_pipeline.streaming import BatchResult, StreamBehindError, run_stream
+from windows_pipeline.streaming import (
+    BatchResult,
+    StreamBehindError,
+    prepared_stream,
+    run_stream,
+)
 
 PIECES = 2
 SAME = ("late_records", "final_windows", "alerts")
@@ -64,14 +70,14 @@ def landed_at(line: str) -> str:
 
 
 def cut(lines: list[str], piece: int) -> list[str]:
-    """A piece of lines; of one instant of arrival all are in one."""
+    """A piece of lines; lines of the same arrival time are in the same piece."""
     size = -(-len(lines) // PIECES)
     bounds = [landed_at(lines[place * size]) for place in range(1, PIECES)]
     return [line for line in lines if bisect_right(bounds, landed_at(line)) == piece]
 
 
 def land_in_pieces(project: Project, flights: Path) -> None:
-    """The days' files cut by arrival; every second file ends with a day and begins the next."""
+    """Lands each day's lines in pieces, by time of arrival."""
     written_at = 1_000_000_000
     for number in range(1, DAYS + 1):
         folder = flights / day(number).isoformat()
@@ -86,20 +92,16 @@ def land_in_pieces(project: Project, flights: Path) -> None:
             written_at += 1
 
 
-def test_files_in_pieces_and_killed_between_tables(
+def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     full_run: Project,
     landed_flights: Path,
     spark: SparkSession,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules A1, E1, E2, E4, E5, H1: three days of flights in two micro-batches.
 
-    Each is sorted in ranges, as one of large files is, and judged in stretches.
+    Each is sorted in ranges, as large files are, and checked in stretches.
     """
-    monkeypatch.setattr(raw_events, "RECORDS_A_TASK", 100)
-    monkeypatch.setattr(raw_events, "STRETCH_ROWS", 50)
-    in_ranges = in_small_ranges(monkeypatch)
     project = Project(tmp_path, full_run.base)
     project.declare(grace=SHORT_GRACE, partial_results=False)
     file = project.folder / "pipelines" / "flights.yaml"
@@ -108,40 +110,45 @@ def test_files_in_pieces_and_killed_between_tables(
     declared["windows"]["firing"] = FIRING
     file.write_text(yaml.safe_dump(declared))
     land_in_pieces(project, landed_flights)
-    told: list[BatchResult] = []
+    results: list[BatchResult] = []
 
     def end(_result: BatchResult) -> None:
         raise KilledError
 
-    for table, when in KILLS:
-        with killed(table, when):
-            run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
-        if table == "arrival_log":
-            # By days the micro-batch's windows would be there before it appends them.
-            job = window_jobs(project.pipeline, "hourly", project.settings)[0]
-            with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream is not"):
-                run_job(job, spark, [day(1)])
-    # All tables have the micro-batch, and Spark has not noted so.
-    with pytest.raises(KilledError):
-        run_stream(spark, project.pipeline, project.settings, on_batch=end)
-    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
+    of_pipeline = (spark, project.pipeline, project.settings)
+    with noted_ranges() as ranges:
+        for table, when in KILLS:
+            run_until_killed(
+                *of_pipeline, table, when, on_batch=results.append, tuning=SMALL_RANGES
+            )
+            if table == "arrival_log":
+                # A run by days would compute the windows that the micro-batch appends later.
+                job = window_jobs(project.pipeline, "hourly", project.settings)[0]
+                with pytest.raises(BatchUnfinishedError, match="micro-batch 0 of its stream must"):
+                    run_job(job, spark, [day(1)])
+        # All tables have the micro-batch, and Spark has not noted so.
+        with pytest.raises(KilledError):
+            run_stream(*of_pipeline, on_batch=end, tuning=SMALL_RANGES)
+        run_stream(*of_pipeline, on_batch=results.append, tuning=SMALL_RANGES)
 
-    assert [(result.batch, result.units) for result in told] == [
+    assert [(result.batch, result.units) for result in results] == [
         (0, [day(1), day(2)]),
         (1, [day(2), day(3)]),
     ]
-    assert min(in_ranges) > 1
+    assert min(ranges) > 1
     for table in SAME:
         assert project.rows(table) == full_run.rows(table), table
     raw = [
-        sorted(map(repr, stored_rows(one.source.raw_events, "batch")))
-        for one in (project, full_run)
+        sorted(map(repr, stored_rows(run.source.raw_events, "batch")))
+        for run in (project, full_run)
     ]
     assert raw[0] == raw[1]
-    # The other tables are those of the full run, whose checks passed, or judged by these.
+    # The checks of these jobs cover the tables that were not compared with the full run's.
     hourly, *_ = window_jobs(project.pipeline, "hourly", project.settings)
     *_, firing = window_jobs(project.pipeline, "firing", project.settings)
-    jobs: list[Job] = [RawEventsJob(project.pipeline, project.settings), hourly, firing]
+    checked = Tuning(records_per_task=100, checked_rows_per_stretch=50)
+    raw_events = RawEventsJob(project.pipeline, project.settings, checked)
+    jobs: list[Job] = [raw_events, hourly, firing]
     days = [day(number) for number in range(1, DAYS + 1)]
     failed = [
         found.check.name
@@ -154,10 +161,10 @@ def test_files_in_pieces_and_killed_between_tables(
     assert all(streamed)
     assert run_job(firing, spark, days).published
     assert rows_of(firing) == streamed
-    # Nothing new: nothing happens.
-    told.clear()
-    run_stream(spark, project.pipeline, project.settings, on_batch=told.append)
-    assert told == []
+    # Without new files no micro-batch runs.
+    results.clear()
+    run_stream(*of_pipeline, on_batch=results.append)
+    assert results == []
 
 
 def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
@@ -167,14 +174,14 @@ def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
 
 
 def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
-    """Each check was run, and passed."""
+    """Requires that every check ran and passed."""
     wanted = {key.name for key in ran.job_def.asset_layer.asset_graph.asset_check_keys}
     assert {one.check_name for one in ran.get_asset_check_evaluations()} == wanted
     assert failed_checks(ran) == set()
 
 
 @pytest.mark.long
-def test_a_delta_table_and_a_checkpoint_that_is_gone(
+def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     source = {"format": "delta", "path": "table"}
@@ -186,7 +193,7 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     add_rows(tmp_path / "table", first)
     run_stream(spark, pipeline, own)
     add_rows(tmp_path / "table", second)
-    # As a Dagster run, which looks at the tables with every check.
+    # In Dagster, which runs every check.
     ran = run_in_dagster(own)
     assert_checked(ran)
     (raw,) = [
@@ -220,27 +227,27 @@ def test_a_delta_table_and_a_checkpoint_that_is_gone(
     assert rejected.reason == "null_key"
     assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
 
-    # Nothing new, and no alert in any table.
+    # A run without new records passes all checks, too.
     assert_checked(run_in_dagster(own))
 
     DeltaTable(tmp_path / "table").delete("ms = 3")
     with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
         run_stream(spark, pipeline, own)
 
-    # As a rebuild leaves a table that was stopped before it filled it again.
+    # A rebuild that was stopped after it emptied a table.
     tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})
     with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
         run_stream(spark, pipeline, own)
     tables.alerts.mark_rebuilt(spark)
 
     (Path(own.warehouse) / "numbers" / "_stream").rename(tmp_path / "gone")
-    with pytest.raises(StreamBehindError, match="which begins anew; put its checkpoint back"):
+    with pytest.raises(StreamBehindError, match="which starts over; put its checkpoint back"):
         run_stream(spark, pipeline, own)
     assert tables.final_windows.read(spark).count() == 3
 
 
 @pytest.mark.long
-def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
+def test_a_new_definition_is_filled_before_the_stream_goes_on(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     """Rules A5, H1: no record is silently in no window of it, nor in any table again."""
@@ -249,7 +256,7 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     run_stream(spark, *declared_pipeline(tmp_path, settings, source, SLIDING))
     later = {**SLIDING, "time_difference": "27 ms", "aggregates": {"total": "sum(whole)"}}
     pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING, later=later)
-    # What is added later comes later, in one micro-batch, too.
+    # Rows that are added later come later, within a micro-batch, too.
     add_rows(tmp_path / "table", [("a", 60, 2)])
     add_rows(tmp_path / "table", [("a", 40, 7)])
     for _ in range(2):
@@ -259,7 +266,7 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
     assert filled == [
         f"numbers/later/{step}" for step in ("keyed_windows", "final_windows", "alerts")
     ]
-    # Nor does any rebuild leave a table behind that the stream waits for.
+    # After a rebuild of all later steps, the stream waits for no table.
     assert all(result.published for _, result in rebuild(spark, pipeline, own, "final_windows"))
     run_stream(spark, pipeline, own)
     for name, ends in (("later", [3, 30, 31]), ("sums", [3, 30])):
@@ -272,20 +279,19 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
         window_tables(pipeline, "sums", own.warehouse).final_windows.mark_rebuilding(spark)
         add_rows(tmp_path / "table", [("a", 91, 2)])
 
-    # One that begins while the stream runs on has the next micro-batch refused.
+    # If a rebuild begins while the stream runs, the next micro-batch is refused.
     add_rows(tmp_path / "table", [("a", 90, 2)])
     with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
 
-    # It was stopped before it emptied a table: the micro-batch comes first.
+    # The rebuild was stopped before it emptied a table, so the micro-batch comes first.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
         next(rebuild(spark, pipeline, own))
     run_stream(spark, pipeline, own)
     a_rebuild_and_a_micro_batch_see_each_other(spark, pipeline, own)
-    # Nor is a table added to those that a micro-batch was stopped between.
+    # No table is added while a micro-batch is unfinished.
     add_rows(tmp_path / "table", [("a", 140, 2)])
-    with killed("raw_events", "after"):
-        run_stream(spark, pipeline, own)
+    run_until_killed(spark, pipeline, own, "raw_events", "after")
     newer, _ = declared_pipeline(
         tmp_path, settings, source, SLIDING, later=later, newer=deepcopy(later)
     )
@@ -302,25 +308,26 @@ def test_what_a_new_definition_missed_is_filled_before_the_stream_goes_on(
 def a_rebuild_and_a_micro_batch_see_each_other(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
-    """Rules E1, H1: what a micro-batch refused to bring, as a rebuild began, comes after it."""
+    """Rules E1, H1: a micro-batch that a rebuild has refused comes after the rebuild."""
+    stream = prepared_stream(spark, pipeline, own)  # before the rebuild begins
 
-    def comes_beside(said: str) -> None:
+    def comes_meanwhile(said: str) -> None:
         if "later/final_windows" in said:
             add_rows(Path(own.landing) / "table", [("a", 130, 2)])
-        with as_if_it_ran_before(), pytest.raises(StreamBehindError, match="lacks what came"):
-            run_stream(spark, pipeline, own)
+        with pytest.raises(StreamBehindError, match="lacks what came"):
+            stream.run()
 
     assert all(
         result.published
-        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_beside)
+        for _, result in rebuild(spark, pipeline, own, "final_windows", comes_meanwhile)
     )
-    told: list[BatchResult] = []
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [(one.batch, one.accepted) for one in told] == [(4, 1)]
+    results: list[BatchResult] = []
+    run_stream(spark, pipeline, own, on_batch=results.append)
+    assert [(result.batch, result.accepted) for result in results] == [(4, 1)]
 
 
 def land(folder: Path, file: str, *records: tuple[str, int, int], written_at: int) -> None:
-    """Lands records in a file that was written at a time, in seconds since 1970."""
+    """Lands records in a file with a time of writing, in seconds since 1970."""
     path = folder / "data" / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{as_json(*record)}\n" for record in records))
@@ -334,37 +341,41 @@ def transactions(table: Table) -> list[tuple[str, int]]:
     return [(one["txn"]["appId"], one["txn"]["version"]) for one in actions if "txn" in one]
 
 
-def the_log_tells_that_a_stream_fills_it(
+def checks_know_from_the_log_that_a_stream_fills_it(
     spark: SparkSession, pipeline: Pipeline, own: Settings
 ) -> None:
-    """Rule A6: checks do not ask folders for a stream's units, though no pipeline says so."""
+    """Rule A6: checks count no folder's records if the log has a stream, whatever the YAML says."""
     shutil.rmtree(Path(own.landing) / "data" / "2026-11-01")
     by_hand = pipeline.source.model_copy(update={"stream": False})
     job = RawEventsJob(pipeline.model_copy(update={"source": by_hand}), own)
     units = [datetime(2026, 11, number, tzinfo=UTC).date() for number in (1, 2, 3)]
     judged = check_published(job, spark, units)
-    # No record there has a value.
+    # No record has a value in column `later`.
     broken = [one for one in judged if not one.passed]
     assert {one.check.name for one in broken} == {"columns_have_values"}
 
 
-def test_landed_files_are_followed_and_no_day_is_ingested_beside(
-    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class NotingSettings(Settings):
+    """Settings that note for how many records a configuration was asked."""
+
+    asked: ClassVar[list[int]] = []
+
+    def conf_for(self, records: int) -> dict[str, str]:
+        self.asked.append(records)
+        return super().conf_for(records)
+
+
+def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
+    spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:
     """Rules A1, E1: in the order in which files were written, whatever their names and days."""
-    read: list[int] = []
-    conf_for = Settings.conf_for
-
-    def noted(told: Settings, many: int) -> dict[str, str]:
-        read.append(many)
-        return conf_for(told, many)
-
-    monkeypatch.setattr(Settings, "conf_for", noted)
     source = {"format": "jsonl", "path": "data", "stream": True}
-    # A column of any name is the source's own.
+    # No column's name is reserved but those with the prefix.
     columns = {"k": "string", "ms": "bigint", "whole": "bigint", "later": "string"}
     pipeline, own = declared_pipeline(tmp_path, settings, {**source, "columns": columns}, SLIDING)
-    told: list[BatchResult] = []
+    noting = NotingSettings.model_validate(own.model_dump())
+    NotingSettings.asked.clear()
+    results: list[BatchResult] = []
     (tmp_path / "data").mkdir()
     assert_checked(run_in_dagster(own))  # nothing is there yet
     now = 1_000_000_000
@@ -374,18 +385,18 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     land(tmp_path, "2026-11-32/no_such_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "incoming/no_day.jsonl", ("a", 6, 1), written_at=now)
     land(tmp_path, "2926-11-02/far_ahead.jsonl", ("a", 6, 1), written_at=now)
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    # Copied with the time of a file that is older than what Spark calls too old: a week.
+    run_stream(spark, pipeline, noting, on_batch=results.append)
+    # A copied file keeps its time, here older than a week, Spark's default for files to skip.
     land(tmp_path, "2026-11-01/b.jsonl", ("a", 9, 2), ("a", 30, 4), written_at=now - 8 * 86_400)
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert [(one.batch, one.accepted, one.passed_over) for one in told] == [(0, 1, 5), (1, 2, 0)]
-    # Spark's settings follow from what is read, of earlier micro-batches, too.
-    assert read == [1, 3]
-    # A file is known by its name.
+    run_stream(spark, pipeline, noting, on_batch=results.append)
+    assert [(one.batch, one.accepted, one.passed_over) for one in results] == [(0, 1, 5), (1, 2, 0)]
+    # Spark's settings depend on all records that are read, those of earlier micro-batches too.
+    assert noting.asked == [1, 3]
+    # A file of a known name is not read again.
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 4, 1), written_at=now + 1)
-    run_stream(spark, pipeline, own, on_batch=told.append)
-    assert len(told) == 2
-    # Of one micro-batch, as if each had one of its own, also where an hour comes twice.
+    run_stream(spark, pipeline, own, on_batch=results.append)
+    assert len(results) == 2
+    # Files of a micro-batch come in order of writing, also when clocks repeat an hour.
     summer = round(datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp())
     land(tmp_path, "2026-11-03/b.jsonl", ("a", 100, 1), written_at=summer)
     land(tmp_path, "2026-11-03/a.jsonl", ("a", 60, 1), written_at=summer + 2_400)
@@ -393,7 +404,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TZ", "Europe/Berlin")
         time.tzset()
-        run_stream(spark, pipeline, own, on_batch=told.append)
+        run_stream(spark, pipeline, own, on_batch=results.append)
     time.tzset()
     tables = source_tables(pipeline, own.warehouse)
     raw = tables.raw_events.read(spark).select(
@@ -410,7 +421,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
     late = window_tables(pipeline, "sums", own.warehouse).late_records.read(spark)
     assert [row[0] for row in late.select(F.unix_millis("event_time")).collect()] == [60]
 
-    # Each append says of which micro-batch it is.
+    # Each append stores its micro-batch's number in the Delta log.
     found = {one.name: transactions(one) for one in all_tables(pipeline, own.warehouse)}
     assert {name: of for name, of in found.items() if of} == {
         name: [(name, batch) for batch in batches]
@@ -423,7 +434,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_beside(
         }.items()
     }
 
-    the_log_tells_that_a_stream_fills_it(spark, pipeline, own)
+    checks_know_from_the_log_that_a_stream_fills_it(spark, pipeline, own)
 
     with pytest.raises(FedByStreamError, match="numbers: a stream fills its tables"):
         run_job(RawEventsJob(pipeline, own), spark, [day(1)])

@@ -1,4 +1,4 @@
-"""A stream of a topic: each record once, what is lost is said (rules A1 to A6)."""
+"""A stream of a topic has each record once, and reports lost records (rules A1 to A6)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tests.support.streams import (
     KilledError,
     as_json,
     declared_pipeline,
-    killed,
     rows_of,
+    run_until_killed,
     sliding_fields,
 )
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.checks.run import validate
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError, KafkaUnavailableError
@@ -110,10 +110,9 @@ def test_a_topic_of_several_partitions_is_the_oracles(
 
     send(0)
     for kill in (("raw_events", "after"), ("firings", "before")):
-        with killed(*kill):
-            run_stream(spark, pipeline, own)
+        run_until_killed(spark, pipeline, own, *kill)
     run_stream(spark, pipeline, own)
-    # The others while it runs on; it is ended before Spark has noted the last micro-batch.
+    # The other units come while it runs; it is killed before Spark notes the last micro-batch.
     send(1)
     with pytest.raises(KilledError):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=goes_on)
@@ -143,7 +142,7 @@ def test_a_topic_of_several_partitions_is_the_oracles(
         job = window_jobs(pipeline, name, own)[-1]
         assert told_of(spark, job) == oracle_firings_of(case, asked)
         streamed = rows_of(job)
-        # Not every case that may be drawn warns of something.
+        # Some of the drawn cases raise no warning.
         assert streamed[0]
         log = job.arrived(spark)
         assert run_job(job, spark, sorted({row.arrival_unit for row in log})).published
@@ -158,7 +157,7 @@ def require_right_running_maxima(spark: SparkSession, job: RawEventsJob) -> None
 
     def failed(raw: DataFrame) -> list[str]:
         others = [table.of_units(spark, units) for table in job.tables[1:]]
-        (batch,) = job.evidence(spark, units, [raw, *others], log)
+        (batch,) = job.check_batches(spark, units, [raw, *others], log)
         return [found.check.name for found in validate(batch) if not found.passed]
 
     raw = tables.raw_events.of_units(spark, units)
@@ -194,10 +193,10 @@ def accepted(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[tup
 
 
 @pytest.mark.long
-def test_a_stopped_broker_and_expired_offsets(
+def test_a_stopped_broker_and_expired_offsets_are_errors(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rules A1, A6: it goes on where it stopped; what is lost is an error, what is broken kept."""
+    """Rules A1, A6: the stream resumes; lost records are an error, broken records are rejected."""
     broker.create_topic("lost", 1)
     pipeline, own = of_topic(tmp_path, settings, broker, "lost")
     broker.send("lost", [*numbered(1, 2), (0, None, "no JSON", 0)])
@@ -230,7 +229,7 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
     broker.create_topic("holes", 1, **compacted, max_compaction_lag_ms="1", segment_ms="1000")
     sent = enumerate("abaac")
     broker.send("holes", [(0, key, as_json(key, ms, 1), 0) for ms, key in sent])
-    # It comes a segment later: what lies before it may be compacted.
+    # A record in a later segment, so that Kafka may compact those before.
     broker.send("holes", [(0, "z", as_json("z", 5, 1), 10_000)])
     broker.await_compaction("holes", 0)
     pipeline, own = of_topic(tmp_path, settings, broker, "holes")
@@ -243,10 +242,10 @@ def test_holes_of_a_compacted_topic_are_lost_records_until_they_are_allowed(
 
 
 @pytest.mark.long
-def test_a_topic_made_again_is_told_while_it_is_read_and_after(
+def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
     spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
 ) -> None:
-    """Rule A1: other records have the offsets that come next; none of them is taken for these."""
+    """Rule A1: the new topic's records reuse offsets; none counts as an old record."""
     pipeline, own = of_topic(tmp_path, settings, broker, "renewed")
     broker.create_topic("renewed", 1)
     broker.send("renewed", numbered(0, 5))

@@ -1,4 +1,4 @@
-"""Any steps of a real stream end in the oracle's results (rule H1): Spark, files, Delta tables."""
+"""Any steps of a real stream end in the results of the oracle (rule H1)."""
 
 from __future__ import annotations
 
@@ -38,13 +38,15 @@ from tests.support.oracle.windows import (
 )
 from tests.support.spark_cases import EPOCH, PROPERTY, texts
 from tests.support.stored_rows import named_rows, stored_rows
-from tests.support.streams import KilledError, declared_pipeline, ending_at, window_fields
+from tests.support.streams import KilledError, declared_pipeline, killed_at, window_fields
 from windows_pipeline.jobs import RawEventsJob, check_published
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.streaming.windows import Append
 
 FIRST_DAY = date(2026, 11, 1)
 CLOSES_ALL_MS = 40
@@ -69,7 +71,7 @@ DEFINITIONS = st.one_of(
     st.builds(SessionDefinition, LENGTHS, GRACES),
 )
 AMOUNTS = (1e16, 1.0, 0.1, -1e16, 1.0)
-"""By number, in turn: sums of which the last bit tells in what order a naive sum adds them."""
+"""Amounts by number, in turn: a naive sum's last bit depends on the order of its terms."""
 COLUMNS = {"k": "string", "ms": "bigint", "whole": "bigint", "amount": "double"}
 EVENTS = st.lists(
     st.tuples(
@@ -80,7 +82,7 @@ EVENTS = st.lists(
     min_size=1,
     max_size=6,
 )
-"""A key, how much later it is by then, how far behind the record is; without a key: rejected."""
+"""A key (None: rejected), the ms since the last record, and how late the record is, in ms."""
 SCHEMA = pa.schema(
     [("k", pa.string()), ("ms", pa.int64()), ("whole", pa.int64()), ("amount", pa.float64())]
 )
@@ -88,7 +90,7 @@ Events = list[tuple[str | None, int, int]]
 
 
 class Landed(NamedTuple):
-    """A record that came; `whole` names it, `amount` is what windows sum up."""
+    """A landed record; `whole` identifies it, windows sum up `amount`."""
 
     k: str | None
     ms: int
@@ -97,12 +99,12 @@ class Landed(NamedTuple):
 
 
 def ms(instant: datetime | None) -> int | None:
-    """An instant of a table; a silence has none."""
+    """A stored timestamp in ms; None for the first and last time of an empty window."""
     return None if instant is None else round((instant - EPOCH) / timedelta(milliseconds=1))
 
 
 class StreamMachine(RuleBasedStateMachine):
-    """Records arrive, late ones too; the stream cuts them, is killed; days are computed again."""
+    """Records arrive, some late; the stream is cut and killed; days are computed again."""
 
     spark: ClassVar[SparkSession]
     base: ClassVar[Settings]
@@ -151,7 +153,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(events=EVENTS)
     def arrive(self, events: Events) -> None:
-        """In one file, in which event time orders them."""
+        """Lands a file of records in order of event time."""
         came = []
         for key, later, behind in events:
             self.now += later
@@ -174,23 +176,23 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(events=EVENTS, kills=st.lists(st.sampled_from(KILLS), min_size=1, max_size=2))
     def cut(self, events: Events, kills: list[tuple[str, str]]) -> None:
-        """Micro-batches of all that waits and some more, killed where they write to a table."""
+        """Runs micro-batches that are killed when they write to a table."""
         self.arrive(events)
         for kill in kills:
-            with suppress(KilledError), ending_at(*kill):
-                self._run()
+            with suppress(KilledError):
+                self._run(killed_at(*kill))
         self._run()
 
     @rule(events=EVENTS, more=EVENTS)
     def follow(self, events: Events, more: Events) -> None:
-        """Running on: more comes while a micro-batch runs; ended with the second one."""
+        """Runs on while more records come, until it is killed after the second micro-batch."""
         self.arrive(events)
-        told: list[BatchResult] = []
+        results: list[BatchResult] = []
 
         def goes_on(result: BatchResult) -> None:
-            if told:
+            if results:
                 raise KilledError
-            told.append(result)
+            results.append(result)
             self.arrive(more)
 
         with suppress(KilledError):
@@ -201,7 +203,7 @@ class StreamMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.waits)
     @rule(which=st.lists(st.booleans(), min_size=8, max_size=8))
     def backfill(self, which: list[bool]) -> None:
-        """Rules E1, E4: some days again, and no row is another."""
+        """Rules E1, E4: computes some days again; every row stays the same."""
         units = self._units()
         wanted = [unit for number, unit in enumerate(units) if which[number % len(which)]]
         self._backfill(wanted or units[-1:])
@@ -251,15 +253,15 @@ class StreamMachine(RuleBasedStateMachine):
 
     def _land(self, came: Iterable[Landed]) -> None:
         self.files += 1
-        # A name that says nothing about when it was written.
+        # The order of names differs from the order of writing.
         folder = self.source / (FIRST_DAY + timedelta(days=self.day)).isoformat()
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.files * 5 % 7}-{self.files}.jsonl"
         file.write_text("".join(f"{json.dumps(one._asdict())}\n" for one in came))
         os.utime(file, (self.files, self.files))
 
-    def _run(self) -> None:
-        run_stream(self.spark, self.pipeline, self.settings)
+    def _run(self, append: Append = Table.append) -> None:
+        run_stream(self.spark, self.pipeline, self.settings, append=append)
         self.waits = False
 
     def _units(self) -> list[date]:
@@ -286,6 +288,6 @@ def test_any_steps_of_a_stream_end_in_the_oracles_results(
         pass
 
     Machine.spark, Machine.base, Machine.folder = spark, settings, tmp_path
-    # A step takes seconds: few cases beside the plainest; one that fails is told as it is.
+    # A step takes seconds, so only a few cases run, and failures are not shrunk.
     few = limits(PROPERTY, max_examples=4, stateful_step_count=8, phases=[Phase.generate])
     run_state_machine_as_test(Machine, settings=few)

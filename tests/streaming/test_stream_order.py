@@ -1,4 +1,4 @@
-"""A micro-batch in stretches has the order of arrival that one pass over it gives (A1, A2, A4)."""
+"""Stretches give a micro-batch the order of arrival of a single pass (rules A1, A2, A4)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.streaming import order
+from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.streaming.log_state import LogState, Part, state_of
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
-from windows_pipeline.streaming.standing import Part, Standing, standing_of
 
 DAY = date(2026, 1, 1)
 NEXT = DAY + timedelta(days=1)
 IN_FORCE_MS = 6_000
 FILES = [f"part-{number}" for number in (7, 3, 11, 0, 10, 2, 5, 1, 9, 4, 6, 8)]
-"""As they were written."""
+"""File names in the order of writing."""
 
 
 class Judged(NamedTuple):
-    """A record as `judged_records` tells it; `n` names it."""
+    """A record as `judged_records` returns it; `n` identifies it."""
 
     unit: date
     file: str
@@ -42,20 +42,20 @@ COLUMNS = (
 )
 
 
-def standing() -> Standing:
-    """One partition is ahead of the time in force, one behind it: it was idle and woke."""
+def log_state() -> LogState:
+    """A partition is ahead of the watermark; the other was idle, resumed, and is behind it."""
     rows = [
         LogRow(DAY, "ahead", 9_000, 5, 0, 4, IN_FORCE_MS, 0, "s", 0),
         LogRow(DAY, "behind", 2_000, 3, 0, 2, IN_FORCE_MS, 0, "s", 0),
     ]
-    return standing_of(rows, DAY, None)
+    return state_of(rows, DAY, None)
 
 
 def judged(draw: Random, records: int) -> list[Judged]:
     rows = []
     for n in range(records):
         unit = draw.choice([DAY, NEXT])
-        # Names that sort otherwise than their numbers do.
+        # The names sort otherwise than their numbers.
         file = draw.choice(FILES)
         if draw.random() < 0.1:
             rows.append(Judged(unit, file, "null_key", None, None, None, n))
@@ -66,9 +66,9 @@ def judged(draw: Random, records: int) -> list[Judged]:
 
 
 def in_one_pass(
-    rows: list[Judged], before: Standing, files: list[str] | None = None
+    rows: list[Judged], before: LogState, files: list[str] | None = None
 ) -> tuple[dict[int, tuple[int, int]], list[Part]]:
-    """Offset and running maximum by `n`, and the parts, in the plainest way; files in an order."""
+    """Offset and running maximum by `n`, and the parts, by a loop over the records."""
     rank = {file: at for at, file in enumerate(files or sorted({row.file for row in rows}))}
     found: dict[int, tuple[int, int]] = {}
     parts: list[Part] = []
@@ -94,21 +94,21 @@ def in_one_pass(
 
 
 def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None = None) -> None:
-    """Requires the numbers that one pass over the records gives."""
+    """Requires the numbers of a single pass over the records."""
     files = [*FILES, *sorted({row.file for row in rows}.difference(FILES))]
     found = in_stream_order(
         frame.withColumn(FILE, F.col("file")),
         None,
-        standing(),
+        log_state(),
         in_files=lambda names: sorted(names, key=files.index),
         ranges=ranges,
     )
-    expected, parts = in_one_pass(rows, standing(), files)
-    told = {
+    expected, parts = in_one_pass(rows, log_state(), files)
+    numbers = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
     }
-    assert told == expected
+    assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
     assert found.rejected == Counter(row.unit for row in rows if row.reason)
     assert set(found.records.columns) == {*frame.columns, "offset", "running_max"}
@@ -116,16 +116,16 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
 
 
 @pytest.mark.parametrize("in_one_task", [True, False])
-def test_files_are_numbered_as_one(spark: SparkSession, *, in_one_task: bool) -> None:
-    """Those of a table, each by event time."""
+def test_files_are_numbered_as_in_one_pass(spark: SparkSession, *, in_one_task: bool) -> None:
+    """The files of a Delta table, each in order of event time."""
     rows = judged(Random(20), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3, *["file"] * in_one_task)
     require_as_one(rows, frame)
 
 
 @pytest.mark.parametrize("ranges", [1, 7, 40])
-def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> None:
-    """In ranges that cut files, or hold several."""
+def test_large_files_are_numbered_as_in_one_pass(spark: SparkSession, ranges: int) -> None:
+    """In ranges that cut files or hold several files."""
     rows = judged(Random(23), 400)
     frame = spark.createDataFrame(rows, COLUMNS).repartition(3)
     require_as_one(rows, frame, ranges=ranges)
@@ -135,37 +135,35 @@ def test_large_files_are_numbered_as_one(spark: SparkSession, ranges: int) -> No
 def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int | None) -> None:
     rows = judged(Random(21), 200)
     frame = spark.createDataFrame(rows, COLUMNS)
-    found = in_stream_order(frame, "n", standing(), ranges=ranges)
-    told = {
+    found = in_stream_order(frame, "n", log_state(), ranges=ranges)
+    numbers = {
         row.n: (row.offset, row.running_max)
         for row in found.records.where("reason IS NULL").collect()
     }
-    # As if each came in a file of its own.
+    # As if each record came in a file of its own.
     by_n = [row._replace(file=f"{row.n:03}") for row in rows]
-    expected, parts = in_one_pass(by_n, standing())
-    assert told == expected
+    expected, parts = in_one_pass(by_n, log_state())
+    assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
 
 
-@pytest.mark.parametrize("offsets_a_stretch", [7, 1_000])
+@pytest.mark.parametrize("offsets_per_stretch", [7, 1_000])
 @pytest.mark.parametrize(
-    ("partition", "arrival_unit", "known_ms"),
+    ("partition", "unit", "known_ms"),
     [
-        ("ahead", NEXT, NEVER_MS),  # another day: its running maxima begin anew
+        ("ahead", NEXT, NEVER_MS),  # another day: its running maxima start again
         ("ahead", DAY, 9_000),
-        ("behind", DAY, IN_FORCE_MS),  # it wakes, and meets the time that was in force
+        ("behind", DAY, IN_FORCE_MS),  # it resumes, and meets the watermark
         ("behind", NEXT, IN_FORCE_MS),
     ],
 )
-def test_a_topics_offsets_stay_its_own(
+def test_records_keep_the_offsets_of_their_topic(
     spark: SparkSession,
     partition: str,
     unit: date,
     known_ms: int,
-    offsets_a_stretch: int,
-    monkeypatch: pytest.MonkeyPatch,
+    offsets_per_stretch: int,
 ) -> None:
-    monkeypatch.setattr(order, "_OFFSETS_A_STRETCH", offsets_a_stretch)
     draw = Random(22)
     rows = [
         (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
@@ -173,15 +171,18 @@ def test_a_topics_offsets_stay_its_own(
     ]
     columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
-    found = in_stream_order(frame, None, standing())
+    tuning = Tuning(offsets_per_stretch=offsets_per_stretch)
+    found = in_stream_order(frame, None, log_state(), tuning=tuning)
     running, largest_ms = known_ms, NEVER_MS
     expected = {}
     for _, _, reason, time_ms, offset in rows:
         if reason is None:
             running, largest_ms = max(running, time_ms), max(largest_ms, time_ms)
             expected[offset] = running
-    told = {row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()}
-    assert told == expected
+    numbers = {
+        row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()
+    }
+    assert numbers == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)
     assert found.parts == [Part(unit, partition, 20, 119, 100 - rejected, largest_ms, rejected)]
     assert found.rejected == {unit: rejected}
@@ -191,7 +192,7 @@ def test_a_topics_offsets_stay_its_own(
 def test_without_an_accepted_record_there_is_no_part(spark: SparkSession, records: int) -> None:
     rows = [Judged(NEXT, "part", "null_key", None, None, None, n) for n in range(records)]
     frame = spark.createDataFrame(rows, COLUMNS).withColumn(FILE, F.col("file"))
-    found = in_stream_order(frame, None, standing())
+    found = in_stream_order(frame, None, log_state())
     assert found.parts == []
     assert found.rejected == ({NEXT: records} if records else {})
     assert found.records.count() == records

@@ -1,4 +1,4 @@
-"""A stream that looks for more on and on, in a process of its own that is killed (rule H1)."""
+"""A running stream, in a process of its own, is killed (rule H1)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATIENCE_S = 240
 
 
 def land(folder: Path, *files: int) -> None:
-    """Lands some of two files of one day: written one after the other, each whole."""
+    """Lands files of a day, each complete at once, one written after the other."""
     for number in files:
         path = folder / "data" / "2026-11-01" / f"{number}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,16 +47,16 @@ def land(folder: Path, *files: int) -> None:
 
 @contextmanager
 def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command line's stream, looking for more every second; killed with its JVM."""
+    """Runs the command line's stream, which looks for files every second; kills it at the end."""
     command = Path(sys.executable).with_name("windows-pipeline")
     environment = {name: value for name, value in os.environ.items() if name != SETTINGS_VARIABLE}
-    with (folder / "told").open("w") as told:
+    with (folder / "output").open("w") as output:
         process = subprocess.Popen(
             [command, "stream", "numbers", "--every", "1 second"],
             cwd=folder,
             env=environment,
-            stdout=told,
-            stderr=told,
+            stdout=output,
+            stderr=output,
             text=True,
             start_new_session=True,
         )
@@ -67,12 +67,12 @@ def following(folder: Path) -> Iterator[subprocess.Popen[str]]:
             process.wait()
 
 
-def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], told: Path) -> None:
-    """Waits for something that a process does."""
+def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], output: Path) -> None:
+    """Waits until a condition holds, as long as the process runs."""
     give_up_at = time.monotonic() + PATIENCE_S
     while not is_so():
-        assert process.poll() is None, told.read_text()
-        assert time.monotonic() < give_up_at, told.read_text()
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < give_up_at, output.read_text()
         time.sleep(0.02)
 
 
@@ -85,9 +85,9 @@ def rows_of_all(pipeline: Pipeline, own: Settings) -> dict[str, list[str]]:
 
 
 def run_in_dagster(own: Settings) -> None:
-    """A run that goes on until it is terminated, which Dagster does by an interrupt.
+    """Runs the stream in Dagster, and interrupts it once it has materialized a micro-batch.
 
-    Once it has told of a micro-batch.
+    Dagster terminates runs by an interrupt, too.
     """
     job = build_definitions(own).resolve_job_def("numbers_all")
     key = dg.AssetKey(["numbers", "raw_events"])
@@ -112,9 +112,9 @@ def run_in_dagster(own: Settings) -> None:
             ended.set()
             terminating.join()
         (made,) = instance.fetch_materializations(key, limit=9).records
-        told = made.asset_materialization
-        assert told is not None
-        assert told.metadata["accepted"].value == len(range(40, 80, 3))
+        materialization = made.asset_materialization
+        assert materialization is not None
+        assert materialization.metadata["accepted"].value == len(range(40, 80, 3))
         assert not result.success
 
 
@@ -126,7 +126,7 @@ def test_a_killed_process_has_its_records_once(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A1, E1: killed in the second micro-batch, and run again, as one that was not killed."""
+    """A1, E1: killed in the second micro-batch and run again, it equals a stream without a kill."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for folder in (killed, whole):
         folder.mkdir()
@@ -135,12 +135,12 @@ def test_a_killed_process_has_its_records_once(
     land(killed, 0)
     raw_log = killed / "warehouse" / "numbers" / "raw_events" / "_delta_log"
     with following(killed) as process:
-        told = killed / "told"
-        wait_until(lambda: "micro-batch 0: 2026-11-01; 14" in told.read_text(), process, told)
+        output = killed / "output"
+        wait_until(lambda: "micro-batch 0: 2026-11-01; 14" in output.read_text(), process, output)
         commits = len(list(raw_log.glob("*.json")))
         land(killed, 1)
-        wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, told)
-    assert "micro-batch 1" not in told.read_text()
+        wait_until(lambda: len(list(raw_log.glob("*.json"))) > commits, process, output)
+    assert "micro-batch 1" not in output.read_text()
     run_in_dagster(own)
 
     pipeline, own_of_whole = declared_pipeline(

@@ -46,11 +46,11 @@ class KafkaBroker:
         self._ask("start")
 
     def stop(self) -> None:
-        """Stops it as an operator does."""
+        """Stops the broker as an operator does."""
         self._ask("stop")
 
     def restart(self) -> None:
-        """Stops and starts it."""
+        """Stops and starts the broker."""
         self.stop()
         self.start()
 
@@ -73,15 +73,15 @@ class KafkaBroker:
         self._ask("send", topic, *words)
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
-        """Expires what lies before an offset, as retention does."""
+        """Deletes the records before an offset, as retention does."""
         self._ask("delete_records", topic, partition, before_offset)
 
     def await_compaction(self, topic: str, partition: int) -> None:
-        """Waits until compaction took some record."""
+        """Waits until compaction has removed a record."""
         self._ask("await_compaction", topic, partition)
 
     def close(self) -> None:
-        """Ends it; the data stay in their folder."""
+        """Ends the broker; its data stay in the folder."""
         self._program.close()
 
     def _ask(self, *words: object) -> None:

@@ -26,7 +26,7 @@ from tests.support.spark_cases import EPOCH, texts
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job, RawEventsJob
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import (
@@ -143,7 +143,7 @@ class Ran(NamedTuple):
 
 
 def run_all(spark: SparkSession, settings: Settings, folder: Path) -> Ran:
-    """All windows of one pipeline, computed as one range of days."""
+    """Computes all windows of a pipeline as one range of days."""
     ran = declare(settings, folder, DAYS_WHOLE)
     jobs: list[Job] = [RawEventsJob(ran.pipeline, ran.settings)]
     jobs += [job for name in WINDOWS for job in window_jobs(ran.pipeline, name, ran.settings)]
@@ -172,7 +172,7 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
             landed.write_text("".join(map(line, of_file)))
             written_at = 1_000_000_000 + unit * len(pieces) + number
             os.utime(landed, (written_at, written_at))
-    # Of more digits than its type has: it is told, not rounded.
+    # A number of more digits than its type has is rejected, not rounded.
     with landed.open("a") as file:
         file.write('{"n": 99, "k": "a", "ms": 0, "whole": 1, "amount": 0.005}\n')
     os.utime(landed, (written_at, written_at))

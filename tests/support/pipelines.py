@@ -18,7 +18,7 @@ from tests.support.stored_rows import stored_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.dagster import asset_key, range_tags
 from windows_pipeline.jobs import Job
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import rows_by_unit
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -44,7 +44,7 @@ def day(number: int) -> date:
 
 
 def settings_in(folder: Path, base: Settings) -> Settings:
-    """These, with a folder of their own for files and tables."""
+    """The settings with a folder of their own for files and tables."""
     places = {
         "warehouse": str(folder / "warehouse"),
         "landing": str(folder),
@@ -152,7 +152,7 @@ def version_of(spark: SparkSession, table: Table) -> int:
 
 
 def materializations(result: dg.ExecuteInProcessResult) -> list[dg.AssetMaterialization]:
-    """What a run materialized, a partition each."""
+    """The materializations of a run, one per partition."""
     return [
         event.step_materialization_data.materialization
         for event in result.all_events

@@ -40,7 +40,7 @@ class SmallProject:
     capfd: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
     name: str = "w"
-    """The windows that are looked at."""
+    """The windows that the tests look at."""
 
     def declare(
         self,
@@ -50,7 +50,7 @@ class SmallProject:
         top: Mapping[str, object] | None = None,
         **source: object,
     ) -> None:
-        """Writes its file, and its settings."""
+        """Writes the pipeline's file and the settings."""
         self.folder.mkdir(exist_ok=True, parents=True)
         settings = self.base.model_dump(mode="json")
         settings |= {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
@@ -113,7 +113,7 @@ class SmallProject:
         return [{name: row[name] for name in columns} for row in in_order]
 
     def sums(self, *columns: str) -> list[tuple[Any, ...]]:
-        """Columns of the windows as they stand, by key and bounds."""
+        """Columns of the stored windows, by key and bounds."""
         names = columns or ("c", "s")
         rows = named_rows(self.windows.keyed_windows)
         in_order = sorted(
@@ -122,7 +122,7 @@ class SmallProject:
         return [tuple(row[name] for name in names) for row in in_order]
 
     def all_rows(self) -> dict[str, list[tuple[object, ...]]]:
-        """The rows of all results, but for the units and micro-batches that brought them."""
+        """The rows of all results, without their units and micro-batches."""
         tables = {**vars(self.source), **vars(self.windows)}
         names = ("final_windows", "late_records", "rejected_records")
         return {

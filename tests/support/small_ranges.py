@@ -1,35 +1,41 @@
-"""Has small files sorted in ranges, as large ones are."""
+"""Small files that are sorted in ranges, as large files are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import pytest
-from pyspark.sql import Column, DataFrame
+from windows_pipeline.arrival import ranges
+from windows_pipeline.sources.tuning import Tuning
 
-from windows_pipeline.arrival import ranges as arrival_ranges
-from windows_pipeline.arrival.ranges import numbered_in_ranges
-from windows_pipeline.sources import landed_sizes
-from windows_pipeline.streaming import order
-
-
-def noted_ranges(patched: pytest.MonkeyPatch) -> list[int]:
-    """Notes in how many ranges a day or a micro-batch was sorted."""
-    noted: list[int] = []
-
-    def number(
-        records: DataFrame, within: Sequence[str], by: Sequence[Column], ranges: int
-    ) -> DataFrame:
-        noted.append(ranges)
-        return numbered_in_ranges(records, within, by, ranges)
-
-    for module in (arrival_ranges, order):
-        patched.setattr(module, "numbered_in_ranges", number)
-    return noted
+SMALL_RANGES = Tuning(records_per_task=1_000, records_per_range=500)
+"""Ranges of some hundred records."""
 
 
-def in_small_ranges(patched: pytest.MonkeyPatch) -> list[int]:
-    """Has ranges of some hundred records, and notes how many there were."""
-    patched.setattr(landed_sizes, "RECORDS_A_TASK", 1_000)
-    patched.setattr(landed_sizes, "_RECORDS_A_RANGE", 500)
-    return noted_ranges(patched)
+class _Noted(logging.Handler):
+    """Notes the number of ranges of each sort, which the log names."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.ranges: list[int] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        assert isinstance(record.args, tuple)
+        (count,) = record.args
+        assert isinstance(count, int)
+        self.ranges.append(count)
+
+
+@contextmanager
+def noted_ranges() -> Iterator[list[int]]:
+    """Notes in how many ranges each day or micro-batch was sorted."""
+    log, noted = logging.getLogger(ranges.__name__), _Noted()
+    level = log.level
+    log.addHandler(noted)
+    log.setLevel(logging.INFO)
+    try:
+        yield noted.ranges
+    finally:
+        log.setLevel(level)
+        log.removeHandler(noted)

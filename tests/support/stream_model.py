@@ -31,8 +31,8 @@ from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.streaming.log_state import LogState, Part, log_rows, state_of
 from windows_pipeline.streaming.scope import BatchScope, scope_of
-from windows_pipeline.streaming.standing import Part, Standing, log_rows, standing_of
 
 AGGREGATES: Aggregates = {"total": ("sum", "real"), "largest": ("max", "whole")}
 TABLES = ("raw_events", "arrival_log", "late_records", "final_windows", "merged")
@@ -69,7 +69,7 @@ class StreamModel:
 
     def __init__(self, definition: SlidingDefinition) -> None:
         self.definition = definition
-        self.standing: Standing | None = None
+        self.standing: LogState | None = None
         self._tables: dict[str, dict[int, list[Any]]] = {name: {} for name in TABLES}
 
     def run(
@@ -107,10 +107,10 @@ class StreamModel:
         self.standing = after
         return fresh
 
-    def read_back(self, before_batch: int) -> Standing:
+    def read_back(self, before_batch: int) -> LogState:
         """How far the stream has come, read from the log as a restarted process does."""
         log = [row for row in self._rows("arrival_log") if row.batch < before_batch]
-        return standing_of(log, FIRST_DAY, self._idle_after, merges=True)
+        return state_of(log, FIRST_DAY, self._idle_after, merges=True)
 
     def results(self) -> Results:
         """The rows that the micro-batches published."""
@@ -150,14 +150,14 @@ class StreamModel:
     def _rows(self, table: str) -> list[Any]:
         return [row for rows in self._tables[table].values() for row in rows]
 
-    def _standing_before(self, batch: int) -> Standing:
+    def _standing_before(self, batch: int) -> LogState:
         if self.standing is not None:
             assert self.standing.batch == batch - 1
             return self.standing
         return self.read_back(batch)
 
     def _results(
-        self, batch: int, fresh: Sequence[Stored], before: Standing, after: Standing
+        self, batch: int, fresh: Sequence[Stored], before: LogState, after: LogState
     ) -> Results:
         spec = spec_of(self.definition)
         scope = scope_of(before, after, batch, spec.close_delay_ms, FIRST_DAY, self._idle_after)
@@ -188,7 +188,7 @@ class StreamModel:
         )
 
     def _merged_by(
-        self, raw: Sequence[Stored], scope: BatchScope, before: Standing, after: Standing
+        self, raw: Sequence[Stored], scope: BatchScope, before: LogState, after: LogState
     ) -> list[RecordId]:
         assert before.merge is not None
         assert after.merge is not None
@@ -249,7 +249,7 @@ def _merged(
     return [name for *_, name in sorted(merged)]
 
 
-def _numbered(arrived: Iterable[Record], before: Standing, batch: int) -> list[Stored]:
+def _numbered(arrived: Iterable[Record], before: LogState, batch: int) -> list[Stored]:
     """The records as `in_stream_order` numbers them."""
     counts: dict[tuple[int, str], int] = {}
     largest_ms: dict[tuple[int, str], int] = {}

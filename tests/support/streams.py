@@ -1,10 +1,9 @@
-"""Pipelines that follow a source, and the end of their process at any append, for tests."""
+"""Pipelines that follow a source, and streams that are killed at any append."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from deltalake import write_deltalake
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.oracle.windows import SessionDefinition, SlidingDefinition, TimeDefinition
 from tests.support.pipelines import settings_in
@@ -23,7 +22,8 @@ from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs import Job
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.streaming import query
+from windows_pipeline.streaming import run_stream
+from windows_pipeline.streaming.windows import Append
 
 SLIDING = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms"}
 HOPS = {
@@ -38,7 +38,7 @@ HOPS = {
 
 
 def sliding_fields(definition: SlidingDefinition) -> dict[str, object]:
-    """The oracle's windows as a pipeline's file has them."""
+    """The oracle's sliding windows, as the fields of a pipeline's file."""
     fields: dict[str, object] = {
         "kind": "sliding",
         "time_difference": f"{definition.time_difference} ms",
@@ -53,7 +53,7 @@ def sliding_fields(definition: SlidingDefinition) -> dict[str, object]:
 def window_fields(
     definition: SlidingDefinition | TimeDefinition | SessionDefinition,
 ) -> dict[str, object]:
-    """The same of windows of several kinds."""
+    """The oracle's windows of any kind, as the fields of a pipeline's file."""
     if isinstance(definition, SlidingDefinition):
         return sliding_fields(definition)
     grace = f"{definition.grace} ms"
@@ -68,59 +68,45 @@ class KilledError(Exception):
     """Stands for the end of the process."""
 
 
-@contextmanager
-def ending_at(table: str, when: str) -> Iterator[None]:
-    """Ends what runs at an append to a table, `before` or `after`: nothing is appended then.
+def killed_at(table: str, when: str) -> Append:
+    """Appends until the stream is killed at an append to a table, `before` or `after` it.
 
-    But for what is being appended meanwhile, as when a process is killed.
+    Of other appends, only those that have begun by then end, as when a process is killed.
     """
-    append, dead = Table.append, Event()
+    dead = Event()
 
-    def until_killed(self: Table, rows: DataFrame | pa.Table, batch: int, many: int) -> None:
-        here = self.name.rsplit("/", 1)[1] == table
-        if dead.is_set() or (here and when == "before"):
+    def append(to: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
+        is_the_table = to.name.rsplit("/", 1)[1] == table
+        if dead.is_set() or (is_the_table and when == "before"):
             dead.set()
             raise KilledError
-        append(self, rows, batch, many)
-        if here:
+        to.append(rows, batch, row_count)
+        if is_the_table:
             dead.set()
             raise KilledError
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Table, "append", until_killed)
-        yield
+    return append
 
 
-@contextmanager
-def killed(table: str, when: str) -> Iterator[None]:
-    """Requires that it is ended there."""
-    with ending_at(table, when), pytest.raises(KilledError):
-        yield
-
-
-@contextmanager
-def as_if_it_ran_before() -> Iterator[None]:
-    """A stream that begins here saw nothing that stops it, as one that had begun long before."""
-    refuse = query._refuse_while_correcting  # noqa: SLF001  nothing else tells of one that began
-    looked: list[object] = []
-
-    def only_again(*of_pipeline: Any) -> None:
-        if looked:
-            refuse(*of_pipeline)
-        looked.append(of_pipeline)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(query, "_make_tables", lambda *_: None)
-        patched.setattr(query, "_refuse_while_correcting", only_again)
-        yield
+def run_until_killed(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    table: str,
+    when: str,
+    **options: Any,
+) -> None:
+    """Runs a stream, and requires that it is killed at an append to a table."""
+    with pytest.raises(KilledError):
+        run_stream(spark, pipeline, settings, append=killed_at(table, when), **options)
 
 
 def writer_of(table: Table, version: int) -> str:
-    """Who made a version, as its commit says."""
+    """The program that made a version, as the commit names it."""
     log = Path(table.location) / "_delta_log" / f"{version:020}.json"
     actions = map(json.loads, log.read_text().splitlines())
-    (told,) = (one["commitInfo"] for one in actions if "commitInfo" in one)
-    writer: str = told["engineInfo"]
+    (commit,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    writer: str = commit["engineInfo"]
     return writer
 
 
@@ -137,7 +123,7 @@ def declared_pipeline(
     start: str = "2026-11-01",
     **others: Mapping[str, object],
 ) -> tuple[Pipeline, Settings]:
-    """A pipeline of integers by key, with sliding windows and others."""
+    """A pipeline of integers by key, with the windows `sums` and others by name."""
     columns = {"k": "string", "ms": "bigint", "whole": "bigint"}
     text = {
         "name": "numbers",
@@ -155,12 +141,12 @@ def declared_pipeline(
 
 
 def add_rows(table: Path, rows: Sequence[tuple[str | None, int, int]]) -> None:
-    """Adds records of such a pipeline to a Delta table."""
+    """Adds records to the Delta table that such a pipeline follows."""
     columns = [("k", pa.string()), ("ms", pa.int64()), ("whole", pa.int64())]
     records = [dict(zip(("k", "ms", "whole"), row, strict=True)) for row in rows]
     write_deltalake(table, pa.Table.from_pylist(records, pa.schema(columns)), mode="append")
 
 
 def as_json(key: str | None, ms: int, whole: object) -> str:
-    """A record of such a pipeline as a topic or a file has it."""
+    """A record of such a pipeline as JSON, for a topic or a file."""
     return json.dumps({"k": key, "ms": ms, "whole": whole})

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 
 from tests.support.pipeline_texts import FLIGHTS, line_of
-from windows_pipeline.cli import main as cli
+from windows_pipeline.cli.main import main
 from windows_pipeline.config import FolderProblem, folder_problem, load_folder, load_pipeline
+from windows_pipeline.settings import Settings
 
 LINE = line_of(FLIGHTS, "  path:")
 
@@ -45,7 +47,7 @@ def validated(
     """Runs `validate`; returns the exit status, standard output and standard error."""
     monkeypatch.setattr("sys.argv", ["windows-pipeline", "validate", *files])
     with pytest.raises(SystemExit) as stopped:
-        cli.main()
+        main()
     out, err = capfd.readouterr()
     return int(stopped.value.code or 0), out, err
 
@@ -149,14 +151,13 @@ def called(
     class Started(Exception):
         pass
 
-    def start(_settings: object) -> None:
+    def start(_settings: Settings) -> SparkSession:
         raise Started
 
-    monkeypatch.setattr("windows_pipeline.cli.main.start_session", start)
     monkeypatch.setattr("sys.argv", ["windows-pipeline", *args])
     status = 0
     try:
-        cli.main()
+        main(start)
     except Started:
         pass
     except SystemExit as stopped:

@@ -1,4 +1,4 @@
-"""What is printed of data is printed as it is: no markup, no emoji, no orders to a terminal."""
+"""The console prints data as it is: no markup, no emoji names, no terminal control codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rich.table import Table
 from demo.status import Status
 from tests.support.command_line import call
 from windows_pipeline.checks.run import Check, CheckResult
-from windows_pipeline.cli import printed
 from windows_pipeline.cli.console import PlainConsole, coloured
 from windows_pipeline.cli.printed import print_checks, tell
 
@@ -18,18 +17,23 @@ HOSTILE = ["[/x]", "[red]", "[bold red]a[/]", ":x:", ":smiley:", "[link=a]b[/lin
 
 
 @pytest.fixture
-def out(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """What is printed on a terminal."""
-    file = io.StringIO()
-    console = PlainConsole(file=file, width=300, force_terminal=True, color_system=None)
-    monkeypatch.setattr(printed, "console", console)
-    return file
+def out() -> io.StringIO:
+    """What the console printed."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def console(out: io.StringIO) -> PlainConsole:
+    """A console on a terminal without colours."""
+    return PlainConsole(file=out, width=300, force_terminal=True, color_system=None)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_failed_check_shows_keys_as_they_are(out: io.StringIO, text: str) -> None:
+def test_a_failed_check_shows_keys_as_they_are(
+    console: PlainConsole, out: io.StringIO, text: str
+) -> None:
     check = CheckResult(Check(text, f"what {text} says", "TRUE"), 3, [{"key": text, "n": "1"}])
-    print_checks([(f"flights/{text}/alerts", check)])
+    print_checks([(f"flights/{text}/alerts", check)], console)
     assert out.getvalue() == (
         f"flights/{text}/alerts {text}: FAILED\n  what {text} says; 3 rows, such as\n"
         f"  { ({'key': text, 'n': '1'}) }\n"
@@ -37,11 +41,13 @@ def test_a_failed_check_shows_keys_as_they_are(out: io.StringIO, text: str) -> N
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_line_and_a_grid_show_text_as_it_is(out: io.StringIO, text: str) -> None:
-    printed.console.print(f"{text}: 5 rows of {text}")
+def test_a_line_and_a_grid_show_text_as_it_is(
+    console: PlainConsole, out: io.StringIO, text: str
+) -> None:
+    console.print(f"{text}: 5 rows of {text}")
     grid = Table(text)
     grid.add_row(text)
-    printed.console.print(grid)
+    console.print(grid)
     assert out.getvalue().startswith(f"{text}: 5 rows of {text}\n")
     assert out.getvalue().count(text) == 4
 
@@ -70,14 +76,16 @@ def test_the_progress_shows_text_as_it_is(text: str) -> None:
     assert f"{text} again" in file.getvalue()
 
 
-def test_a_terminal_obeys_no_text(out: io.StringIO, capfd: pytest.CaptureFixture[str]) -> None:
-    printed.console.print("a\x1b[2Jb\x07c\rd\te\u202ef")
+def test_control_characters_are_printed_escaped(
+    console: PlainConsole, out: io.StringIO, capfd: pytest.CaptureFixture[str]
+) -> None:
+    console.print("a\x1b[2Jb\x07c\rd\te\u202ef")
     assert out.getvalue() == "a\\x1b[2Jb\\x07c\\rd       e\\u202ef\n"
     tell("error", "a\x1b[2Jb\nc")
     assert capfd.readouterr().err == "error: a\\x1b[2Jb\nc\n"
 
 
-def test_our_own_words_have_colours() -> None:
+def test_coloured_words_keep_their_colour_and_the_rest_stays_plain() -> None:
     file = io.StringIO()
     console = PlainConsole(file=file, force_terminal=True, color_system="standard", width=80)
     console.print(coloured("FAILED", "red", ": [green]5"))

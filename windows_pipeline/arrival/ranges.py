@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
@@ -19,6 +20,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
 
+_LOG = logging.getLogger(__name__)
 RANGE = "_range"
 """The column of a record's range, an int."""
 _ROWS_BEFORE, _MAX_BEFORE = "_rows_before", "_max_before"
@@ -124,6 +126,7 @@ def numbered_in_ranges(
     Returns:
         The records with `_range` (int), `offset` and `running_max` (bigint, ms).
     """
+    _LOG.info("sorting records in %d ranges", ranges)
     whole = [*map(F.col, within), *order]
     if "original" in records.columns:  # rejected records tie in all other columns
         whole.append(F.col("original"))

@@ -6,8 +6,6 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 _ORDERED_WITHIN = ["arrival_unit", "source_partition"]
-STRETCH_ROWS = 1 << 20
-"""One task recounts so many offsets of a large source partition."""
 
 
 def recount_running_maxima(raw: DataFrame, stretch_rows: int | None) -> DataFrame:

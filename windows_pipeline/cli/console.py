@@ -1,4 +1,4 @@
-"""A console that prints text from data as text."""
+"""A console that prints data as it is, whatever markup or control characters it holds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u
 
 
 class PlainConsole(Console):
-    """Reads no markup, emoji names or numbers in a string, and sends no control characters.
+    """A console without markup, emoji names, highlighting and control characters.
 
-    What is to have a colour is a `Text`, made by `coloured`.
+    To print a word in a colour, pass the `Text` that `coloured` returns.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -22,15 +22,15 @@ class PlainConsole(Console):
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """The text as it is; a control character as Python writes it."""
+        """Renders the text as it is, and a control character as Python writes it."""
         return super().render_str(printable(text), **options)
 
 
 def printable(text: str) -> str:
-    """The text with control characters, but for tabs and ends of lines, as Python writes them."""
+    """The text with control characters escaped as in Python; tabs and line ends stay."""
     return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def coloured(word: str, style: str, *rest: str) -> Text:
-    """A word in a colour, and what follows without one."""
+    """A word in a colour, followed by plain text."""
     return Text.assemble((printable(word), style), *(printable(text) for text in rest))

@@ -17,36 +17,39 @@ from rich.text import Text
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.console import PlainConsole, coloured, printable
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.day_runs import ChangedFile, Waiting
+from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20
-# A pipe has no width; rows must not be cut for it.
-console = PlainConsole(width=None if sys.stdout.isatty() else 240)
+# A pipe has no width, and the console would cut rows at 80 columns.
+CONSOLE = PlainConsole(width=None if sys.stdout.isatty() else 240)
 
 
 def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
-    """Prints what became of each job, as it ends; returns of each whether it went well.
+    """Prints each job's result as the job ends.
 
-    That is, whether it was published and no check failed but for warnings.
+    Returns:
+        For each job, whether it was published and no check failed, warnings aside.
     """
     went_well = []
     for name, result in results:
         rows = ", ".join(f"{table} {sum(rows.values()):,}" for table, rows in result.rows.items())
-        console.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
+        CONSOLE.print(f"{name}: {'published' if result.published else 'NOT published'}; {rows}")
         print_checks((name, found) for found in result.checks if not found.passed)
         failed = any(not found.passed and not found.check.is_warning for found in result.checks)
         went_well.append(result.published and not failed)
     return went_well
 
 
-def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
-    """Prints what checks found, those that failed with a few rows."""
+def print_checks(
+    results: Iterable[tuple[str, CheckResult]], console: PlainConsole = CONSOLE
+) -> None:
+    """Prints the results of checks; for a failed check, three of the failing rows."""
     for name, result in results:
-        wrong = ("warning", "yellow") if result.check.is_warning else ("FAILED", "red")
-        mark = ("passed", "green") if result.passed else wrong
+        failure = ("warning", "yellow") if result.check.is_warning else ("FAILED", "red")
+        mark = ("passed", "green") if result.passed else failure
         console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
         if not result.passed:
             console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
@@ -55,50 +58,58 @@ def print_checks(results: Iterable[tuple[str, CheckResult]]) -> None:
 
 
 def print_waiting(pipeline: str, waiting: Waiting) -> bool:
-    """Prints which days lack results, and what computes them; returns whether there are any."""
+    """Prints which days lack results, and what computes them.
+
+    Returns:
+        Whether any day lacks results.
+    """
     for name, days in waiting.lacking.items():
-        console.print(
+        CONSOLE.print(
             f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end. If no "
-            f"run is active: windows-pipeline run {pipeline}. Where that is refused, as final "
-            f"windows would change: windows-pipeline correct {pipeline} --windows {name} "
+            f"run is active, resume with: windows-pipeline run {pipeline}. If the run refuses to "
+            f"change final windows: windows-pipeline correct {pipeline} --windows {name} "
             f"--from {days[0]} --cause TEXT"
         )
-    if waiting.held_back:
-        console.print(
-            f"{pipeline}: {days_text(waiting.held_back)}: held back, as nothing closes past "
-            f"{waiting.missing}, which is missing; land it, then: windows-pipeline run {pipeline}"
+    if waiting.blocked:
+        CONSOLE.print(
+            f"{pipeline}: {days_text(waiting.blocked)}: blocked by a missing day: no window closes "
+            f"past {waiting.missing}. Land it, then: windows-pipeline run {pipeline}"
         )
-    return bool(waiting.lacking or waiting.held_back)
+    return bool(waiting.lacking or waiting.blocked)
 
 
 def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
-    """Prints by name what lies in the source's folder and is not read."""
+    """Prints the names of what lies in the source's folder and is not ingested."""
     if not skipped:
         return
-    console.print(f"{pipeline}: skipped {len(skipped):,}:")
+    CONSOLE.print(f"{pipeline}: skipped {len(skipped):,}:")
     for text in skipped[:_MOST_NAMES]:
-        console.print(f"  {text}")
+        CONSOLE.print(f"  {text}")
     if len(skipped) > _MOST_NAMES:
-        console.print(f"  and {len(skipped) - _MOST_NAMES:,} more")
+        CONSOLE.print(f"  and {len(skipped) - _MOST_NAMES:,} more")
 
 
 def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
-    """Prints which landed files are not as they were ingested; returns whether there are any."""
+    """Prints which landed files have changed since they were ingested.
+
+    Returns:
+        Whether any file has changed.
+    """
     if changed:
-        console.print(f"{pipeline}: {len(changed):,} files changed since their days were ingested:")
+        CONSOLE.print(f"{pipeline}: {len(changed):,} files changed since their days were ingested:")
     for file in changed[:_MOST_NAMES]:
-        console.print(f"  {file.day}/{file.name} {file.what}")
+        CONSOLE.print(f"  {file.day}/{file.name} {file.change}")
     if len(changed) > _MOST_NAMES:
-        console.print(f"  and {len(changed) - _MOST_NAMES:,} more")
+        CONSOLE.print(f"  and {len(changed) - _MOST_NAMES:,} more")
     for day in sorted({file.day for file in changed})[:_MOST_NAMES]:
-        console.print(
+        CONSOLE.print(
             f"  to ingest it again: windows-pipeline run {pipeline} --from {day} --to {day}"
         )
     return bool(changed)
 
 
 def print_without_records(files: Sequence[tuple[str, int]]) -> None:
-    """Prints which files have bytes and gave no record."""
+    """Prints which files have bytes but gave no record."""
     for name, size_bytes in files[:_MOST_NAMES]:
         tell("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
     if len(files) > _MOST_NAMES:
@@ -106,16 +117,16 @@ def print_without_records(files: Sequence[tuple[str, int]]) -> None:
 
 
 def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
-    """Prints where records went: accepted, rejected, and late by definition."""
-    of_windows = "".join(f"; {name}: {many:,} late" for name, many in late.items())
-    console.print(f"{pipeline}: {accepted:,} records accepted, {rejected:,} rejected{of_windows}")
+    """Prints how many records were accepted, rejected, and late for each window definition."""
+    of_windows = "".join(f"; {name}: {count:,} late" for name, count in late.items())
+    CONSOLE.print(f"{pipeline}: {accepted:,} records accepted, {rejected:,} rejected{of_windows}")
 
 
 class PrintedBatches:
-    """The micro-batches of a run, printed as they come, and what they brought in all."""
+    """Prints the micro-batches of a run as they come, and sums up their records."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        """Takes the pipeline, whose limits count."""
+        """Starts a run of a pipeline, whose limits decide whether the run went wrong."""
         self._pipeline = pipeline
         self._began = monotonic()
         self._accepted = self._rejected = 0
@@ -125,19 +136,19 @@ class PrintedBatches:
         self.came = False
 
     def add(self, result: BatchResult) -> None:
-        """Prints one."""
+        """Prints a micro-batch."""
         self.came = True
         self._accepted += result.accepted
         self._rejected += result.rejected
         self._late.update(result.late)
         days = ", ".join(map(str, result.units)) or "no day"
-        late = "".join(f", {many:,} late for {name}" for name, many in result.late.items())
-        console.print(
+        late = "".join(f", {count:,} late for {name}" for name, count in result.late.items())
+        CONSOLE.print(
             f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
             f"{result.rejected:,} rejected{late}; after {monotonic() - self._began:.1f} s"
         )
         if result.passed_over:
-            console.print(
+            CONSOLE.print(
                 f"  passed over: {result.passed_over:,} files that are links, or of days outside "
                 "the pipeline's partitions"
             )
@@ -145,46 +156,46 @@ class PrintedBatches:
         self._any_empty = self._any_empty or bool(result.without_records)
         for name in result.without_value:
             if name not in self._named:
-                console.print(
-                    f"  warning: no record of this run has a value in column {name!r} so far; it "
-                    "may have another name in the source"
+                CONSOLE.print(
+                    f"  warning: no record of this run has a value in column {name!r} so far; the "
+                    "source may call the column by another name"
                 )
         self._named.update(result.without_value)
         for text in self.beyond_limits:
-            console.print(f"  warning: so far {text}")
+            CONSOLE.print(f"  warning: so far {text}")
 
     @property
     def went_wrong(self) -> bool:
-        """Whether a file gave no record, or shares are beyond the limits."""
+        """Whether a file gave no record, or a share of the records is beyond its limit."""
         return self._any_empty or bool(self.beyond_limits)
 
     @property
     def beyond_limits(self) -> list[str]:
-        """The shares of the run's records that are beyond the pipeline's limits, in words."""
+        """A text for each share of the run's records that is beyond the pipeline's limit."""
         limits, all_records = self._pipeline.limits, self._accepted + self._rejected
         shares = [("rejected", self._rejected, all_records, limits.rejected)]
         shares += [
-            (f"late for {name}", many, self._accepted, limits.late)
-            for name, many in self._late.items()
+            (f"late for {name}", count, self._accepted, limits.late)
+            for name, count in self._late.items()
         ]
         return [
-            f"{many:,} of {of:,} records are {what}; the limit is {limit:.4g} %"
-            for what, many, of, limit in shares
-            if many and (many * 100 > limit * of or (what == "rejected" and many == of))
+            f"{count:,} of {total:,} records are {fate}; the limit is {limit:.4g} %"
+            for fate, count, total, limit in shares
+            if count and (count * 100 > limit * total or (fate == "rejected" and count == total))
         ]
 
 
 def print_rows(rows: DataFrame, limit: int) -> None:
-    """Prints rows as a grid, and whether there are more."""
+    """Prints at most `limit` rows as a grid, and says whether there are more."""
     found = rows.limit(limit + 1).collect()
     grid = Grid(box=box.SIMPLE)
     for column in rows.columns:
         grid.add_column(column, no_wrap=True)
     for row in found[:limit]:
         grid.add_row(*(_text(value) for value in row))
-    console.print(grid)
+    CONSOLE.print(grid)
     if len(found) > limit:
-        console.print(f"there are more; --limit {limit} were asked for")
+        CONSOLE.print(f"there are more; raise --limit {limit} to see them")
 
 
 def _text(value: object) -> str:
@@ -193,7 +204,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def tell(what: Literal["error", "warning"], text: str) -> None:
-    """Prints a line to standard error."""
-    line = coloured(f"{what}:", {"error": "red", "warning": "yellow"}[what], f" {text}")
+def tell(kind: Literal["error", "warning"], text: str) -> None:
+    """Prints an error or a warning to standard error."""
+    line = coloured(f"{kind}:", {"error": "red", "warning": "yellow"}[kind], f" {text}")
     PlainConsole(stderr=True).print(line, soft_wrap=True)

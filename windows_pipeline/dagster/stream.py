@@ -14,7 +14,7 @@ from windows_pipeline.dagster.metadata import check_event, check_metadata, colum
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
-from windows_pipeline.jobs.chain import window_jobs
+from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables

@@ -1,4 +1,4 @@
-"""Raises alerts on final windows and joins overlapping ones to episodes (rule E5)."""
+"""Raises alerts on final windows, and joins overlapping alerts to episodes (rule E5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.units import Arrivals
 from windows_pipeline.incremental.windows import unit_windows
-from windows_pipeline.jobs.job import Stage, StagedTable, kept
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
@@ -33,33 +33,33 @@ _FIRST_LOOK_BACK_MS = 86_400_000
 
 
 class AlertsJob(WindowsJob):
-    """Fills alerts of one named window definition from its final_windows."""
+    """Fills alerts of a window definition from its final_windows."""
 
     @property
     def inputs(self) -> list[Table]:
-        """final_windows; raw_events and the log for episodes that began earlier."""
+        """final_windows, and raw_events and the log for episodes that began earlier."""
         source = self.source
         return [
             source.raw_events,
             source.arrival_log,
-            self.own.late_records,
-            self.own.final_windows,
+            self.window_tables.late_records,
+            self.window_tables.final_windows,
         ]
 
     @property
     def tables(self) -> list[Table]:
         """Alerts."""
-        return [self.own.alerts]
+        return [self.window_tables.alerts]
 
     @property
     def notes(self) -> Table:
-        """Alerts are the last step of windows."""
+        """The computed days of windows, of which alerts are the last step."""
         warehouse = self.settings.warehouse
         return computed_days(self.pipeline, self.windows_name, warehouse, fired=False)
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The columns that name a standing alert."""
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that identify an alert that is not retracted."""
         return ("arrival_unit", "rule", *self.windows.window_key)
 
     @property
@@ -69,59 +69,59 @@ class AlertsJob(WindowsJob):
         return [*alerts_checks(self.windows, columns), *alerts_history_checks(self.correct_command)]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Raises the days' alerts; an episode's beginning may lie before them.
+        """Raises the days' alerts; their episodes may begin before the days.
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        final = self.own.final_windows.of_units(spark, days)
+        final = self.window_tables.final_windows.of_units(spark, days)
         (table,) = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
-        raised = kept(self.raise_alerts(final))
+        raised = cache_rows(self.raise_alerts(final))
         arrivals = self.arrivals(log)
         raw = self.source.raw_events.read(spark)
-        joined = kept(self._join_to_earlier(raised, raw, arrivals, days))
-        nothing = F.lit(None).cast("bigint")
-        first = joined.withColumns({"correction": nothing, "retracted_by": nothing})
-        return Stage([StagedTable(table, first)], [raised, joined])
+        joined = cache_rows(self._join_to_earlier(raised, raw, arrivals, days))
+        null = F.lit(None).cast("bigint")
+        never_corrected = joined.withColumns({"correction": null, "retracted_by": null})
+        return Stage([StagedTable(table, never_corrected)], [raised, joined])
 
     def raise_alerts(self, final: DataFrame) -> DataFrame:
-        """An alert for each rule that a final window breaks."""
+        """Returns an alert for each rule that a final window breaks."""
         return broken_rules(final, self.rules)
 
     def _join_to_earlier(
         self, raised: DataFrame, raw: DataFrame, arrivals: Arrivals, days: Sequence[date]
     ) -> DataFrame:
-        """Gives each alert its episode, which windows that closed before may have begun.
+        """Adds to each alert the start of its episode, which may lie before the days.
 
-        These are computed again from the raw records, so that the answer does not hang on
-        whether the earlier days were materialized; further back until no episode reaches
-        beyond what was looked at.
+        Alerts of earlier windows are computed again from the raw records, so that the result does
+        not depend on which earlier days are materialized. The look-back doubles until every
+        episode starts within it.
         """
         joined = with_episodes(raised)
         units = arrivals.units(days)
         if not units:
             return joined
         boundary_ms = close_ms(units[0].watermark_before_ms, self.windows.spec.close_delay_ms)
-        # One that ends just then, where its end does not belong to it, is closed as well.
-        hanging = joined.where(F.unix_millis("episode_start") <= boundary_ms)
-        of_their_keys = raw.join(F.broadcast(hanging.select("key").distinct()), "key", "semi")
+        # A window that ends at the close time is closed, too, if its end is exclusive.
+        open_start = joined.where(F.unix_millis("episode_start") <= boundary_ms)
+        of_their_keys = raw.join(F.broadcast(open_start.select("key").distinct()), "key", "semi")
         look_back_ms = _FIRST_LOOK_BACK_MS
-        while not hanging.isEmpty():
-            seen = Closing(boundary_ms - look_back_ms, boundary_ms)
-            earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, seen)
+        while not open_start.isEmpty():
+            span = Closing(boundary_ms - look_back_ms, boundary_ms)
+            earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, span)
             joined = with_episodes(raised.unionByName(earlier)).where(in_units(days))
-            hanging = joined.where(F.unix_millis("episode_start") <= seen.before_ms)
+            open_start = joined.where(F.unix_millis("episode_start") <= span.before_ms)
             look_back_ms *= 2
         return joined
 
     def _earlier_alerts(
         self, raw: DataFrame, arrivals: Arrivals, day: date, closing: Closing
     ) -> DataFrame:
-        """The alerts of windows that ended between two close times, before a day's unit."""
+        """The alerts of windows that closed between two close times, before a day."""
         spec = self.windows.spec
         from_ms = lookback_from_ms(raw, spec, [closing.before_ms])[closing.before_ms]
         reads = [
@@ -138,7 +138,9 @@ class AlertsJob(WindowsJob):
             tuning=self.settings.tuning,
         ).where("closed")
         columns = [
-            field.name for field in self.own.final_windows.schema if field.name != "arrival_unit"
+            field.name
+            for field in self.window_tables.final_windows.schema
+            if field.name != "arrival_unit"
         ]
         final = with_instants(windows).select(
             (F.col("arrival_unit") - F.expr("INTERVAL 1 DAY")).cast("date").alias("arrival_unit"),
@@ -146,24 +148,24 @@ class AlertsJob(WindowsJob):
         )
         return self.raise_alerts(final)
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The alerts, whether each one's window is final as it has it, and what was published."""
+        """Joins the alerts with their final windows, and with the published alerts."""
         alerts = standing(rows[0])
-        final = self.own.final_windows.of_units(spark, days)
-        same = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
+        final = self.window_tables.final_windows.of_units(spark, days)
+        same_window = reduce(and_, [alerts[name].eqNullSafe(final[name]) for name in final.columns])
         is_final = final.withColumn("is_final", F.lit(True))
         columns = [alerts[name] for name in alerts.columns]
-        judged = alerts.join(is_final, same, "left").select(
+        judged = alerts.join(is_final, same_window, "left").select(
             *columns, F.coalesce("is_final", F.lit(False)).alias("is_final")
         )
         before = Window.partitionBy("rule", "key").orderBy("_window_end_ms", "_window_start_ms")
-        beside = with_milliseconds(judged).withColumns(
+        in_order = with_milliseconds(judged).withColumns(
             {
                 "previous_end": F.lag("window_end").over(before),
                 "previous_episode": F.lag("episode_start").over(before),
@@ -172,34 +174,35 @@ class AlertsJob(WindowsJob):
         rules, history = self.checks[:-1], self.checks[-1:]
         changes = self._changes(spark, days, rows[0])
         return [
-            Batch("alerts", beside, rules),
+            Batch("alerts", in_order, rules),
             Batch("alerts_history", changes, history),
         ]
 
     def _changes(self, spark: SparkSession, days: Sequence[date], alerts: DataFrame) -> DataFrame:
-        """The alerts of units that came out differently, with how often each side has them."""
-        sides = self._sides(spark, days, alerts)
+        """The alerts of units that changed, with how often each of the compared frames has them."""
+        frames = self._compared(spark, days, alerts)
         compared = ("alerts", "published")
-        in_doubt = units_that_differ({name: sides[name] for name in compared}, compared)
+        in_doubt = units_that_differ({name: frames[name] for name in compared}, compared)
         doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
         had = F.col("in_published") + F.col("in_retracted")
-        told = {name: rows.where(doubtful) for name, rows in sides.items()}
-        counted = copies_by_frame(told, self.place)
+        counted = copies_by_frame(
+            {name: rows.where(doubtful) for name, rows in frames.items()}, self.key_columns
+        )
         return counted.withColumn("unit_had", F.sum(had).over(Window.partitionBy("arrival_unit")))
 
-    def _sides(
+    def _compared(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
     ) -> dict[str, DataFrame]:
-        """The alerts that are judged, and those that are published, standing and taken back."""
-        published = self.own.alerts.of_units(spark, days)
-        sides = {
+        """The alerts to check, and the published alerts: those that stand and those retracted."""
+        published = self.window_tables.alerts.of_units(spark, days)
+        frames = {
             "alerts": standing(alerts),
             "published": standing(published),
             "retracted": published.where(F.col("retracted_by").isNotNull()),
         }
-        return {name: rows.drop("correction", "retracted_by") for name, rows in sides.items()}
+        return {name: rows.drop("correction", "retracted_by") for name, rows in frames.items()}
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the alerts of units that have none; the checks say that the others stand."""
+        """Writes the units that have no alerts yet; checks have compared the others."""
         (alerts,) = stage.tables
-        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days, alerts.many)}
+        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days, alerts.row_count)}

@@ -1,4 +1,4 @@
-"""Publishes the windows that each unit closed: only corrections change them (rule E1)."""
+"""Publishes the windows that each unit closed; only corrections change them (rule E1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.jobs.correction.marker import any_correction
-from windows_pipeline.jobs.job import Stage, StagedTable, kept
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import with_differences
@@ -25,17 +25,21 @@ from windows_pipeline.storage.table import Table
 
 
 class FinalWindowsJob(WindowsJob):
-    """Fills final_windows of one named window definition from its keyed_windows."""
+    """Fills final_windows of a window definition from its keyed_windows."""
 
     @property
     def inputs(self) -> list[Table]:
         """keyed_windows, late_records and arrival_log."""
-        return [self.source.arrival_log, self.own.keyed_windows, self.own.late_records]
+        return [
+            self.source.arrival_log,
+            self.window_tables.keyed_windows,
+            self.window_tables.late_records,
+        ]
 
     @property
     def tables(self) -> list[Table]:
         """final_windows."""
-        return [self.own.final_windows]
+        return [self.window_tables.final_windows]
 
     @property
     def checks(self) -> list[Check]:
@@ -43,100 +47,99 @@ class FinalWindowsJob(WindowsJob):
         return final_windows_checks(self.windows, self.correct_command)
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The columns that name a final window."""
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that identify a final window."""
         return ("arrival_unit", *self.windows.window_key)
 
     @property
-    def _once(self) -> tuple[str, ...]:
-        """The columns whose values a final window has alone."""
+    def _unique_columns(self) -> tuple[str, ...]:
+        """The columns that identify a final window over all units."""
         return ("key", *(self.windows.row_key or ("window_end",)))
 
     def _closed(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        keyed = self.own.keyed_windows.of_units(spark, days)
-        columns = [field.name for field in self.own.final_windows.schema]
+        keyed = self.window_tables.keyed_windows.of_units(spark, days)
+        columns = [field.name for field in self.window_tables.final_windows.schema]
         return until_window_closes(keyed).select(*columns)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Takes the closed windows of the days.
+        """Selects the closed windows of the days.
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_unfinished(spark, log)
-        self.own.corrections.create_if_missing(spark)
-        closed = kept(self._closed(spark, days))
-        return Stage([StagedTable(self.own.final_windows, closed)], [closed])
+        self.window_tables.corrections.create_if_missing(spark)
+        closed = cache_rows(self._closed(spark, days))
+        return Stage([StagedTable(self.window_tables.final_windows, closed)], [closed])
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The windows beside their close times, and those that went, changed or came anew.
+        """Joins the windows with close times, published windows and corrections.
 
-        What was published is taken as the corrections of it say that it is.
-
-        Of the units whose sides differ in their checksums, where a window lies outside the
-        unit's close times, or where one is there twice: in the others no check can fail.
+        The published windows are taken as their corrections say that they are. Only some units
+        are looked at: those in which the compared frames have different checksums, a window lies
+        outside the unit's close times, or a window occurs twice. In other units no check can fail.
         """
         final = rows[0]
         corrections = self._corrections(spark, days, rows)
         units = units_frame(spark, self.arrivals(log), days)
         closings = F.broadcast(units.select("arrival_unit", "_close_before_ms", "_close_after_ms"))
-        sides = {
+        compared = {
             "final": final,
             "published": with_differences(
                 self._published(spark, days),
-                newest_corrections(corrections, self.place),
-                self.place,
+                newest_corrections(corrections, self.key_columns),
+                self.key_columns,
             ),
             "closed": self._closed(spark, days),
         }
-        differing = units_that_differ(sides, required=["final", "closed"])
+        differing = units_that_differ(compared, required=["final", "closed"])
         misplaced = _misplaced(final, closings, closed_by_unit(self.windows))
-        in_doubt = differing | misplaced | _repeated(final, self._once)
-        sides["before"] = corrections.select(*self.place, "old.*")
-        doubtful = {name: _of_units(frame, in_doubt) for name, frame in sides.items()}
-        same = Window.partitionBy(*self._once)
+        in_doubt = differing | misplaced | _repeated(final, self._unique_columns)
+        compared["before"] = corrections.select(*self.key_columns, "old.*")
+        doubtful = {name: _of_units(frame, in_doubt) for name, frame in compared.items()}
+        same_window = Window.partitionBy(*self._unique_columns)
         had = F.col("in_published") + F.col("in_before")
-        alike = _with_end_ms(copies_by_frame(doubtful, self.place)).withColumns(
+        counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
             {
                 "_window_start_ms": F.unix_millis("window_start"),
-                "times_final": F.sum("in_final").over(same),
+                "times_final": F.sum("in_final").over(same_window),
                 "unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
         )
-        judged = alike.join(closings, "arrival_unit")
+        judged = counted.join(closings, "arrival_unit")
         return [Batch("final_windows", judged, self.checks)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes final_windows of units that have none; the checks say that the others stand."""
+        """Writes the units that have no final windows yet; checks have compared the others."""
         (final,) = stage.tables
-        return {final.table.name: final.table.publish_new(final.rows, days, final.many)}
+        return {final.table.name: final.table.publish_new(final.rows, days, final.row_count)}
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
-        """The final windows that stood before the job."""
-        return self.own.final_windows.of_units(spark, days)
+        """The final windows before the job."""
+        return self.window_tables.final_windows.of_units(spark, days)
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
     ) -> DataFrame:
-        """The corrections that the judged rows must agree with."""
-        table = self.own.corrections
+        """The corrections that the checked windows must agree with."""
+        table = self.window_tables.corrections
         if not any_correction(spark, table):
             return small_frame(spark, [], table.schema)
         return table.of_units(spark, days)
 
 
-def newest_corrections(corrections: DataFrame, place: Sequence[str]) -> DataFrame:
-    """The last thing that happened to each corrected window: its place and `new`."""
-    # In a struct: max_by would pass over a null.
+def newest_corrections(corrections: DataFrame, key_columns: Sequence[str]) -> DataFrame:
+    """The newest correction of each window: its key columns and `new`."""
+    # In a struct, as max_by ignores nulls.
     new = F.max_by(F.struct("new"), "correction").getField("new")
-    return corrections.groupBy(*place).agg(new.alias("new"))
+    return corrections.groupBy(*key_columns).agg(new.alias("new"))
 
 
 def _with_end_ms(rows: DataFrame) -> DataFrame:
@@ -144,25 +147,24 @@ def _with_end_ms(rows: DataFrame) -> DataFrame:
 
 
 def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:
-    """The units with a window that their close times do not close."""
+    """The units with a window that lies outside the unit's close times."""
     placed = _with_end_ms(final).join(closings, "arrival_unit")
     return _units(placed.where(f"NOT coalesce({closed}, FALSE)"))
 
 
-def _repeated(final: DataFrame, once: Sequence[str]) -> set[date]:
-    """The units with a window that is final elsewhere, too, by what it should have alone.
+def _repeated(final: DataFrame, unique_columns: Sequence[str]) -> set[date]:
+    """The units with a window that occurs more than once, and the units between.
 
-    And those between: a set of each window's units would be gathered in sorted rows, not in a hash
-    table of fixed width.
+    Collecting the set of each window's units would need a sort; least and largest unit do not.
     """
-    each = final.groupBy(*once).agg(
+    windows = final.groupBy(*unique_columns).agg(
         F.count("*").alias("times"),
         F.min("arrival_unit").alias("first"),
         F.max("arrival_unit").alias("last"),
     )
-    # Units between them that have no such window cost only a look.
+    # The checks also look at units between that lack the window; they find nothing there.
     between = F.explode(F.sequence("first", "last")).alias("arrival_unit")
-    return _units(each.where("times > 1").select(between))
+    return _units(windows.where("times > 1").select(between))
 
 
 def _units(rows: DataFrame) -> set[date]:

@@ -1,4 +1,4 @@
-"""Tells each firing of the windows that have a trigger, and what rules it broke (rule E2)."""
+"""Computes the firings of windows with a trigger, and the rules that they broke (rule E2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, unit_firings
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.units import gapless_days_frame
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
@@ -32,53 +32,53 @@ from windows_pipeline.storage.tables import FiringTables, computed_days, firing_
 
 
 class FiringsJob(WindowsJob):
-    """Fills firings and early_warnings of one named window definition with a trigger."""
+    """Fills firings and early_warnings of a window definition with a trigger."""
 
     @property
-    def fires(self) -> FiringTables:
-        """The tables of its firings."""
+    def firing_tables(self) -> FiringTables:
+        """The tables of firings."""
         tables = firing_tables(self.pipeline, self.windows_name, self.settings.warehouse)
-        assert tables is not None  # noqa: S101  such a definition has no job of this kind
+        assert tables is not None  # noqa: S101  a definition without a trigger has no such job
         return tables
 
     @property
     def trigger(self) -> FiringTrigger:
-        """When its windows fire."""
+        """When the windows fire."""
         trigger = self.windows.trigger
-        assert trigger is not None  # noqa: S101  see above
+        assert trigger is not None  # noqa: S101  as above
         return trigger
 
     @property
-    def warns_in(self) -> Table | None:
-        """The table of early warnings, where there are rules that can warn."""
-        return self.fires.early_warnings if self.windows.alerts else None
+    def warning_table(self) -> Table | None:
+        """The table of early warnings, if the definition has alert rules."""
+        return self.firing_tables.early_warnings if self.windows.alerts else None
 
     @property
     def inputs(self) -> list[Table]:
-        """raw_events and arrival_log; what closed is there to settle warnings and for checks."""
-        own = self.own
+        """raw_events and arrival_log, and final windows, with which warnings are compared."""
+        tables = self.window_tables
         return [
             self.source.raw_events,
             self.source.arrival_log,
-            own.late_records,
-            own.final_windows,
+            tables.late_records,
+            tables.final_windows,
         ]
 
     @property
     def tables(self) -> list[Table]:
-        """Firings, and early_warnings where there are any."""
-        return self.fires.all
+        """Firings, and early_warnings if the definition can have any."""
+        return self.firing_tables.all
 
     @property
     def notes(self) -> Table:
-        """Firings have notes of their own."""
+        """The computed days of firings, apart from those of windows."""
         return computed_days(self.pipeline, self.windows_name, self.settings.warehouse, fired=True)
 
     @property
     def checks(self) -> list[Check]:
         """The checks of firings, and of early warnings."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
-        return [*checks, *self._warning_checks] if self.fires.early_warnings else checks
+        return [*checks, *self._warning_checks] if self.firing_tables.early_warnings else checks
 
     @property
     def _warning_checks(self) -> list[Check]:
@@ -97,18 +97,19 @@ class FiringsJob(WindowsJob):
         records = self.raw_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
-        units = arrivals.units(days)
-        positions = {day_number(unit.day): _positions(merge, unit.day) for unit in units}
-        fired = kept(self.fired(records, positions, merge.resumed, came_with))
-        staged = [StagedTable(self.fires.firings, fired.where("_is_new"))]
+        reached = {
+            day_number(unit.day): _positions(merge, unit.day) for unit in arrivals.units(days)
+        }
+        fired = cache_rows(self.fired(records, reached, merge.resumed, came_with))
+        staged = [StagedTable(self.firing_tables.firings, fired.where("_is_new"))]
         cached = [fired]
-        if self.warns_in is not None:
-            final = self.own.final_windows.of_units(spark, days)
-            warnings = kept(early_warnings(fired, with_milliseconds(final), self.rules))
-            staged.append(StagedTable(self.warns_in, warnings))
+        if self.warning_table is not None:
+            final = self.window_tables.final_windows.of_units(spark, days)
+            warnings = cache_rows(early_warnings(fired, with_milliseconds(final), self.rules))
+            staged.append(StagedTable(self.warning_table, warnings))
             cached.append(warnings)
-        elif self.fires.early_warnings is not None:
-            table = self.fires.early_warnings
+        elif self.firing_tables.early_warnings is not None:
+            table = self.firing_tables.early_warnings
             staged.append(StagedTable(table, small_frame(spark, [], table.schema)))
         return Stage(staged, cached)
 
@@ -119,10 +120,10 @@ class FiringsJob(WindowsJob):
         resumed: Sequence[Resumed],
         came_with: Column,
     ) -> DataFrame:
-        """The firings of some targets as rows of the table; see `unit_firings`.
+        """The firings of some computed days, as rows of the table; see `unit_firings`.
 
-        Where there are rules it has earlier ones of the same windows, too: a warning is of a
-        window's first firing that breaks the rule, which came before, maybe.
+        If there are rules, earlier firings of the same windows are returned, too: a window's
+        warning belongs to its first firing that breaks the rule.
         """
         trigger = self.trigger.spec
         target = FiringSpec(trigger.fitted(self.windows.spec), trigger)
@@ -133,29 +134,29 @@ class FiringsJob(WindowsJob):
             positions,
             resumed,
             came_with,
-            with_earlier=self.warns_in is not None,
+            with_earlier=self.warning_table is not None,
         )
         return with_instants(fired).withColumns(
             {
                 "stream_time": F.timestamp_millis("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
-                # Both are columns where there may be several source partitions.
+                # A partition's offsets repeat from unit to unit, so all three identify a record.
                 "fired_after_unit": F.col(f"{AFTER}arrival_unit"),
                 "fired_after_partition": F.col(f"{AFTER}source_partition"),
             }
         )
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The firings beside those before them and what closed; warnings beside what they tell."""
+        """Joins firings with earlier firings and final windows, and warnings with both."""
         fired = rows[0]
         units = F.broadcast(gapless_days_frame(spark, self.arrivals(log), days))
-        final = self.own.final_windows.of_units(spark, days)
+        final = self.window_tables.final_windows.of_units(spark, days)
         values = ["record_count", *self.windows.aggregates]
         numbered = with_previous_and_final(fired, final, units, values)
         closed = with_their_firings(final, fired, units, values)
@@ -163,13 +164,13 @@ class FiringsJob(WindowsJob):
             Batch("firings", numbered, firing_checks(self.trigger)),
             Batch("closed", closed, closed_checks(self.trigger)),
         ]
-        if self.fires.early_warnings is not None:
-            told = with_their_results(rows[1], fired, final, self.rules)
-            batches.append(Batch("early_warnings", told, self._warning_checks))
+        if self.firing_tables.early_warnings is not None:
+            warnings = with_their_results(rows[1], fired, final, self.rules)
+            batches.append(Batch("early_warnings", warnings, self._warning_checks))
         return batches
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes both; neither changes what is final."""
+        """Writes firings and early warnings; neither changes final windows."""
         del spark
         return publish_in_order(days, stage.tables)
 

@@ -1,4 +1,4 @@
-"""What every job does: nothing reaches a table's readers before its checks have passed."""
+"""Runs jobs: compute rows, check them, and publish them only if the checks pass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -23,55 +23,58 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
-"""Whether the run of this thread keeps rows with the plan that made them."""
+"""Whether cached rows of this thread's run keep the plan that made them."""
 
 RowCounts = dict[str, dict[date, int]]
-"""Rows by table name and unit; units without rows are left out."""
+"""The number of rows by table name and unit; units without rows are left out."""
 
 
 @dataclass(frozen=True)
 class StagedTable:
-    """A table's new rows, not published yet.
+    """New rows of a table that are not published yet.
 
     Attributes:
         table: The table.
-        rows: Its rows: persisted, or cheaply made of what is.
-        many: How many these are; None where they were not counted.
+        rows: Its rows: a cached frame, or a frame that is cheap to derive from a cached frame.
+        row_count: How many rows; None if they were not counted.
     """
 
     table: Table
     rows: DataFrame
-    many: int | None = None
+    row_count: int | None = None
 
 
 @dataclass
 class Stage:
-    """What a job computed for some units.
+    """The rows that a job computed for some units.
 
     Attributes:
         tables: The new rows, in the order in which they are published.
-        cached: Persisted frames, to let go of at the end.
+        cached: The cached frames, to unpersist at the end.
     """
 
     tables: list[StagedTable]
     cached: list[DataFrame]
 
     def counted(self, rows: RowCounts) -> Stage:
-        """The same, with the number of its rows."""
-        tables = [replace(one, many=sum(rows[one.table.name].values())) for one in self.tables]
+        """The same stage with the number of rows of each table."""
+        tables = [
+            replace(staged, row_count=sum(rows[staged.table.name].values()))
+            for staged in self.tables
+        ]
         return Stage(tables, self.cached)
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
-        published: Whether the rows reached the tables.
-        rows: How many rows each table got.
-        versions: Delta versions by table name; empty where nothing was published.
-        checks: What the checks found.
-        facts: What is to be said of each unit; empty where nothing was published.
+        published: Whether the rows were published.
+        rows: How many rows the job computed for each table and unit.
+        versions: Delta versions by table name; empty if nothing was published.
+        checks: The results of the checks.
+        facts: What to report of each unit; empty if nothing was published.
     """
 
     published: bool
@@ -91,50 +94,72 @@ class Job(Protocol):
 
     @property
     def inputs(self) -> list[Table]:
-        """The tables that it reads."""
+        """The tables that the job reads."""
         ...
 
     @property
     def tables(self) -> list[Table]:
-        """The tables that it writes; the checks belong to the first."""
+        """The tables that the job writes; the checks are shown with the first of them."""
         ...
 
     @property
     def counted(self) -> list[Table]:
-        """The tables of which the facts say how many rows each unit has; others' among them."""
+        """The tables whose rows `facts` counts; other jobs may write some of them."""
         ...
 
     @property
     def notes(self) -> Table | None:
-        """The notes of days that are computed once this job is done; None of an earlier step."""
+        """The table of computed days, if this job is the last step that computes them; or None."""
         ...
 
     @property
     def checks(self) -> list[Check]:
-        """All checks of its tables."""
+        """All checks of the job's tables."""
         ...
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
-        """The arrival log, as the rest of the job takes it; nothing if it is not read."""
+        """Reads the arrival log, which the job's other methods take."""
         ...
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
-        """About how many records some units brought; only Spark's settings follow from it."""
+        """About how many records some units brought; Spark's settings depend on the number."""
         ...
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the rows of some units."""
         ...
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The batches that its checks run on, for rows of its tables, in their order."""
+        """The frames that the checks look at, made of `rows`: a frame for each of the tables."""
         ...
+
+    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
+        """Writes the rows; a job that was killed and is run again ends in the same tables."""
+        ...
+
+    def facts(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
+    ) -> dict[date, Facts]:
+        """What to report of each unit once it is published.
+
+        Args:
+            spark: The session.
+            days: The units.
+            log: The arrival log that `arrived` returned.
+            rows: The row counts of the job's tables and of the tables in `counted`.
+        """
+        ...
+
+
+@runtime_checkable
+class Recounts(Protocol):
+    """A job whose values checks can compute again, which takes as long as the job itself."""
 
     def recount(
         self,
@@ -143,33 +168,16 @@ class Job(Protocol):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """What is looked at only when published rows are checked, as it takes as long as a run."""
-        ...
-
-    def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the rows; killed anywhere and run again, the tables are the same."""
-        ...
-
-    def facts(
-        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
-    ) -> dict[date, Facts]:
-        """What is to be said of each unit, once it is published.
-
-        Args:
-            spark: The session.
-            days: The units.
-            log: As `arrived` gave it.
-            rows: How many rows there are of the job's tables, and of those in `counted`.
-        """
+        """Computes the published rows again; returns frames to check, like `check_batches`."""
         ...
 
 
-def kept(rows: DataFrame) -> DataFrame:
-    """Keeps rows that are used more than once; `Stage.cached` takes them.
+def cache_rows(rows: DataFrame) -> DataFrame:
+    """Caches rows that are used more than once; put them into `Stage.cached`.
 
-    With the plan that made them, unless `sized_for` says otherwise: each further query looks
-    through it again, which takes longer than to compute what is made of few rows. Without it rows
-    are kept as they are, not by column, and until Spark sees that nothing refers to them.
+    By default the rows keep the plan that made them, which every further query analyzes again.
+    For few rows that takes longer than the query itself, so `sized_for` may say to cut the plan
+    off: Spark then stores rows instead of columns, and frees them once nothing refers to them.
     """
     if _KEEPS_PLANS.get():
         return rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -178,7 +186,7 @@ def kept(rows: DataFrame) -> DataFrame:
 
 @contextmanager
 def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator[None]:
-    """Sets up Spark, and `kept`, for a run that brings so many records."""
+    """Configures Spark and `cache_rows` for a run of a number of records."""
     before = _KEEPS_PLANS.set(settings.keeps_plans(records))
     try:
         with configured(spark, settings.conf_for(records)):
@@ -188,21 +196,21 @@ def sized_for(spark: SparkSession, settings: Settings, records: int) -> Iterator
 
 
 def publish_in_order(days: Sequence[date], staged: Sequence[StagedTable]) -> dict[str, int]:
-    """Publishes each table in turn; returns the versions by table name."""
-    return {one.table.name: one.table.publish(one.rows, days, one.many) for one in staged}
+    """Publishes one table after the other; returns the versions by table name."""
+    return {new.table.name: new.table.publish(new.rows, days, new.row_count) for new in staged}
 
 
 def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
-    """Stages, checks and, where no blocking check fails, publishes some units.
+    """Computes and checks the rows of some units, and publishes them if no blocking check fails.
 
     Args:
         job: The job.
         spark: The session.
-        days: The units to compute anew.
+        days: The units to compute.
 
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
-        TableMissingError: A table that the job reads is not there.
+        TableMissingError: A table that the job reads does not exist.
     """
     import_ahead()
     for table in job.inputs:
@@ -217,25 +225,25 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
 def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> JobResult:
     stage = job.stage(spark, days, log)
     try:
-        batches = job.evidence(spark, days, [staged.rows for staged in stage.tables], log)
+        batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
         checks = _validate_all(batches)
-        own = {staged.table.name: staged.rows for staged in stage.tables}
-        others = [table for table in job.counted if table.name not in own]
-        read = {table.name: table.of_units(spark, days) for table in others}
-        counts = rows_by_unit(own | read)
+        computed = {staged.table.name: staged.rows for staged in stage.tables}
+        others = [table for table in job.counted if table.name not in computed]
+        stored = {table.name: table.of_units(spark, days) for table in others}
+        counts = rows_by_unit(computed | stored)
         passed = all(result.passed or not result.check.blocking for result in checks)
         versions = job.publish(spark, days, stage.counted(counts)) if passed else {}
         facts = job.facts(spark, days, log, counts) if passed else {}
         if passed:
             _note(job, spark, facts)
-        return JobResult(passed, {name: counts[name] for name in own}, versions, checks, facts)
+        return JobResult(passed, {name: counts[name] for name in computed}, versions, checks, facts)
     finally:
         for frame in stage.cached:
             frame.unpersist()
 
 
 def _note(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
-    """Notes that days are computed: those that wait for none."""
+    """Stores which days are computed; days that are blocked by a missing day are not."""
     done = sorted(day for day, of_day in facts.items() if "blocked_by" not in of_day)
     if job.notes is None or not done:
         return
@@ -249,27 +257,27 @@ def _note(job: Job, spark: SparkSession, facts: Mapping[date, Facts]) -> None:
 def check_published(
     job: Job, spark: SparkSession, days: Sequence[date], *, recount: bool = False
 ) -> list[CheckResult]:
-    """Runs a job's checks on the rows that its tables hold for some units.
+    """Runs a job's checks on the published rows of some units.
 
     Args:
         job: The job.
         spark: The session.
         days: The units.
-        recount: Whether all values are computed again, too.
+        recount: Whether to compute all values again and compare them, too.
     """
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
     with sized_for(spark, job.settings, job.records(days, log)):
         rows = [table.of_units(spark, days) for table in job.tables]
-        batches = job.evidence(spark, days, rows, log)
-        if recount:
+        batches = job.check_batches(spark, days, rows, log)
+        if recount and isinstance(job, Recounts):
             batches += job.recount(spark, days, rows, log)
         return _validate_all(batches)
 
 
 def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
-    """How many rows each unit has, by name, in one job; units without any are left out."""
+    """Counts the rows of each frame by unit, in one Spark job; units without rows are left out."""
     units = [
         frame.select(F.lit(name).alias("name"), "arrival_unit") for name, frame in rows.items()
     ]
@@ -280,13 +288,13 @@ def rows_by_unit(rows: Mapping[str, DataFrame]) -> RowCounts:
 
 
 def published_days(job: Job, spark: SparkSession) -> list[date]:
-    """The units that a job's tables hold rows of."""
+    """The units of which a job's tables hold rows."""
     units = (table.read(spark).select("arrival_unit").distinct().collect() for table in job.tables)
     return sorted({row.arrival_unit for of_table in units for row in of_table})
 
 
 def _validate_all(batches: Sequence[Batch]) -> list[CheckResult]:
-    shared = [kept(batch.shared) for batch in batches if batch.shared is not None]
+    shared = [cache_rows(batch.shared) for batch in batches if batch.shared is not None]
     try:
         return [result for batch in batches for result in validate(batch)]
     finally:

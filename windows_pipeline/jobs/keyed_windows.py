@@ -1,4 +1,4 @@
-"""Computes the windows that each unit changed or closed, and lists its late records."""
+"""Computes the windows that each unit changed or closed, and lists the unit's late records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.incremental.windows import unit_windows
-from windows_pipeline.jobs.job import Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
@@ -29,7 +29,7 @@ from windows_pipeline.windows import GracedRows, SessionWindows
 
 
 class KeyedWindowsJob(WindowsJob):
-    """Fills keyed_windows and late_records of one named window definition (rules A to D, E4)."""
+    """Fills keyed_windows and late_records of a window definition (rules A to D, E4)."""
 
     @property
     def inputs(self) -> list[Table]:
@@ -39,11 +39,11 @@ class KeyedWindowsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """keyed_windows and late_records."""
-        return [self.own.keyed_windows, self.own.late_records]
+        return [self.window_tables.keyed_windows, self.window_tables.late_records]
 
     @property
     def checks(self) -> list[Check]:
-        """The windows' checks and the accounting."""
+        """The checks of windows, and the check that accounts for every record."""
         return [*window_checks(self.windows), *accounting_checks(self.pipeline)]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
@@ -56,18 +56,18 @@ class KeyedWindowsJob(WindowsJob):
         self.refuse_while_unfinished(spark, log)
         records = self.raw_records(spark, days, log)
         closings = self.arrivals(log).closings(days)
-        computed = kept(self._computed(records, closings))
+        computed = cache_rows(self._computed(records, closings))
         values = list(self.pipeline.source.values)
         late = late_records(records, computed, self.windows.spec, values, list(closings))
-        late = kept(late)
+        late = cache_rows(late)
         staged = [
-            StagedTable(self.own.keyed_windows, self._windows_in(computed)),
-            StagedTable(self.own.late_records, late),
+            StagedTable(self.window_tables.keyed_windows, self._windows_in(computed)),
+            StagedTable(self.window_tables.late_records, late),
         ]
         return Stage(staged, [computed, late])
 
     def _computed(self, records: DataFrame, closings: dict[int, Closing]) -> DataFrame:
-        """The windows of some targets, with what of their records no window counts."""
+        """The windows of some computed days, and the days' records that no window counts."""
         return unit_windows(
             records,
             self.windows.spec,
@@ -84,14 +84,14 @@ class KeyedWindowsJob(WindowsJob):
             windows = windows.where("closed")
         return with_instants(windows).withColumn("batch", F.lit(None))
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The windows beside what the raw records say of them, and where each record went."""
+        """Joins the windows with a recount from raw records, and accounts for every record."""
         keyed, late = rows
         if is_of_stream(log):
             keyed = _latest(keyed)
@@ -100,18 +100,18 @@ class KeyedWindowsJob(WindowsJob):
         spec = self.windows.spec
         arrivals = self.arrivals(log)
         records = arrivals.records(self.source.raw_events.read(spark), days)
-        given = with_milliseconds(keyed)
+        stored = with_milliseconds(keyed)
         if isinstance(spec, GracedRows):
-            beside = recount_rows(records, given, spec, arrivals.closings(days))
+            recounted = recount_rows(records, stored, spec, arrivals.closings(days))
         else:
-            beside = recount_windows(records, given, spec, self.settings.tuning)
+            recounted = recount_windows(records, stored, spec, self.settings.tuning)
         checks = window_checks(self.windows)
-        told = beside.where(~F.col("is_window") | breaking(checks))
+        judged = recounted.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
         rejected = self.source.rejected_records.of_units(spark, days)
-        accounts = account_for_records(told, late, rejected, units)
+        accounts = account_for_records(judged, late, rejected, units)
         return [
-            Batch("keyed_windows", told.where(F.col("is_window")), checks, shared=told),
+            Batch("keyed_windows", judged.where(F.col("is_window")), checks, shared=judged),
             Batch("accounting", accounts, accounting_checks(self.pipeline)),
         ]
 
@@ -122,23 +122,23 @@ class KeyedWindowsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """The windows that come out otherwise when they are computed again from raw_events.
+        """Computes the windows again from raw_events; returns the windows that differ.
 
-        Of a stream the closed ones: an open one stands in the last day of its micro-batch.
+        For a stream only closed windows: an open window stands in the last day of its micro-batch.
         """
         records = self.raw_records(spark, days, log)
         again = self._windows_in(self._computed(records, self.arrivals(log).closings(days)))
         stored = rows[0]
         if is_of_stream(log):
             again, stored = again.where("closed"), _latest(stored).where("closed")
-        schema = self.own.keyed_windows.schema
+        schema = self.window_tables.keyed_windows.schema
         columns = [
             F.col(field.name).cast(field.dataType) for field in schema if field.name != "batch"
         ]
-        sides = {"stored": stored.select(columns), "again": again.select(columns)}
-        in_doubt = units_that_differ(sides, ["stored", "again"])
+        compared = {"stored": stored.select(columns), "again": again.select(columns)}
+        in_doubt = units_that_differ(compared, ["stored", "again"])
         doubtful = in_units(sorted(in_doubt)) if in_doubt else F.lit(False)
-        before, after = (side.where(doubtful) for side in sides.values())
+        before, after = (frame.where(doubtful) for frame in compared.values())
         found = differences(before, after, ("arrival_unit", *self.windows.window_key))
         check = Check(
             "values_are_those_of_records",
@@ -157,24 +157,24 @@ class KeyedWindowsJob(WindowsJob):
 
 
 def _latest(keyed: DataFrame) -> DataFrame:
-    """Each unit's windows as its last micro-batch left them."""
+    """The newest version of each window of a unit."""
     newest_first = Window.partitionBy("arrival_unit", "key", "window_end").orderBy(F.desc("batch"))
-    numbered = keyed.withColumn("place", F.rank().over(newest_first))
-    return numbered.where("place = 1").drop("place")
+    numbered = keyed.withColumn("rank", F.rank().over(newest_first))
+    return numbered.where("rank = 1").drop("rank")
 
 
 def _not_outgrown(keyed: DataFrame) -> DataFrame:
-    """Each unit's sessions without the open ones that a later micro-batch made part of another.
+    """Each unit's sessions without the open sessions that a later micro-batch merged into others.
 
-    An open session lies within no other one of its key that stands beside it.
+    An open session that lies within a later session of its key and unit is part of that session.
     """
-    one, other = keyed.alias("one"), keyed.alias("other")
+    older, newer = keyed.alias("older"), keyed.alias("newer")
     outgrown = (
-        (F.col("one.arrival_unit") == F.col("other.arrival_unit"))
-        & F.col("one.key").eqNullSafe(F.col("other.key"))
-        & ~F.col("one.closed")
-        & (F.col("one.batch") < F.col("other.batch"))
-        & (F.col("other.window_start") <= F.col("one.window_start"))
-        & (F.col("one.window_end") <= F.col("other.window_end"))
+        (F.col("older.arrival_unit") == F.col("newer.arrival_unit"))
+        & F.col("older.key").eqNullSafe(F.col("newer.key"))
+        & ~F.col("older.closed")
+        & (F.col("older.batch") < F.col("newer.batch"))
+        & (F.col("newer.window_start") <= F.col("older.window_start"))
+        & (F.col("older.window_end") <= F.col("newer.window_end"))
     )
-    return one.join(other, outgrown, "anti")
+    return older.join(newer, outgrown, "anti")

@@ -1,4 +1,4 @@
-"""Ingests landed files: accepted records, rejected ones, and the arrival log."""
+"""Ingests landed files: accepted records, rejected records, and the arrival log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -17,14 +18,14 @@ from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
-from windows_pipeline.checks.recount_arrival import STRETCH_ROWS, recount_running_maxima
+from windows_pipeline.checks.recount_arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
-from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
-from windows_pipeline.jobs.job import RowCounts, Stage, StagedTable, kept, publish_in_order
+from windows_pipeline.jobs.days.computed import days_that_hang_on, withdraw_notes
+from windows_pipeline.jobs.job import RowCounts, Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
@@ -34,7 +35,7 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     read_landed,
 )
-from windows_pipeline.sources.landed_sizes import RECORDS_A_TASK, ranges_for, records_in
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.table import Table
@@ -43,7 +44,7 @@ from windows_pipeline.storage.tables import source_tables
 
 
 class FedByStreamError(Exception):
-    """Days can't be ingested whole where a stream brings records; the message has the cure."""
+    """A stream fills the tables, so days can't be ingested whole; the message names the fix."""
 
 
 @dataclass(frozen=True)
@@ -52,36 +53,37 @@ class RawEventsJob:
 
     pipeline: Pipeline
     settings: Settings
+    tuning: Tuning = DEFAULT_TUNING
 
     @property
     def inputs(self) -> list[Table]:
-        """None: it reads landed files."""
+        """No table: the job reads landed files."""
         return []
 
     @property
     def tables(self) -> list[Table]:
-        """raw_events, rejected_records, arrival_log: the log is last, it commits the unit."""
+        """raw_events, rejected_records and last the arrival_log, which commits a unit."""
         tables = source_tables(self.pipeline, self.settings.warehouse)
         return [tables.raw_events, tables.rejected_records, tables.arrival_log]
 
     @property
     def notes(self) -> None:
-        """None: all other steps follow."""
+        """None, as all other steps follow."""
         return
 
     @property
     def files(self) -> Table:
-        """Which files were ingested."""
+        """The table of ingested files."""
         return landed_files_table(self.pipeline, self.settings.warehouse)
 
     @property
     def counted(self) -> list[Table]:
-        """None: what is to be said follows from the log."""
+        """No table: the facts follow from the log."""
         return []
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of what was ingested."""
+        """The checks of ingested records."""
         return raw_events_checks(self.pipeline)
 
     @property
@@ -90,15 +92,15 @@ class RawEventsJob:
         return resolve(self.pipeline.source.required_path, self.settings.landing)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
-        """The log as it stands; it tells whether days or a stream fill these tables."""
+        """Reads the log, which says whether days or a stream fill these tables."""
         return read_log(spark, self.tables[-1])
 
     def arrived_so_far(self, spark: SparkSession) -> ArrivalLog:
-        """The same; nothing where there is no log yet."""
+        """Reads the log, or returns an empty log if the table does not exist yet."""
         return self.arrived(spark) if self.tables[-1].exists(spark) else ()
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
-        """A guess, from the size of what landed; of a stream, that they are many."""
+        """Estimates the number of records from the size of the files; a stream counts as large."""
         if self._is_streamed(log):
             return sys.maxsize
         return records_in(sum(landed_bytes(self.landing, days).values()))
@@ -112,10 +114,10 @@ class RawEventsJob:
         """
         self.refuse_stream(log)
         source = self.pipeline.source
-        # Before they are read: a file that changes meanwhile differs from this afterwards.
+        # Listed before they are read, so that a file which changes meanwhile is noticed later.
         files = landed_files(self.landing, days)
         landed = read_landed(spark, source, self.landing, days)
-        # Accepted and rejected ones together: a text is parsed once.
+        # Accepted and rejected records together, so that Spark parses each text once.
         ordered, cached = self._in_order(landed, days)
         require_fit_to_order(ordered, source)
         accepted = ordered.where(F.col("reason").isNull())
@@ -125,7 +127,7 @@ class RawEventsJob:
         counted = arrival_log(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         largest = {"max_event_time": F.timestamp_millis("max_event_time")}
-        units = kept(counted.withColumns({**largest, **of_no_stream}))
+        units = cache_rows(counted.withColumns({**largest, **of_no_stream}))
         self.files.create_if_missing(spark)
         rows = (raw, rejected, units, _with_counts(files, ordered))
         staged = [
@@ -135,11 +137,11 @@ class RawEventsJob:
         return Stage(staged, [cached, units])
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
-        """Whether a stream fills these tables; of landed files either may, and the log has it."""
+        """Whether a stream fills these tables; for landed files only the log can say."""
         return not self.pipeline.source.by_days or is_of_stream(log)
 
     def refuse_stream(self, log: ArrivalLog) -> None:
-        """Lets no day be ingested whole beside a stream.
+        """Refuses to ingest whole days where a stream brings records.
 
         Raises:
             FedByStreamError: The log has a micro-batch.
@@ -148,17 +150,17 @@ class RawEventsJob:
             return
         name = self.pipeline.name
         raise FedByStreamError(
-            f"{name}: a stream fills its tables; a day ingested whole would have its records there "
-            f"twice. Let the stream bring them: windows-pipeline stream {name}. To mend records, "
-            "begin anew by days, from the landed files as they are: "
+            f"{name}: a stream fills its tables, and would bring the records of a day that is "
+            f"ingested whole again. Let the stream bring them: windows-pipeline stream {name}. To "
+            "correct records, start over by days, from the landed files as they are: "
             f"windows-pipeline rebuild {name} --from raw_events"
         )
 
     def _ranges(self, days: Sequence[date]) -> int | None:
-        """How many tasks sort what landed; None for one a unit and source partition."""
+        """How many tasks sort the records; None for a task per unit and source partition."""
         if self.settings.arrival_ranges is not None:
             return self.settings.arrival_ranges
-        return ranges_for(landed_bytes(self.landing, days).values())
+        return self.tuning.ranges_for(landed_bytes(self.landing, days).values())
 
     def _in_order(self, landed: DataFrame, days: Sequence[date]) -> RangedOrder:
         source = self.pipeline.source
@@ -167,21 +169,22 @@ class RawEventsJob:
         judged, ranges = judged_records(landed, source), self._ranges(days)
         if ranges is not None:
             return in_arrival_order_by_ranges(judged, source.order_column, ranges)
-        ordered = kept(in_arrival_order(judged, source.order_column))
+        ordered = cache_rows(in_arrival_order(judged, source.order_column))
         return RangedOrder(ordered, ordered)
 
-    def evidence(
+    def check_batches(
         self,
         spark: SparkSession,
         days: Sequence[date],
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """A row a unit and source partition: what was landed, logged, accepted and rejected."""
+        """A row per unit and source partition: how many records landed, and where they went."""
         raw, rejected, logged = rows[:3]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
-        seen = recount_running_maxima(raw, STRETCH_ROWS if is_large else None)
+        stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
+        seen = recount_running_maxima(raw, stretch_rows)
         seen = _with_decisions(seen, log)
         expected = F.greatest("so_far", "decided")
         of_partition = seen.groupBy("arrival_unit", "source_partition").agg(
@@ -203,38 +206,27 @@ class RawEventsJob:
         )
         return [Batch("raw_events", judged, self.checks)]
 
-    def recount(
-        self,
-        spark: SparkSession,
-        days: Sequence[date],
-        rows: Sequence[DataFrame],
-        log: ArrivalLog,
-    ) -> list[Batch]:
-        """Nothing more than its checks look at."""
-        del spark, days, rows, log
-        return []
-
     def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
-        """Whether a unit's source partition has more than one task should look at."""
+        """Whether a unit's source partition has more records than one task should check."""
         if not self._is_streamed(log):
             return self._ranges(days) is not None
         of_days = (row for row in summed_up(log) if row.arrival_unit in days)
-        return any(row.rows > RECORDS_A_TASK for row in of_days)
+        return any(row.rows > self.tuning.records_per_task for row in of_days)
 
     def _landed(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
-        """How many records each unit landed; of a stream, whose units are its own, none."""
+        """How many records landed in each unit; no row for a stream, whose units are no folders."""
         if self._is_streamed(log):
             return small_frame(spark, [], "arrival_unit date, landed bigint")
         landed = read_landed(spark, self.pipeline.source, self.landing, days)
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the records first and the log last; a unit is there when its log row is.
+        """Writes the records first and the log last: a log row commits its unit.
 
-        A unit that was there is withdrawn from the log before its records change, so that
-        stopping half-way leaves it missing, which holds everything later back; and what was
-        decided after later ones, which may hang on it, is then no longer stored. Neither it nor a
-        later day whose windows read it is noted as computed any more.
+        To ingest a unit again, the job first deletes the unit's log row. If the job is killed
+        then, the unit counts as missing and blocks all later days. The stored watermark of later
+        days may depend on the unit, so it is deleted as well. The unit, and every later day whose
+        windows read its records, no longer count as computed.
 
         Raises:
             FedByStreamError: A stream has begun to fill these tables.
@@ -258,14 +250,14 @@ class RawEventsJob:
     def _hanging(
         self, spark: SparkSession, days: Sequence[date], stage: Stage, before: ArrivalLog
     ) -> set[date]:
-        """The later days whose windows may come out otherwise, as days changed that were there."""
-        there = sorted({row.arrival_unit for row in before} & set(days))
-        if not there:
+        """The later days whose windows may change, as days are ingested again."""
+        known_days = sorted({row.arrival_unit for row in before} & set(days))
+        if not known_days:
             return set()
         raw, _, log, _ = stage.tables
         columns = [name for name in raw.table.schema.names if name != "batch"]
-        old = raw.table.of_units(spark, there).select(columns)
-        new = raw.rows.where(in_units(there)).select(columns)
+        old = raw.table.of_units(spark, known_days).select(columns)
+        new = raw.rows.where(in_units(known_days)).select(columns)
         changed = units_that_differ({"old": old, "new": new}, ["old", "new"])
         if not changed:
             return set()
@@ -277,7 +269,7 @@ class RawEventsJob:
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
-        """Rejected records, and how far each definition's windows can close by each day."""
+        """Each day's rejected records, and how far the day closes each definition's windows."""
         published = read_log(spark, self.tables[-1])
         facts: dict[date, Facts] = {day: {} for day in days}
         for name, windows in self.pipeline.windows.items():
@@ -291,7 +283,7 @@ class RawEventsJob:
 
 
 def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
-    """The landed files, with how many records each brought."""
+    """The landed files, with the number of records of each."""
     spark = ordered.sparkSession
     states = small_frame(
         spark, files, "arrival_unit date, file string, size_bytes bigint, written_ms bigint"
@@ -308,14 +300,14 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
 
 
 def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
-    """By unit that has records, the value columns of which none has a value."""
+    """For each unit with records, the value columns in which no record has a value."""
     empty = [F.when(F.count(f"`{name}`") == 0, F.lit(name)) for name in names]
     listed = F.array_compact(F.array(*empty)) if names else F.array().cast("array<string>")
     return raw.groupBy("arrival_unit").agg(listed.alias("without_value"))
 
 
 def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
-    """With the stream time that a stream had decided on for a record, or null (rule A4)."""
+    """Adds the watermark that a stream had decided on before a record, or null (rule A4)."""
     decisions = list(_decisions(published))
     if not decisions:
         return seen.withColumn("decided", F.lit(None).cast("timestamp"))
@@ -326,27 +318,27 @@ def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
 
 
 def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:
-    """The stream time in force before a micro-batch, for source partitions that lay behind it."""
+    """The watermark before each micro-batch, for the source partitions that lay behind it."""
     watermark_ms = NEVER_MS
-    own_ms: dict[str, int] = {}
+    stream_time_ms: dict[str, int] = {}
     of_batches = [(row.batch, row) for row in log if row.batch is not None]
-    of_batches.sort(key=lambda one: one[0])
-    for batch, of_batch in groupby(of_batches, key=lambda one: one[0]):
+    of_batches.sort(key=itemgetter(0))
+    for batch, of_batch in groupby(of_batches, key=itemgetter(0)):
         rows = [row for _, row in of_batch]
         partitions = {row.source_partition for row in rows if row.source_partition is not None}
         for partition in partitions:
-            if own_ms.get(partition, NEVER_MS) < watermark_ms:
+            if stream_time_ms.get(partition, NEVER_MS) < watermark_ms:
                 yield batch, partition, watermark_ms
         for row in rows:
             if row.source_partition is not None and row.max_event_time_ms is not None:
-                known_ms = own_ms.get(row.source_partition, NEVER_MS)
-                own_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
+                known_ms = stream_time_ms.get(row.source_partition, NEVER_MS)
+                stream_time_ms[row.source_partition] = max(known_ms, row.max_event_time_ms)
             if row.watermark_ms is not None:
                 watermark_ms = max(watermark_ms, row.watermark_ms)
 
 
 def _of_whole_units(logged: DataFrame) -> DataFrame:
-    """The arrival log, a row a unit and source partition, whatever micro-batches brought it."""
+    """The arrival log with a row per unit and source partition, summed over micro-batches."""
     of_batch = Window.partitionBy("arrival_unit", "batch")
     first_of_batch = F.row_number().over(of_batch.orderBy("source_partition")) == 1
     parts = logged.withColumn("batch_rejected", F.when(first_of_batch, F.col("unit_rejected")))

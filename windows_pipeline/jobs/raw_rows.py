@@ -1,4 +1,4 @@
-"""Whether raw_events holds what the arrival log says of it (rule A2)."""
+"""Requires that raw_events holds the rows that the arrival log counts (rule A2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windows_pipeline.storage.table import Table
 
 
 class RawRowsMissingError(Exception):
-    """raw_events lacks rows that the arrival log has; the message names the day and the fix."""
+    """raw_events lacks rows that the arrival log counts; the message names day and fix."""
 
 
 def require_raw_rows(
@@ -23,17 +23,17 @@ def require_raw_rows(
     log: ArrivalLog,
     units: Collection[date],
 ) -> None:
-    """Refuses to compute from less than what arrived.
+    """Requires that raw_events has all rows of some units.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
-        raw_events: Its table.
-        log: Its arrival log.
-        units: The units whose records are to be read.
+        raw_events: The pipeline's table.
+        log: The pipeline's arrival log.
+        units: The units whose records will be read.
 
     Raises:
-        RawRowsMissingError: One of them has fewer rows than the log says; the first is named.
+        RawRowsMissingError: A unit has fewer rows than the log says; the first such unit is named.
     """
     wanted = dict.fromkeys(sorted(units), 0)
     for row in log:
@@ -42,7 +42,7 @@ def require_raw_rows(
     found = raw_events.rows_by_unit(spark, wanted)
     for unit, rows in wanted.items():
         if found[unit] < rows:
-            again = (
+            start_over = (
                 f"from the landed files: windows-pipeline rebuild {pipeline.name} --from raw_events"
                 if pipeline.source.is_landed
                 else "without the pipeline's folder of tables: "
@@ -50,6 +50,6 @@ def require_raw_rows(
             )
             raise RawRowsMissingError(
                 f"{raw_events.name} must hold the {rows:,} rows of {unit} that arrival_log names, "
-                f"and holds {found[unit]:,}; nothing was computed from it. Put the table back as "
-                f"it was, or begin anew {again}"
+                f"and holds {found[unit]:,}; no result was computed. Put the table back as it was, "
+                f"or start over {start_over}"
             )

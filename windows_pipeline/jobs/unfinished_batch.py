@@ -1,7 +1,7 @@
-"""Whether a micro-batch of a stream is under way, or was stopped between its tables.
+"""Whether a stream's micro-batch is running, or was stopped between its tables.
 
-Once its log rows are there, a run by days would compute what the micro-batch, run again, appends
-once more; before that, what is computed may change while it is.
+A run by days must not start then. Once the log has the micro-batch, the run would compute rows
+that the micro-batch, run again, appends a second time; before that, the run's input may change.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from windows_pipeline.storage.catalog import stream_checkpoint
 
 
 class BatchUnfinishedError(Exception):
-    """A micro-batch is not in all tables; the message names it and the cure."""
+    """A micro-batch is not in all tables; the message names the micro-batch and the fix."""
 
     def __init__(self, pipeline: Pipeline, number: int) -> None:
         super().__init__(
-            f"{pipeline.name}: micro-batch {number} of its stream is not in all tables; wait for "
-            "it, or if the stream was stopped, let it end first, with the pipeline's file as it "
-            f"was: windows-pipeline stream {pipeline.name}"
+            f"{pipeline.name}: micro-batch {number} of its stream must be in all tables, and is "
+            "not: it was started but not finished. If no stream is active, resume with the "
+            f"pipeline's file as it was: windows-pipeline stream {pipeline.name}"
         )
 
 
@@ -33,29 +33,29 @@ def require_finished_batch(
     *,
     alone: bool = False,
 ) -> None:
-    """Refuses to go on while the last micro-batch is not in all tables.
+    """Requires that the last micro-batch is in all tables.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
         warehouse: Where its tables lie.
         log: The arrival log as it is now.
-        alone: Whether, since none was under way, each has been refused before it wrote anything,
-            so that one which the log does not have is nowhere.
+        alone: Whether every micro-batch that began since then was refused before it wrote rows,
+            so that a micro-batch which the log lacks has no rows in any table.
 
     Raises:
-        BatchUnfinishedError: It is not.
+        BatchUnfinishedError: A table may lack rows of the micro-batch.
     """
     last = _last_batch(log)
     if last is None and pipeline.source.by_days:
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
-    # The log has the last one, and not yet the one that goes on.
+    # The log has the last micro-batch, and lacks a micro-batch that is running.
     coming = 0 if last is None else last + 1
     for number in ([] if last is None else [last]) + ([] if alone else [coming]):
-        # Spark notes a micro-batch's records before it, and the end of it after.
+        # Spark writes to `offsets` before a micro-batch, and to `commits` after it.
         begun, ended = (
-            is_there(spark, f"{checkpoint}/{of}/{number}") for of in ("offsets", "commits")
+            is_there(spark, f"{checkpoint}/{folder}/{number}") for folder in ("offsets", "commits")
         )
         if begun and not ended:
             raise BatchUnfinishedError(pipeline, number)
@@ -64,10 +64,10 @@ def require_finished_batch(
 def require_no_batch_since(
     spark: SparkSession, pipeline: Pipeline, warehouse: str, before: ArrivalLog, log: ArrivalLog
 ) -> None:
-    """Refuses to go on where a micro-batch came since the log was read before, or is coming.
+    """Requires that no micro-batch came since the log was read before, or is running.
 
     Raises:
-        BatchUnfinishedError: One came.
+        BatchUnfinishedError: A micro-batch came.
     """
     newest = _last_batch(log)
     if newest is not None and newest != _last_batch(before):
@@ -80,9 +80,9 @@ def _last_batch(log: ArrivalLog) -> int | None:
 
 
 def is_there(spark: SparkSession, path: str) -> bool:
-    """Whether there is a file, wherever Spark can read; nothing is read of it."""
+    """Whether a file exists, wherever Spark can read; its content is not read."""
     try:
-        spark.read.text(path).schema  # noqa: B018  Spark Connect looks only when it is asked
+        spark.read.text(path).schema  # noqa: B018  Spark Connect looks only when the schema is used
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

@@ -1,4 +1,4 @@
-"""What the jobs of one named window definition have in common."""
+"""The base of all jobs that compute a table of one window definition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
-from windows_pipeline.checks.run import Batch
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.alerts import RuleSql
@@ -30,7 +29,7 @@ from windows_pipeline.storage.tables import (
 
 @dataclass(frozen=True)
 class WindowsJob:
-    """The definition that a job computes, and where its tables lie."""
+    """A job of a window definition, with the tables of the definition and of its source."""
 
     pipeline: Pipeline
     windows_name: str
@@ -43,7 +42,7 @@ class WindowsJob:
 
     @property
     def correct_command(self) -> str:
-        """What corrects these windows, but for days and cause."""
+        """The command that corrects these windows, without days and cause."""
         return f"windows-pipeline correct {self.pipeline.name} --windows {self.windows_name}"
 
     @property
@@ -52,24 +51,24 @@ class WindowsJob:
         return source_tables(self.pipeline, self.settings.warehouse)
 
     @property
-    def own(self) -> WindowTables:
+    def window_tables(self) -> WindowTables:
         """The tables of the definition."""
         return window_tables(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
     def tables(self) -> list[Table]:
-        """The tables that it writes."""
+        """The tables that the job writes."""
         raise NotImplementedError
 
     @property
     def notes(self) -> Table | None:
-        """None: later steps follow."""
+        """None, as later steps follow."""
         return None
 
     @property
     def counted(self) -> list[Table]:
-        """late_records, whether the job writes them or not."""
-        return [self.own.late_records]
+        """late_records, whichever job writes it."""
+        return [self.window_tables.late_records]
 
     @property
     def rules(self) -> dict[str, RuleSql]:
@@ -81,17 +80,17 @@ class WindowsJob:
         }
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
-        """Lets nothing be written while a correction of these windows is not finished.
+        """Refuses to write while a correction of these windows is not finished.
 
         Raises:
-            CorrectionUnfinishedError: One is not.
+            CorrectionUnfinishedError: A correction is not finished.
         """
-        unfinished = unfinished_correction(spark, self.own.corrections)
+        unfinished = unfinished_correction(spark, self.window_tables.corrections)
         if unfinished is not None:
-            raise CorrectionUnfinishedError(self.own.corrections, unfinished)
+            raise CorrectionUnfinishedError(self.window_tables.corrections, unfinished)
 
     def refuse_while_unfinished(self, spark: SparkSession, log: ArrivalLog) -> None:
-        """Lets nothing be written while a correction or a micro-batch is half-way.
+        """Refuses to write while a correction or a micro-batch is not finished.
 
         Raises:
             CorrectionUnfinishedError: A correction of these windows is not finished.
@@ -107,29 +106,18 @@ class WindowsJob:
             require_finished_batch(*of_stream, alone=True)
 
     def is_alone(self, spark: SparkSession) -> bool:
-        """Whether no micro-batch goes on, as the tables are being rebuilt."""
+        """Whether every micro-batch is refused, as the tables are being rebuilt."""
         return any(table.is_emptied(spark) for table in self.tables)
-
-    def recount(
-        self,
-        spark: SparkSession,
-        days: Sequence[date],
-        rows: Sequence[DataFrame],
-        log: ArrivalLog,
-    ) -> list[Batch]:
-        """Nothing more than its checks look at."""
-        del spark, days, rows, log
-        return []
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""
         return read_log(spark, self.source.arrival_log)
 
     def records(self, days: Sequence[date], log: ArrivalLog) -> int:
-        """How many records the days brought, as the log has it."""
+        """How many records the days brought, by the log."""
         wanted = set(days)
         of_days = [row for row in log if row.arrival_unit in wanted]
-        # Each row has the count of the whole unit, or of its micro-batch's part.
+        # `unit_rejected` counts a whole unit or micro-batch, and stands in each of its rows.
         rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
         return sum(row.rows for row in of_days) + sum(rejected.values())
 
@@ -137,7 +125,7 @@ class WindowsJob:
         """The records that the windows of some days need; see `records_to_read`.
 
         Raises:
-            RawRowsMissingError: raw_events lacks some of them.
+            RawRowsMissingError: raw_events lacks some of these records.
         """
         arrivals, raw = self.arrivals(log), self.source.raw_events
         rows = raw.read(spark)
@@ -146,13 +134,13 @@ class WindowsJob:
         return arrivals.records_of(rows, days, reads)
 
     def arrivals(self, log: ArrivalLog) -> Arrivals:
-        """What has arrived, as the definition's windows see it."""
+        """The arrivals, with the close times of the definition's windows."""
         return arrivals_of(self.pipeline, log, self.windows.spec)
 
     def facts(
         self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, rows: RowCounts
     ) -> dict[date, Facts]:
-        """Late and rejected records, and how far each day closed."""
+        """The numbers of late and rejected records, and how far each day closed windows."""
         facts = day_facts(self.arrivals(log), days)
-        late = rows[self.own.late_records.name]
+        late = rows[self.window_tables.late_records.name]
         return {day: facts[day] | {"late": late.get(day, 0)} for day in days}

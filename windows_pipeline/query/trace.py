@@ -1,4 +1,4 @@
-"""Traces an alert to its records (rule E5)."""
+"""Traces an alert to the records of its window (rule E5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def records_of_alert(
 ) -> DataFrame:
     """The records that count in a final window, hence in each alert that it raised.
 
-    Where windows are of rows, several of a key may end then: the records of them all.
+    Several row windows of a key may end at the same time; the records of all are returned.
 
     Args:
         spark: The session.
@@ -42,20 +42,20 @@ def records_of_alert(
         window_end: The window's end, an instant with a zone.
 
     Returns:
-        The columns of raw_events, and `stream_time` and `close_time` that the record met,
-        by event time.
+        The columns of raw_events, and `stream_time` and `close_time` (timestamps), which the
+        record met; ordered by event time.
 
     Raises:
-        ValueError: No final window of this key ends then.
-        TableMissingError: A table is not there.
+        ValueError: No final window of this key ends at this time.
+        TableMissingError: A table does not exist.
     """
     source = source_tables(pipeline, settings.warehouse)
     tables = window_tables(pipeline, windows_name, settings.warehouse)
     for table in (source.raw_events, source.arrival_log, tables.final_windows):
         table.require(spark)
     end_ms = round(window_end.timestamp() * 1000)
-    is_it = (F.col("key") == F.lit(key)) & (F.unix_millis("window_end") == end_ms)
-    found = tables.final_windows.read(spark).where(is_it).select("arrival_unit").collect()
+    is_window = (F.col("key") == F.lit(key)) & (F.unix_millis("window_end") == end_ms)
+    found = tables.final_windows.read(spark).where(is_window).select("arrival_unit").collect()
     if not found:
         raise ValueError(
             f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
@@ -65,12 +65,11 @@ def records_of_alert(
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
     unit = found[0].arrival_unit
     records = arrivals.records(source.raw_events.read(spark), [unit])
-    own = records.where(F.col("key") == F.lit(key))
+    of_key = records.where(F.col("key") == F.lit(key))
     if isinstance(spec, (SessionWindows, GracedRows)):
-        closings = arrivals.closings([unit])
-        counted = _of_listed(own, spec, closings, end_ms, settings.tuning)
+        counted = _of_listed(of_key, spec, arrivals.closings([unit]), end_ms, settings.tuning)
     else:
-        counted = _of_fixed(own, spec, end_ms)
+        counted = _of_fixed(of_key, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
     return (
         counted.withColumn("stream_time", F.timestamp_millis("_stream_time_ms"))
@@ -81,11 +80,11 @@ def records_of_alert(
 
 
 def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:
-    """The records between a window's bounds that found it open (rules A5, B5)."""
+    """The records within a window's bounds that came before it closed (rules A5, B5)."""
     last_ms = last_instant(spec, F.lit(end_ms))
     time_ms = F.col("_event_time_ms")
-    held = (time_ms >= F.lit(end_ms - spec.length_ms)) & (time_ms <= last_ms)
-    return records.where(held & (F.col("_close_time_ms") <= last_ms))
+    is_within = (time_ms >= F.lit(end_ms - spec.length_ms)) & (time_ms <= last_ms)
+    return records.where(is_within & (F.col("_close_time_ms") <= last_ms))
 
 
 def _of_listed(
@@ -95,11 +94,15 @@ def _of_listed(
     end_ms: int,
     tuning: Tuning,
 ) -> DataFrame:
-    """The records of the windows that end then, where not all between the bounds count."""
-    place = list(ARRIVAL)
-    told = records.withColumn("record", F.struct(*place))
+    """The records of all windows that end at a time, if records within the bounds may not count.
+
+    Each window collects its records as an aggregate.
+    """
+    key_columns = list(ARRIVAL)
+    with_record = records.withColumn("record", F.struct(*key_columns))
     listed = Aggregate("records", Function.COLLECT_LIST, "record")
-    computed = unit_windows(told, spec, [listed], closings, tuning=tuning)
-    found = computed.where(F.col("_window_end_ms") == end_ms)
+    found = unit_windows(with_record, spec, [listed], closings, tuning=tuning).where(
+        F.col("_window_end_ms") == end_ms
+    )
     members = found.select(F.explode("records").alias("member")).select("member.*")
-    return records.join(members, place, "semi")
+    return records.join(members, key_columns, "semi")

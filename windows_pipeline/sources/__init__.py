@@ -1,1 +1,1 @@
-"""Where records come from: landed files, and which of them are accepted."""
+"""Reads records from landed files and Kafka, and decides which records are accepted."""

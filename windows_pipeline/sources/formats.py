@@ -1,8 +1,7 @@
-"""How landed files of each format become rows of text.
+"""Reads landed files of each format into rows of text.
 
-Every reader gives the columns that `read_landed` promises. Text is the common ground: one
-set of rules then says which text is which type, whatever the format, and a column that one
-Parquet file holds as bigint and the next as double needs no care.
+Every reader returns the columns of `read_landed`. Since all values are text, one set of rules
+converts them to types for every format, and Parquet files may differ in a column's type.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
 _BLANK_LINES = re.compile(rb"^(?:[ \t]*[\r\n])+")
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
-"""What a compressed file begins with, by the end of its name."""
+"""The first bytes of a compressed file, by the end of its name."""
 _ESCAPED_BACKSLASH = r"\\\\"
 _SURROGATE = r"(?i)\\ud[89a-f][0-9a-f]{2}"
 _SURROGATE_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
@@ -52,18 +51,18 @@ _ROW_AS_JSON = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 _NEXT_JSON_NUMBER = r"""\G((?:[^"0-9-]++|-(?![0-9])|"(?:[^"\\]++|\\.)*+")*+)(-?[0-9][0-9.eE+-]*+)"""
-"""What stands before a number outside of texts, and the number."""
+"""A JSON number outside of texts, and what stands before it since the last match."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""A file's name that is the same in a URI."""
+"""A file name that needs no escapes in a URI."""
 _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 _MAY_BE_ROUNDED = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^-?Infinity$"
-"""What Spark writes for a JSON number with a point or an exponent: the double nearest to it."""
+"""How Spark writes a JSON number with a point or an exponent: as the nearest double."""
 _MAY_BE_LOST = r"^-?(0\.0|Infinity)$"
 
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A landed file: its day, its name, and its path for Arrow and for Spark."""
+    """A landed file: day, name, path for Arrow and URI for Spark."""
 
     day: date
     name: str
@@ -78,7 +77,7 @@ Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], list[str]]
 
 
 def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
-    """The frame of days without any file."""
+    """The frame that a reader returns for no files."""
     fields = [
         StructField("arrival_unit", DateType()),
         StructField("file", StringType()),
@@ -101,25 +100,25 @@ def read_jsonl(
     return parsed_json(_lines(spark, files), columns, ["arrival_unit", "file", BLOCK, LINE])
 
 
-def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -> DataFrame:
-    """The declared columns of JSON objects, as `read_landed` gives them.
+def parsed_json(lines: DataFrame, columns: Sequence[str], carried: Sequence[str]) -> DataFrame:
+    """Parses JSON objects into the declared columns of `read_landed`.
 
     Args:
-        lines: `value`, the text of each.
+        lines: `value`, an object's text, and the columns to pass through.
         columns: The declared columns.
-        kept: Columns of `lines` to keep.
+        carried: Columns of `lines` to return unchanged.
     """
     record = StructType([StructField(name, StringType()) for name in columns])
-    # Spark reads the first value of a line and ignores what follows it. In an array, with a
-    # sentinel behind, a line has exactly one value or doesn't parse.
+    # Spark parses the first value of a line and ignores the rest. Wrapped into an array with a
+    # second element, a line has exactly one value or the array has another length.
     wrapped = F.concat(F.lit("["), "value", F.lit(",{}]"))
     options = {"allowSingleQuotes": "false"}
     parsed = lines.withColumn("parsed", F.from_json(wrapped, ArrayType(record), options))
-    first = F.get("parsed", F.lit(0))  # null beyond the end, where [0] fails
+    first = F.get("parsed", F.lit(0))  # null if the array is empty, where [0] would fail
     is_object = (F.size("parsed") == 2) & first.isNotNull()
     is_text = F.is_valid_utf8("value") & ~_has_lone_surrogate(F.col("value"))
     return parsed.select(
-        *kept,
+        *carried,
         _valid_text(F.col("value")).alias("original"),
         (~F.coalesce(is_object & is_text, F.lit(False))).alias("malformed"),
         *[_json_text(first[name]).alias(name) for name in columns],
@@ -127,12 +126,12 @@ def parsed_json(lines: DataFrame, columns: Sequence[str], kept: Sequence[str]) -
 
 
 def _valid_text(text: Column) -> Column:
-    """A text that every reader of a table can read: bytes that are no UTF-8 become U+FFFD."""
+    """Replaces bytes that are not UTF-8 by U+FFFD, as some readers of tables refuse them."""
     return F.when(F.is_valid_utf8(text), text).otherwise(F.make_valid_utf8(text))
 
 
 def _has_lone_surrogate(json: Column) -> Column:
-    """Whether an escape stands for a surrogate alone, half a character, which no UTF-8 has."""
+    """Whether JSON escapes half a surrogate pair, which UTF-8 can't represent."""
     escapes = F.regexp_replace(json, _ESCAPED_BACKSLASH, "")
     lone = F.regexp_replace(escapes, _SURROGATE_PAIR, "").rlike(_SURROGATE)
     may_be = F.contains(json, F.lit(r"\ud")) | F.contains(json, F.lit(r"\uD"))
@@ -140,13 +139,13 @@ def _has_lone_surrogate(json: Column) -> Column:
 
 
 def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:
-    """Gives the columns of JSON objects every digit that their numbers have.
+    """Restores the digits of JSON numbers, which Spark has rounded.
 
-    Spark's own text of a number with a point or an exponent is that of the double nearest to it.
-    It leaves texts as they are, so where that matters the numbers are made such first.
+    Spark reads a number with a point or an exponent as the nearest double. Where digits may be
+    lost, the numbers of the original line are put into quotes and parsed again, as text.
 
     Args:
-        records: What `read_jsonl` or `parsed_json` gives.
+        records: The rows of `read_jsonl` or `parsed_json`.
         declared: The declared columns' types.
     """
     inexact = {
@@ -172,7 +171,7 @@ def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataF
 def read_csv(
     spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
 ) -> DataFrame:
-    """Reads CSV with a header in each file; a line that repeats the header is none."""
+    """Reads CSV files with headers; lines that repeat the header are skipped."""
     by_header: dict[str, list[LandedFile]] = defaultdict(list)
     for file, header in _headers(filesystem, files, columns):
         by_header[header].append(file)
@@ -199,12 +198,12 @@ READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": r
 
 
 def require_compressed(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
-    """Refuses files whose names say that they are compressed, and that are not.
+    """Requires that files are compressed as their names say.
 
-    Spark reads no line of some of them, and says nothing.
+    Spark silently reads no line of some files that are not.
 
     Raises:
-        ValueError: There is one.
+        ValueError: A file is not compressed as its name says.
     """
     named = [file for file in files if any(map(file.name.endswith, _MAGIC))]
     with ThreadPoolExecutor(_HEAD_THREADS) as threads:
@@ -213,8 +212,8 @@ def require_compressed(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -
             ending = next(filter(file.name.endswith, _MAGIC))
             if head and not head.startswith(_MAGIC[ending]):
                 raise ValueError(
-                    f"{file}: its name ends with {ending}, and it begins with {head!r}, as no such "
-                    "file does; land it compressed so, or under a name that says what it is"
+                    f"{file}: a file whose name ends with {ending} must begin with "
+                    f"{_MAGIC[ending]!r}, and begins with {head!r}; compress it, or rename it"
                 )
 
 
@@ -230,16 +229,15 @@ def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
 
 
 def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
-    """Each record's `arrival_unit`, `file`, `_block` and `_line`, to select with what is read.
+    """Columns for each record's `arrival_unit`, `file`, `_block` and `_line`.
 
-    The first two are taken from its file's path only where the files alone do not say them.
-
-    What is asked of a path is worked out for every record: half of what reading one takes.
+    Spark evaluates functions of a path for every record, which takes half of the time to read it.
+    So the day is a literal if all files have the same, and names without escapes are not decoded.
     """
     folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -2), "/", 1)
     days = {file.day for file in files}
     unit = folder.cast("date") if len(days) > 1 else F.lit(files[0].day)
-    # The name comes as in a URI, where a plus sign stands for itself.
+    # The name is escaped as in a URI, in which a plus sign is no blank.
     encoded = F.col("_metadata.file_name")
     name = encoded
     if not all(_PLAIN_NAME.fullmatch(file.name) for file in files):
@@ -254,19 +252,19 @@ def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
 
 
 def _literal_paths(files: Sequence[LandedFile]) -> list[str]:
-    """Paths as Spark takes them: it reads ``*?[]{}`` as patterns unless escaped."""
+    """Paths with ``*?[]{}`` escaped, which Spark would take as patterns."""
     return [literal(file.uri) for file in files]
 
 
 def _json_text(value: Column) -> Column:
-    """Spark writes the bare NaN and Infinity of Python's json with quotes around."""
+    """Strips the quotes that Spark puts around the bare NaN and Infinity of Python's json."""
     return F.when(value.isin(_NOT_NUMBERS), F.btrim(value, F.lit('"'))).otherwise(value)
 
 
 def _headers(
     filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
 ) -> list[tuple[LandedFile, str]]:
-    """Each file with its header line; a file without any line is left out."""
+    """Each file with its header line; files without a line are left out."""
     with ThreadPoolExecutor(_HEAD_THREADS) as threads:
         lines = list(threads.map(lambda file: _first_line(filesystem, file), files))
     found = [(file, line) for file, line in zip(files, lines, strict=True) if line is not None]
@@ -300,7 +298,7 @@ def _first_line(filesystem: fs.FileSystem, file: LandedFile) -> str | None:
     """The first line that is not blank.
 
     Raises:
-        ValueError: It is longer than a header may be.
+        ValueError: The line is longer than a header may be.
     """
     head = b""
     with filesystem.open_input_stream(file.path) as stream:  # decompresses by the file's ending
@@ -325,8 +323,8 @@ def _names_in(file: LandedFile, header: str) -> list[str]:
         return _names(header)
     except csv.Error as error:
         raise ValueError(
-            f"{file}: its first line must be a header, and is no CSV ({error}); land a file that "
-            "begins with its columns' names"
+            f"{file}: the first line must be a CSV header, and is no CSV ({error}); land a file "
+            "that begins with the names of its columns"
         ) from None
 
 
@@ -338,13 +336,13 @@ def _csv_of_header(
     spark: SparkSession, header: str, files: Sequence[LandedFile], columns: list[str]
 ) -> DataFrame:
     names = _names(header)
-    # By position: header names may differ in case only, which Spark can't tell apart.
+    # Columns by position, as Spark can't distinguish names that differ in case only.
     fields = ", ".join(f"_{index} string" for index in range(len(names)))
     record = f"{fields}, _wrong_fields string"
     options = {"columnNameOfCorruptRecord": "_wrong_fields", "escape": '"'}
     lines = _lines(spark, files).where(F.col("value") != header)
     parsed = lines.withColumn("parsed", F.from_csv("value", record, options))
-    # An odd number of quotes: a field that goes on in the next line.
+    # With an odd number of quotes a field goes on in the next line.
     quotes = F.length("value") - F.length(F.translate("value", '"', ""))
     malformed = F.col("parsed")["_wrong_fields"].isNotNull() | (quotes % 2 == 1)
     malformed |= ~F.is_valid_utf8("value")
@@ -377,17 +375,17 @@ def _parquet_of_schema(
 
 
 def texts_of(
-    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], beside: Sequence[str] = ()
+    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], excluded: Sequence[str] = ()
 ) -> DataFrame:
-    """Typed rows as `read_landed` gives them; a declared column that they lack is null.
+    """Turns typed rows into the text columns of `read_landed`; missing columns become null.
 
     Args:
         rows: The rows.
         columns: The declared columns.
-        origin: `arrival_unit` and `file`.
-        beside: Columns that are not the records'.
+        origin: The columns `arrival_unit`, `file` and others to return first.
+        excluded: Columns of `rows` that are no part of the records.
     """
-    types = {field.name: field.dataType for field in rows.schema if field.name not in beside}
+    types = {field.name: field.dataType for field in rows.schema if field.name not in excluded}
     row = F.to_json(F.struct(*[_column(name) for name in types]), _ROW_AS_JSON)
     texts = [_column(name) for name in columns if isinstance(types.get(name), StringType)]
     not_text = [~F.coalesce(F.is_valid_utf8(text), F.lit(True)) for text in texts]
@@ -400,7 +398,7 @@ def texts_of(
 
 
 def _column(name: str) -> Column:
-    """A column of any name."""
+    """A column, whatever characters its name has."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 

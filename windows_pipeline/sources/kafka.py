@@ -17,7 +17,7 @@ _API_TIMEOUT = "default.api.timeout.ms"
 _REQUEST_TIMEOUT_MS = 30_000
 """Kafka's own default."""
 _CLIENT = {
-    # What a transaction took back was never said.
+    # Records of an aborted transaction must not count.
     "isolation.level": "read_committed",
     _API_TIMEOUT: "60000",
 }
@@ -28,14 +28,14 @@ class KafkaTopic:
     """A topic and how it is read.
 
     Attributes:
-        servers: Where the cluster is found, as `host:port,host:port`.
-        topic: Its name.
-        starting: Where a stream without a checkpoint begins; with one it goes on.
-        max_records_per_batch: At most so many records a micro-batch, over all partitions;
-            None: all that are there.
-        options: Of Kafka's client, by its own names: `security.protocol`, `sasl.jaas.config`,
-            `default.api.timeout.ms` (how long a broker may be silent; 60000 unless given).
-            They may be secret, so they stand in no text of this object.
+        servers: The addresses of the cluster, as `host:port,host:port`.
+        topic: The topic's name.
+        starting: Where a stream without a checkpoint begins.
+        max_records_per_batch: How many records a micro-batch may have, over all partitions; None
+            for all records that are there.
+        options: Options of Kafka's client, such as `security.protocol`, `sasl.jaas.config` and
+            `default.api.timeout.ms` (how long a broker may be silent; 60000 by default). They may
+            be secret, so this object's text leaves them out.
     """
 
     servers: str
@@ -45,10 +45,10 @@ class KafkaTopic:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuses what Spark would refuse later, or not at all.
+        """Checks the fields, which Spark would check later or not at all.
 
         Raises:
-            ValueError: The message names the field, its value and the cure.
+            ValueError: A field is wrong; the message names the field, its value and the fix.
         """
         for name in ("servers", "topic"):
             if not getattr(self, name).strip():
@@ -63,9 +63,9 @@ class KafkaTopic:
 
     @property
     def client(self) -> dict[str, str]:
-        """The whole configuration of Kafka's client."""
+        """The complete configuration of Kafka's client."""
         client = {**_CLIENT, **self.options, "bootstrap.servers": self.servers}
-        # Kafka refuses a request that may take longer than the call that it is part of.
+        # Kafka requires that a request's timeout is at most that of the whole call.
         request_ms = min(_REQUEST_TIMEOUT_MS, int(client[_API_TIMEOUT]))
         return {"request.timeout.ms": str(request_ms), **client}
 
@@ -73,12 +73,12 @@ class KafkaTopic:
 def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
     """Reads a topic as a stream. Spark must have its Kafka connector: see docs/kafka.md.
 
-    A stream with a checkpoint reads each offset once, over all its runs (rule A1). Offsets
-    that should be there and are not end it; `told` says which (see `kafka_errors`).
+    A stream with a checkpoint reads each offset once, over all its runs (rule A1). The stream
+    fails if offsets are missing; `kafka_errors.explained` names them.
 
     Args:
         spark: A session, in time zone UTC.
-        topic: What to read.
+        topic: The topic to read.
 
     Returns:
         A streaming frame, one row a record, in order of offset within a partition:
@@ -104,16 +104,16 @@ def read_range(
 
     Args:
         spark: A session, in time zone UTC.
-        topic: What to read.
-        starting_offsets: The first offset of each partition that is wanted.
-        ending_offsets: The offset after the last one, of the same partitions.
+        topic: The topic to read.
+        starting_offsets: The first offset to read, by partition.
+        ending_offsets: The offset after the last to read, for the same partitions.
 
     Returns:
-        The columns of `read_topic`. An offset that is gone or not there yet ends the job that
-        reads it; `told` says which.
+        The columns of `read_topic`. A job that reads an offset which is gone, or which does not
+        exist yet, fails; `kafka_errors.explained` names the offset.
 
     Raises:
-        ValueError: The two name different partitions, or an end before its start.
+        ValueError: The arguments name different partitions, or an end before its start.
     """
     if starting_offsets.keys() != ending_offsets.keys():
         raise ValueError(
@@ -139,7 +139,7 @@ def read_range(
 
 def _configured(reader: _Reader, topic: KafkaTopic) -> _Reader:
     reader = reader.format("kafka").option("failOnDataLoss", "true")
-    # The client itself tries again until its time is over: once more would only double it.
+    # Kafka's client retries until its timeout, so a retry by Spark would only wait twice as long.
     reader = reader.option("fetchOffset.numRetries", "1")
     reader = reader.option("kafkaConsumer.pollTimeoutMs", topic.client[_API_TIMEOUT])
     for name, value in topic.client.items():

@@ -1,4 +1,4 @@
-"""What went wrong with a topic, told with its place and the cure."""
+"""Errors of a Kafka topic: which topic, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from windows_pipeline.sources.kafka import KafkaTopic
 from windows_pipeline.sources.kafka_state import TopicState, topic_state
 
-_CURE = (
-    "What is gone can't be read any more. Bring it back into the topic; or accept the loss and "
-    "begin anew with what is there: a checkpoint and tables of their own, as a pipeline of another "
-    "name has. Have the topic keep its records longer than the longest pause between two runs."
+_FIX = (
+    "Records that are gone can't be read any more. Send them to the topic again; or accept the "
+    "loss and start over with the records that are there, in a pipeline of another name, which has "
+    "a checkpoint and tables of its own. Have the topic keep its records longer than the longest "
+    "pause between two runs."
 )
 _LOST = "Some data may have been lost because they are not available in Kafka any more"
 _UNREAD = re.compile(
@@ -32,7 +33,7 @@ _NO_CLIENT = re.compile(r"Failed to create new KafkaAdminClient|Failed to constr
 
 
 class KafkaSourceError(Exception):
-    """A topic can't be read; the message says which, why and the cure."""
+    """A topic can't be read; the message names the topic, the reason and the fix."""
 
 
 class KafkaDataLostError(KafkaSourceError):
@@ -40,35 +41,35 @@ class KafkaDataLostError(KafkaSourceError):
 
 
 class KafkaUnavailableError(KafkaSourceError):
-    """No broker answers, it has no such topic, or the client can't begin."""
+    """No broker answers, the broker has no such topic, or Kafka's client can't start."""
 
 
-def told(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Exception:
-    """Translates what a query over a topic ended with.
+def explained(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Exception:
+    """Turns an error of a query over a topic into an error that names the fix.
 
     Args:
-        error: A StreamingQueryException, or what a batch's action raised.
-        spark: The session; where data are lost, Kafka is asked through it what it still has.
-        topic: What was read.
+        error: A StreamingQueryException, or the error of a batch's action.
+        spark: The session. If records are lost, it asks Kafka which offsets are left.
+        topic: The topic that was read.
 
     Returns:
         A KafkaDataLostError or KafkaUnavailableError to raise from the error; the error itself
-        where it tells of something else.
+        if it is not about the topic.
     """
     text = str(error)
     name = f"topic {topic.topic} at {topic.servers}"
     if _LOST in text:
-        return KafkaDataLostError(f"{name}: {_lost(text, spark, topic)}. {_CURE}")
+        return KafkaDataLostError(f"{name}: {_lost(text, spark, topic)}. {_FIX}")
     if _NO_TOPIC in text:
         return KafkaUnavailableError(
-            f"{name}: there is no such topic. Create it, or correct the name; if it was deleted, "
-            "what had not been read is lost"
+            f"{name}: there is no such topic. Create the topic, or correct its name; if it was "
+            "deleted, the records that had not been read are lost"
         )
     if _SILENT.search(text):
         return KafkaUnavailableError(
             f"{name}: no answer within {topic.client['default.api.timeout.ms']} ms: no broker runs "
             "there, or the topic was deleted while it was read. Start the broker, or correct "
-            "servers and security options; then run again, and reading goes on where it stopped"
+            "servers and security options; then run again, and the stream goes on where it stopped"
         )
     if _NO_CLIENT.search(text):
         return KafkaUnavailableError(
@@ -79,52 +80,52 @@ def told(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Exception:
 
 
 def require_same_topic(state: TopicState, topic: KafkaTopic, topic_id: str) -> None:
-    """Refuses a topic that was deleted and made again since a stream began.
+    """Refuses a topic that was deleted and created again since a stream began.
 
-    Spark sees that only while the new topic has fewer records than the stream has read.
+    Spark notices that only while the new topic has fewer records than the stream has read.
 
     Args:
-        state: What Kafka has now.
-        topic: What is read.
+        state: The topic as Kafka has it now.
+        topic: The topic that the stream reads.
         topic_id: The topic's id when the stream began.
 
     Raises:
-        KafkaDataLostError: It is another one by now.
+        KafkaDataLostError: The topic has another id now.
     """
     if state.topic_id != topic_id:
         raise KafkaDataLostError(
             f"topic {topic.topic} at {topic.servers}: the stream began with the topic of id "
-            f"{topic_id}, which was deleted; the one of id {state.topic_id} has {state.told()}. "
-            f"{_CURE}"
+            f"{topic_id}, which was deleted; the topic of id {state.topic_id} has "
+            f"{state.described()}. {_FIX}"
         )
 
 
 def _lost(text: str, spark: SparkSession, topic: KafkaTopic) -> str:
-    """What was asked for, and what is there."""
+    """Which offsets the stream asked for, and which offsets Kafka has."""
     if found := _UNREAD.search(text):
         start, end, partition = map(int, found.groups())
-        what = f"partition {partition}: offsets {start} to {end - 1} were asked for"
+        lost = f"partition {partition}: offsets {start} to {end - 1} were asked for"
     elif found := (_CHANGED.search(text) or _RESET.search(text)):
         partition, asked, reset = map(int, found.groups())
-        what = (
+        lost = (
             f"partition {partition}: offsets from {asked} on were asked for, Kafka's client came "
             f"to {reset}: records expired, or the topic was deleted and made again"
         )
     elif found := _DELETED.search(text):
-        numbers = [one.rsplit("-", 1)[1] for one in found[1].split(", ")]
-        what = f"partitions {', '.join(sorted(numbers, key=int))} were deleted"
+        numbers = [name.rsplit("-", 1)[1] for name in found[1].split(", ")]
+        lost = f"partitions {', '.join(sorted(numbers, key=int))} were deleted"
     elif found := _ADDED.search(text):
-        what = (
+        lost = (
             f"new partition {found[1]}: offsets from 0 on were asked for, it begins at {found[2]}"
         )
     else:
         reason = _REASON.search(text)
-        what = reason[1].strip() if reason else "offsets are gone"
-    return f"{what}; Kafka has {_there(spark, topic)}"
+        lost = reason[1].strip() if reason else "offsets are gone"
+    return f"{lost}; Kafka has {_available(spark, topic)}"
 
 
-def _there(spark: SparkSession, topic: KafkaTopic) -> str:
+def _available(spark: SparkSession, topic: KafkaTopic) -> str:
     try:
-        return topic_state(spark, topic).told()
-    except Exception as error:  # noqa: BLE001 - the loss is what matters, whatever keeps this
+        return topic_state(spark, topic).described()
+    except Exception as error:  # noqa: BLE001 - the loss must be reported, with or without this
         return f"not answered what it has ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""What a Kafka topic is and has right now, as its brokers answer."""
+"""The id and the offsets that a Kafka topic has now, as its brokers answer."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class TopicState:
     """A topic as its broker has it.
 
     Attributes:
-        topic_id: Kafka's own; a topic deleted and made again has another one.
-        offsets: Of each partition its first offset and the one after its last.
+        topic_id: Kafka's id of the topic; a topic deleted and created again gets another id.
+        offsets: By partition, the first offset and the offset after the last.
     """
 
     topic_id: str
     offsets: Mapping[int, tuple[int, int]]
 
-    def told(self) -> str:
-        """The offsets that are there, in words."""
+    def described(self) -> str:
+        """The offsets of each partition, as text."""
         return ", ".join(
             f"{first} to {end - 1} of partition {partition}"
             if end > first
@@ -34,14 +34,14 @@ class TopicState:
 
 
 def topic_state(spark: SparkSession, topic: KafkaTopic) -> TopicState:
-    """Asks for the topic's id and the offsets that it has.
+    """Asks Kafka for a topic's id and offsets.
 
     Args:
         spark: A classic session with the Kafka connector.
-        topic: What to look at.
+        topic: The topic.
 
     Raises:
-        Py4JJavaError: No broker answers, or it has no such topic: `kafka_errors.told`.
+        Py4JJavaError: No broker answers, or it has no such topic; see `kafka_errors.explained`.
     """
     answer = ask_topic(spark, topic.client, topic.topic)
     return TopicState(answer.topic_id, answer.offsets)

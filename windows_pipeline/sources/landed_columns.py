@@ -1,9 +1,9 @@
-"""The columns that a reader adds to each landed record."""
+"""Columns that readers add to each landed record."""
 
 from __future__ import annotations
 
 BLOCK = "_block"
-"""Where in its file the part begins that the record was read with (bigint, bytes)."""
+"""The start of the part of the file that the record's task read (bigint, bytes)."""
 
 LINE = "_line"
-"""The record's number among those that its task read (bigint)."""
+"""The record's number among all records that its task read (bigint)."""

@@ -1,4 +1,4 @@
-"""Landed files: the records of a source, one folder an arrival day."""
+"""Landed files of a source, in a folder per arrival day."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from windows_pipeline.sources.formats import (
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CHUNK_BYTES = 1 << 20
 _LISTING_THREADS = 16
-"""An object store answers a listing in tens of milliseconds: ask for many days at once."""
+"""An object store takes tens of milliseconds per listing, so folders are listed in parallel."""
 
 
 @dataclass(frozen=True)
 class _Root:
     filesystem: fs.FileSystem
     path: str
-    """As the file system names it, without a scheme."""
+    """The path for Arrow's file system, without a scheme."""
     uri: str
-    """As Spark reads it."""
+    """The path for Spark."""
 
 
 class FileState(NamedTuple):
-    """A landed file as it lies there.
+    """The state of a landed file.
 
     Attributes:
-        day: The arrival day of its folder.
-        name: Its name.
-        size_bytes: Its size.
-        written_ms: When it was last written, in ms since 1970; None where that is not known.
+        day: The arrival day of the file's folder.
+        name: The file's name.
+        size_bytes: The file's size.
+        written_ms: When the file was last written, in ms since 1970; None if that is not known.
     """
 
     day: date
@@ -60,7 +60,7 @@ def landed_days(path: str) -> list[date]:
         path: A local path, or a URI such as ``s3://bucket/folder``.
 
     Raises:
-        FileNotFoundError: There is no such folder.
+        FileNotFoundError: The folder does not exist.
     """
     root = _root(path)
     return sorted(
@@ -71,13 +71,13 @@ def landed_days(path: str) -> list[date]:
 
 
 def skipped_names(path: str, days: Iterable[date]) -> list[str]:
-    """What lies beside the day folders, and in those of some days, and is not read, and why.
+    """Lists what is not read, among the day folders and in the folders of some days.
 
     Returns:
-        A text each, such as ``2013-01-02/_SUCCESS: its name begins with _ or .``, in order.
+        A sorted list of texts such as ``2013-01-02/_SUCCESS: its name begins with _ or .``.
 
     Raises:
-        FileNotFoundError: There is no such folder.
+        FileNotFoundError: The folder does not exist.
     """
     root = _root(path)
     skipped = [
@@ -92,7 +92,7 @@ def skipped_names(path: str, days: Iterable[date]) -> list[str]:
 
 
 def is_blank(path: str, day: date, name: str) -> bool:
-    """Whether a landed text file holds nothing but blanks and line breaks."""
+    """Whether a landed text file holds only blanks and line breaks."""
     root = _root(path)
     with root.filesystem.open_input_stream(f"{root.path}/{day}/{name}") as stream:
         while more := stream.read(_CHUNK_BYTES):
@@ -102,7 +102,7 @@ def is_blank(path: str, day: date, name: str) -> bool:
 
 
 def links_among(path: str, files: Iterable[tuple[date, str]]) -> set[tuple[date, str]]:
-    """Which of some landed files, each by its day and name, are links or lie in a linked folder."""
+    """The files, by day and name, that are links or lie in a folder that is a link."""
     root = _root(path)
     linked = {day for day in {day for day, _ in files} if _is_link(root, f"{root.path}/{day}")}
     return {
@@ -116,7 +116,7 @@ def _entries_in(root: _Root, path: str) -> list[fs.FileInfo]:
     if root.filesystem.get_file_info(root.path).type != fs.FileType.Directory:
         raise FileNotFoundError(
             f"{path}: there is no such folder; land the files in {path}/YYYY-MM-DD/, "
-            "or correct the source's path"
+            "or correct source.path"
         )
     entries: list[fs.FileInfo] = root.filesystem.get_file_info(fs.FileSelector(root.path))
     return entries
@@ -125,7 +125,11 @@ def _entries_in(root: _Root, path: str) -> list[fs.FileInfo]:
 def _why_skipped(
     root: _Root, entry: fs.FileInfo, day: date | None, *, within: date | None = None
 ) -> str | None:
-    """Why what lies in the folder of days, or within one of them, is not read; None if it is."""
+    """Why a file or folder is not read; None if it is read.
+
+    `day` is the day that the name says; `within` is the day of the folder that holds it, or None
+    in the folder of day folders.
+    """
     name = entry.base_name
     if _is_link(root, entry.path):
         return "a link, which is not followed"
@@ -145,30 +149,29 @@ def _is_link(root: _Root, path: str) -> bool:
 
 
 def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[date]) -> DataFrame:
-    """Reads the records landed on some days, unparsed as far as types go.
+    """Reads the records that landed on some days, with their values as text.
 
-    What `skipped_names` gives is not read: links, files whose name starts with ``_`` or ``.``,
-    folders. A compressed file is read by its ending (``.gz``). Blank lines are skipped. Fields
-    that the source doesn't declare are ignored, but stand in `original`. Folders are listed, and
-    heads of CSV and Parquet files read, where this runs; the records only by Spark.
+    Links, folders, and files whose names start with ``_`` or ``.`` are not read; see
+    `skipped_names`. The end of a file's name says how it is compressed (``.gz``). Blank lines are
+    skipped. Fields that the source doesn't declare are ignored, but stand in `original`. The driver
+    lists folders and reads the heads of CSV and Parquet files; only Spark reads records.
 
     Args:
         spark: A session, classic or Connect, in time zone UTC.
-        source: Its format and columns count here. CSV: each file starts with a header, a
-            folder's files have the same one, and a field can't hold a line break (such a
-            record's lines are malformed).
-        path: Where the day folders lie; a local path or a URI.
-        days: The days to read, each once whatever is given twice.
+        source: The source's format and columns. A CSV file starts with a header, the files of a
+            folder have the same header, and a field can't hold a line break (the lines of such a
+            record are malformed).
+        path: The folder of day folders; a local path or a URI.
+        days: The days to read; a day that occurs twice is read once.
 
     Returns:
-        One row a line (Parquet: a row), those of a task in the order of the file: `arrival_unit`
-        (date,
-        from the folder's name), `file` (its name), `original` (the line's text, where that is
-        UTF-8 its own; Parquet: the row as JSON), `malformed` (boolean: the line is no JSON object,
-        has too few or too many CSV fields, or is no UTF-8), `_block` and `_line` (bigint: where in
-        the file the part begins that one task reads, and the number of the line in what it reads,
-        with gaps), and every declared column as text, null where it is absent or empty in CSV.
-        Nested values are JSON.
+        A row per line (Parquet: per row), in the order of the file within a task: `arrival_unit`
+        (date, the folder's name), `file` (the file's name), `original` (the line's text, with
+        U+FFFD for bytes that are not UTF-8; Parquet: the row as JSON), `malformed` (boolean: the
+        line is no JSON object, has too few or too many CSV fields, or is not UTF-8), `_block` and
+        `_line` (bigint: the byte at which the task's part of the file begins, and the line's
+        number among the lines of the task, with gaps), and every declared column as text: null if
+        it is absent, or empty in CSV. Nested values are JSON.
 
     Raises:
         FileNotFoundError: A day has no folder.
@@ -183,7 +186,7 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
 
 
 def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
-    """The files that landed on some days, by day and name.
+    """The state of all files that landed on some days, by day and name.
 
     Raises:
         FileNotFoundError: A day has no folder.
@@ -200,7 +203,7 @@ def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
 
 
 def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
-    """How large the files are that landed on some days, by day; a day without files has none.
+    """The total size of the files of each day; days without files are left out.
 
     Raises:
         FileNotFoundError: A day has no folder.
@@ -214,7 +217,7 @@ def landed_bytes(path: str, days: Iterable[date]) -> dict[date, int]:
 def read_files(
     spark: SparkSession, source: Source, path: str, files: Iterable[tuple[date, str]]
 ) -> DataFrame:
-    """Reads some landed files, each by its day and name; else as `read_landed`."""
+    """Reads landed files, named by day and name, like `read_landed`."""
     root = _root(path)
     return _read(spark, source, root, [_file(root, day, name) for day, name in sorted(files)])
 
@@ -233,13 +236,13 @@ def _root(path: str) -> _Root:
     if "://" not in path:
         absolute = Path(path).absolute()
         return _Root(fs.LocalFileSystem(), absolute.as_posix(), f"file://{absolute.as_posix()}")
-    # Hadoop calls S3 s3a; Arrow calls it s3.
+    # Hadoop's scheme for S3 is s3a, Arrow's is s3.
     filesystem, inner = fs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", path))
     return _Root(filesystem, inner.rstrip("/"), path.rstrip("/"))
 
 
 def day_of(name: str) -> date | None:
-    """The arrival day that a folder is named after; None of any other name."""
+    """The arrival day that a folder's name says; None if the name is no day."""
     if not _DAY.fullmatch(name):
         return None
     try:
@@ -249,7 +252,7 @@ def day_of(name: str) -> date | None:
 
 
 def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, fs.FileInfo]]:
-    """The files of some days that are read, by day and name."""
+    """The files of some days that will be read, by day and name."""
     return [
         (day, entry)
         for day, entries in _folders(root, path, days)
@@ -261,7 +264,7 @@ def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, f
 def _folders(
     root: _Root, path: str, days: Iterable[date]
 ) -> Iterator[tuple[date, Sequence[fs.FileInfo]]]:
-    """What lies in the folders of some days, by day and name."""
+    """All files and folders in the folders of some days, by day and name."""
     wanted = sorted(set(days))
     with ThreadPoolExecutor(_LISTING_THREADS) as threads:
         listed = threads.map(lambda day: _entries_of(root, path, day), wanted)
@@ -272,7 +275,7 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
     folder = f"{root.path}/{day}"
     if _is_link(root, folder):
         raise FileNotFoundError(
-            f"{path}/{day}: is a link, which is not followed; land the files themselves"
+            f"{path}/{day}: must be a folder, and is a link; land the files themselves"
         )
     try:
         entries = root.filesystem.get_file_info(fs.FileSelector(folder))

@@ -1,4 +1,4 @@
-"""Which landed records are accepted, and why the others are not (rules A6, A7)."""
+"""Accepts landed records, or rejects them with a reason (rules A6, A7)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
 _FULL_DATE = r"^\s*[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _NUMBER = r"^\s*[+-]?(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?\s*$"
-"""A number, as whole digits, digits after the point, and a power of ten that is not absurd."""
+"""A number: whole digits, digits after the point, and a power of ten of at most 3 digits."""
 _POINT_ZERO = r"^\s*[+-]?\d+\.0*\s*$"
 _POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
 _NOT_ZERO = r"^[^eE]*[1-9]"
-"""The text of a number that is neither zero nor infinite."""
+"""The text of a number other than zero and infinity."""
 _EPOCHS = {
     "timestamp_s": ("seconds", 10, 1_000_000),
     "timestamp_ms": ("milliseconds", 13, 1_000),
     "timestamp_us": ("microseconds", 16, 1),
     "timestamp_ns": ("nanoseconds", 19, 1),
 }
-"""Numbers since 1970 by type: their unit, their digits from 2001 to 2286, microseconds in one."""
+"""Numbers since 1970, by type: unit, digits of the years 2001 to 2286, and either the number of
+microseconds in a unit or, for nanoseconds, 1."""
 _MAX_MICROS = 2**63 - 1
 _MAX_EVENT_MS = _MAX_MICROS // 1_000
-"""What a Spark timestamp (microseconds) can hold; windows around it can't overflow."""
+"""The largest time of a Spark timestamp (microseconds); windows around it can't overflow."""
 
 
 def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = ()) -> DataFrame:
-    """Types the declared columns and says why a record is rejected.
+    """Converts the declared columns to their types, and adds the reason of a rejection.
 
-    Reasons, of which the first that applies is given: ``malformed``, ``null_key`` (also
+    The reason is the first that applies of: ``malformed``, ``null_key`` (also
     empty text), ``null_event_time``, ``unreadable_event_time``, ``null_arrival`` and
     ``unreadable_arrival`` (where the source declares an arrival column),
     ``null_source_partition`` (likewise), ``wrong_type: <column>`` (the first in declared
@@ -44,24 +45,24 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     arrival time.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
-    ``+02:00``) or in UTC; the reason says so where it looks like a number of seconds,
-    milliseconds, microseconds or nanoseconds since 1970 instead. A text is a bigint if it is a
+    ``+02:00``) or in UTC. If it looks like a number of seconds, milliseconds, microseconds or
+    nanoseconds since 1970 instead, the reason says so. A text is a bigint if it is a
     whole number (``5``, also ``5.0``), a decimal if the type holds the number exactly, and a
     double if it is a number within a double's range, ``NaN`` or ``Infinity``: a number is infinite
-    or zero only where the text says so.
+    or zero only if the text says so.
 
     Args:
-        landed: What `read_landed` returns; its session must be in time zone UTC.
-        source: The roles, types and `max_ahead`.
-        carried: Columns of `landed` to keep as they are.
+        landed: The rows of `read_landed`; the session must be in time zone UTC.
+        source: The columns' roles and types, and `max_ahead`.
+        carried: Columns of `landed` to return unchanged.
 
     Returns:
-        A row a record, unordered: `arrival_unit` (date), `file`, and `reason`, null where it is
-        accepted. Of an accepted one `source_partition` (text, ``'0'`` where none is declared),
-        `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds since
-        1970), the arrival column by its own name and type if declared, and the value columns,
-        typed. Of a rejected one `original`, its text, unless the source keeps none. The rest is
-        null.
+        A row per record, unordered: `arrival_unit` (date), `file`, and `reason`, null if the
+        record is accepted. Accepted records have `source_partition` (text, ``'0'`` if none is
+        declared), `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds
+        since 1970), the arrival column if declared, and the value columns, by their own names and
+        types. Rejected records have `original`, their text, unless the source keeps none. All
+        other columns are null.
 
     Raises:
         ValueError: The session's time zone isn't UTC.
@@ -69,7 +70,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     zone = landed.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise ValueError(
-            f"spark.sql.session.timeZone: {zone!r} must be 'UTC', for texts without zone"
+            f"spark.sql.session.timeZone must be 'UTC', for texts without zone, and is {zone!r}"
         )
     typed = landed.select(
         "arrival_unit",
@@ -96,14 +97,14 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
 
 
 def require_fit_to_order(judged: DataFrame, source: Source) -> None:
-    """Refuses an arrival column of texts that are numbers or times: text has another order.
+    """Refuses an arrival column whose texts are numbers or times, which sort otherwise as text.
 
     Args:
-        judged: What `judged_records` gives.
+        judged: The rows of `judged_records`.
         source: The source.
 
     Raises:
-        ValueError: All texts of the accepted records are such.
+        ValueError: In all accepted records the text is a number, or a time.
     """
     column = source.arrival_column
     if column is None or source.types[column] != "string":
@@ -122,12 +123,12 @@ def require_fit_to_order(judged: DataFrame, source: Source) -> None:
         .collect()[0]
     )
     records, example, *readable = found
-    for kind, many in zip(("bigint", "double", "timestamp"), readable, strict=True):
-        if records and many == records:
+    for kind, count in zip(("bigint", "double", "timestamp"), readable, strict=True):
+        if records and count == records:
             raise ValueError(
                 f"source.arrival: column {column!r} is declared string, and each of its "
-                f"{records:,} texts is a {kind}, such as {example!r}; as text they have another "
-                f"order ('10' comes before '9'). Declare '{column}: {kind}'"
+                f"{records:,} texts is a {kind}, such as {example!r}; text sorts in another order "
+                f"('10' comes before '9'). Declare '{column}: {kind}'"
             )
 
 
@@ -146,7 +147,7 @@ def _accepted(source: Source) -> dict[str, Column]:
 
 
 def _typed(text: Column, kind: str) -> Column:
-    """The text's value, null where it is no value of the type."""
+    """The value of a text in a type; null if the text is no value of the type."""
     if kind == "string":
         return text
     if kind == "bigint":
@@ -158,17 +159,17 @@ def _typed(text: Column, kind: str) -> Column:
     if kind in _EPOCHS:
         return _since_1970(text, kind)
     if kind == "timestamp":
-        # Without a date Spark would take the day of the run.
+        # If a date is missing, Spark takes the day of the run.
         return F.when(text.rlike(_FULL_DATE), text.try_cast("timestamp"))
     if kind == "date":
-        # Spark's date cast ignores what follows the date, readable or not.
+        # Spark's date cast ignores any text after the date.
         return F.when(_typed(text, "timestamp").isNotNull(), text.try_cast("date"))
     return text.try_cast(kind)
 
 
 def _bigint(text: Column) -> Column:
-    """The whole number that a text is, by every digit; null of another."""
-    # '5.0' or '1.0E7': how JSON and Parquet hold integers once a null was among them.
+    """The exact whole number of a text; null if the text is none."""
+    # pandas writes integers of a column with nulls as '5.0' or '1.0E7'.
     exact = text.try_cast("decimal(38,17)")
     whole = exact.try_cast("bigint")
     other = F.when(
@@ -178,11 +179,11 @@ def _bigint(text: Column) -> Column:
 
 
 def _double(text: Column) -> Column:
-    """The double nearest to a number; null of one that is beyond all, or between 0 and all."""
-    # -0.0 and 0.0 are equal, but would differ in the sums' last bit: keep one.
+    """The double nearest to a number; null if the number is too large, or rounds to zero."""
+    # Adding 0.0 turns -0.0 into 0.0; the two are equal, but differ in the sums' last bit.
     number = text.try_cast("double") + F.lit(0.0)
     is_lost = F.abs(number).isin(0.0, float("inf")) & text.rlike(_NOT_ZERO)
-    # Java reads '7d', '7f' and '0x1p3' as numbers, too.
+    # Java also takes '7d', '7f' and '0x1p3' as numbers.
     is_javas = F.right(F.rtrim(text), F.lit(1)).isin(*"dDfF") & ~text.rlike(_NOT_FINITE)
     is_hexadecimal = F.contains(text, F.lit("x")) | F.contains(text, F.lit("X"))
     return F.when(~(is_lost | is_javas | is_hexadecimal), number)
@@ -194,20 +195,20 @@ def _since_1970(text: Column, kind: str) -> Column:
         whole = _typed(text, "bigint")
         micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
         return F.timestamp_micros(micros.cast("bigint"))
-    _, _, in_one = _EPOCHS[kind]
-    exact = F.when(_places(text) <= len(str(in_one)) - 1, text.try_cast("decimal(25,6)"))
-    whole = (exact * in_one).try_cast("bigint")
+    _, _, unit_micros = _EPOCHS[kind]
+    exact = F.when(_places(text) <= len(str(unit_micros)) - 1, text.try_cast("decimal(25,6)"))
+    whole = (exact * unit_micros).try_cast("bigint")
     return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
 
 
 def _places(text: Column) -> Column:
-    """How many digits after the point a number's text needs; null where it is no number."""
+    """How many digits after the point a number needs; null if the text is no number."""
     whole, after, exponent = (F.regexp_extract(text, _NUMBER, part) for part in (1, 2, 3))
     digits = F.concat(whole, after)
     zeros_at_end = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
     shift = F.coalesce(exponent.try_cast("int"), F.lit(0))
     places = F.length(after) - zeros_at_end - shift
-    # A zero is all zeros at the end, and needs no place.
+    # Zero would need a negative number of digits, as all its digits are zeros at the end.
     return F.when(text.rlike(_NUMBER), F.when(digits.rlike("[1-9]"), places).otherwise(0))
 
 
@@ -221,7 +222,7 @@ def _event_ms(source: Source) -> Column:
 def _reason(source: Source) -> Column:
     raw, typed = F.col("raw"), F.col("typed")
     key, time = raw[source.key], raw[source.event_time]
-    unreadable = _said("unreadable_event_time", source.event_time, source)
+    unreadable = _reason_of_text("unreadable_event_time", source.event_time, source)
     reason = (
         F.when(F.col("malformed"), "malformed")
         .when(key.isNull() | (key == ""), "null_key")
@@ -230,28 +231,28 @@ def _reason(source: Source) -> Column:
     )
     if source.arrival_column is not None:
         reason = reason.when(raw[source.arrival_column].isNull(), "null_arrival")
-        unreadable = _said("unreadable_arrival", source.arrival_column, source)
+        unreadable = _reason_of_text("unreadable_arrival", source.arrival_column, source)
         reason = reason.when(typed[source.arrival_column].isNull(), unreadable)
     if source.source_partition is not None:
         reason = reason.when(raw[source.source_partition].isNull(), "null_source_partition")
     for name in source.columns:
         wrong = raw[name].isNotNull() & typed[name].isNull()
-        reason = reason.when(wrong, _said(f"wrong_type: {name}", name, source))
+        reason = reason.when(wrong, _reason_of_text(f"wrong_type: {name}", name, source))
     return reason.when(
         F.col("event_time") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
     )
 
 
-def _said(reason: str, name: str, source: Source) -> Column:
-    """A reason; of a column of timestamps with what its text looks like, where it is a number."""
-    said = F.lit(reason)
+def _reason_of_text(reason: str, name: str, source: Source) -> Column:
+    """A reason; if a timestamp column holds a number, with the type that fits the number."""
+    text = F.lit(reason)
     if source.columns[name] != "timestamp":
-        return said
+        return text
     digits = F.length(F.regexp_extract(F.col("raw")[name], r"^\s*(\d+)(?:\.\d*)?\s*$", 1))
-    for kind, (unit, many, _) in _EPOCHS.items():
+    for kind, (unit, digit_count, _) in _EPOCHS.items():
         looks = f"{reason}: looks like epoch {unit}: declare {kind}"
-        said = F.when(digits == many, F.lit(looks)).otherwise(said)
-    return said
+        text = F.when(digits == digit_count, F.lit(looks)).otherwise(text)
+    return text
 
 
 def _arrival_ms(source: Source) -> Column:

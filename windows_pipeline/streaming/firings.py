@@ -1,4 +1,4 @@
-"""The firings that a micro-batch brought, by the engine that batches use (rules E2, H1)."""
+"""Computes the firings of a micro-batch, with the engine of runs by days (rules E2, H1)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from windows_pipeline.streaming.scope import BatchScope
 
 @dataclass(frozen=True)
 class BatchFirings:
-    """The firings of one definition around a micro-batch.
+    """The firings of a window definition in a micro-batch.
 
     Attributes:
         job: The definition and its tables.
         batch: The micro-batch's number.
-        scope: What it concerns.
-        before: How far the merge of the source partitions had come before it.
-        after: The same after it.
+        scope: The units and close times of the micro-batch.
+        before: How far the merge of the source partitions had come before the micro-batch.
+        after: How far it has come after the micro-batch.
     """
 
     job: FiringsJob
@@ -40,47 +40,48 @@ class BatchFirings:
     def compute(
         self, records: DataFrame, from_ms: int, closed: FetchedRows
     ) -> list[tuple[Table, DataFrame, int]]:
-        """Computes them, and the early warnings that they and closed windows make.
+        """Computes the firings, and the early warnings that follow from them and closed windows.
 
         Args:
-            records: What the definition's windows need around the micro-batch.
-            from_ms: From which event time on earlier ones are there.
-            closed: The windows that it closed, as rows of final_windows with `_computed_day`.
+            records: The records of the micro-batch, and earlier records that its windows need.
+            from_ms: The event time from which on earlier records are included.
+            closed: The windows that the micro-batch closed, as rows of final_windows with
+                `_computed_day`.
 
         Returns:
-            Tables, and the rows that each gets, with how many these are.
+            For each table, the rows to append and their number.
         """
         job = self.job
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
-        around = Positions(self.before.position, self.after.position)
-        positions = {day_number(self.scope.units[-1]): around}
-        found = job.fired(records, positions, self._resumed(from_ms), came_with)
-        # Without the plan that made them: each further query would look through it again.
+        reached = Positions(self.before.position, self.after.position)
+        targets = {day_number(self.scope.units[-1]): reached}
+        found = job.fired(records, targets, self._resumed(from_ms), came_with)
+        # A checkpoint cuts the plan off, which every further query would analyze again.
         fired = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
-        own = fired.where("_is_new")
-        appends = [(job.fires.firings, own, own.count())]
-        if job.warns_in is not None:
+        new = fired.where("_is_new")
+        appends = [(job.firing_tables.firings, new, new.count())]
+        if job.warning_table is not None:
             warnings = early_warnings(fired, closed.frame, job.rules).localCheckpoint()
-            appends.append((job.warns_in, warnings, warnings.count()))
+            appends.append((job.warning_table, warnings, warnings.count()))
         return appends
 
     def _resumed(self, from_ms: int) -> list[Resumed]:
-        """The parts that resumed among the units that are read."""
+        """The idle partitions that resumed in the units that are read."""
         first = min(read.arrival_unit for read in self.scope.reads(from_ms))
         return [part for part in self.after.resumed if part.arrival_unit >= first]
 
     def _unit(self) -> Column:
-        """The micro-batch's unit that merged the record after which a window fired."""
-        place = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
+        """The micro-batch's unit whose merge had the record after which a window fired."""
+        position = F.struct("_stream_time_ms", F.col(f"{AFTER}merged_as").alias("merged_as"))
         with_records = self.scope.with_records
         merged = [
             (
                 day,
                 (F.col(f"{AFTER}arrival_unit") <= F.lit(day))
-                & (place <= position_column(self.after.position_after[day])),
+                & (position <= position_column(self.after.position_after[day])),
             )
             for day in self.scope.units[:-1]
-            # A day that brought nothing merges nothing.
+            # A day without records merges nothing.
             if day in with_records
         ]
         return first_unit(merged, self.scope.units[-1])

@@ -1,4 +1,4 @@
-"""Which of a micro-batch's units was the first of which something holds, as a column."""
+"""A column of the first unit of a micro-batch for which a condition holds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 def first_unit(units: Sequence[tuple[date, Column]], last: date) -> Column:
     """The first unit whose condition holds.
 
-    A tree of choices, not a chain: Spark goes through an expression by recursion, and one for
-    each day of a year was deeper than its stack.
+    The expression is a tree, not a chain: Spark analyzes expressions recursively, and a chain of
+    a year's days overflows its stack.
 
     Args:
-        units: Units in order, each with its condition, which holds for those after it, too.
-        last: The unit if none holds.
+        units: Units in order, each with its condition. If a unit's condition holds, those of all
+            later units hold, too.
+        last: The unit to return if no condition holds.
     """
     if not units:
         return F.lit(last)

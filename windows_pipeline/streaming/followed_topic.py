@@ -1,4 +1,4 @@
-"""A topic that a stream follows: what was lost of it is said, never passed over."""
+"""A topic that a stream follows; lost records stop the stream, and are never skipped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.sources.kafka import KafkaTopic
 from windows_pipeline.sources.kafka_errors import KafkaDataLostError, require_same_topic
 from windows_pipeline.sources.kafka_state import topic_state
-from windows_pipeline.streaming.standing import Part, Standing
+from windows_pipeline.streaming.log_state import LogState, Part
 
 _OF_TOPIC = " of topic "
 
@@ -20,9 +20,9 @@ class FollowedTopic:
     """A topic as it was when the stream began.
 
     Attributes:
-        topic: Where it is.
-        topic_id: Kafka's own; a topic deleted and made again has another one.
-        holes_allowed: Whether offsets may be without a record.
+        topic: The topic's address and name.
+        topic_id: Kafka's id of the topic; a topic deleted and created again gets another id.
+        holes_allowed: Whether some offsets may have no record.
     """
 
     topic: KafkaTopic
@@ -30,45 +30,46 @@ class FollowedTopic:
     holes_allowed: bool
 
     def stream_of(self, query_id: str) -> str:
-        """A stream's name in the log: of a topic that was made again it is another one."""
+        """A stream's name in the log; it includes the topic's id."""
         return f"{query_id}{_OF_TOPIC}{self.topic_id}"
 
     def require_goes_on(self, spark: SparkSession, stream: str) -> None:
-        """Refuses to go on after a stream of a topic that was deleted and made again.
+        """Requires that an earlier stream followed this topic, and not one of the same name.
 
         Args:
             spark: A classic session with the Kafka connector.
-            stream: That stream's name in the log.
+            stream: The earlier stream's name in the log.
 
         Raises:
-            KafkaDataLostError: Says which topic it was, and what the new one has.
+            KafkaDataLostError: The topic was deleted and created again; the message names the old
+                topic, and the offsets of the new one.
         """
         topic_id = stream.partition(_OF_TOPIC)[2]
         if topic_id not in ("", self.topic_id):
             require_same_topic(topic_state(spark, self.topic), self.topic, topic_id)
 
-    def require_whole(self, spark: SparkSession, standing: Standing, parts: Iterable[Part]) -> None:
-        """Refuses a micro-batch of another topic, or one that lacks offsets.
+    def require_whole(self, spark: SparkSession, state: LogState, parts: Iterable[Part]) -> None:
+        """Requires that a micro-batch was read from this topic, and lacks no offset.
 
         Args:
             spark: A classic session with the Kafka connector.
-            standing: What came before.
-            parts: What the micro-batch brought: read by now, so a topic that is still the same
-                is the one that it was read from.
+            state: The stream before the micro-batch.
+            parts: The records of the micro-batch. They have been read, so if the topic has the
+                same id now, they were read from this topic.
 
         Raises:
-            KafkaDataLostError: Says what is lost.
+            KafkaDataLostError: The topic was created again, or records are missing.
         """
         require_same_topic(topic_state(spark, self.topic), self.topic, self.topic_id)
         if not self.holes_allowed:
-            _require_no_holes(standing, parts, self.topic.topic)
+            _require_no_holes(state, parts, self.topic.topic)
 
 
-def _require_no_holes(standing: Standing, parts: Iterable[Part], topic: str) -> None:
-    """Refuses a micro-batch that lacks offsets; a partition that is new begins with any."""
+def _require_no_holes(state: LogState, parts: Iterable[Part], topic: str) -> None:
+    """Requires that a micro-batch lacks no offset; a new partition may begin at any offset."""
     next_offsets = {
         row.source_partition: row.last_offset + 1
-        for row in sorted(standing.log, key=lambda row: row.last_offset or -1)
+        for row in sorted(state.log, key=lambda row: row.last_offset or -1)
         if row.last_offset is not None
     }
     for part in parts:
@@ -80,6 +81,6 @@ def _require_no_holes(standing: Standing, parts: Iterable[Part], topic: str) -> 
             raise KafkaDataLostError(
                 f"topic {topic}, partition {part.source_partition}: records are missing, {missing} "
                 f"of the offsets {first} to {part.last_offset}. If the topic is compacted or has "
-                "transactions, that is no loss: write holes: allowed under kafka. Else accept the "
-                "loss by the same, and send the lost records again"
+                "transactions, no record is lost: write holes: allowed under kafka. Otherwise send "
+                "the lost records again, and write holes: allowed, which accepts the loss"
             )

@@ -1,4 +1,4 @@
-"""What a micro-batch brought, whatever source its stream follows."""
+"""The records of a micro-batch, in one form for every kind of source."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from windows_pipeline.streaming.order import InFiles
 
 
 class Landed(NamedTuple):
-    """What a micro-batch brought.
+    """The records of a micro-batch.
 
     Attributes:
-        records: As `read_landed` gives them, with the stream's own order if it has one.
-        passed_over: How many files lie in the folders of days that the pipeline does not have, or
-            are links.
-        in_files: Puts names of files, as the records have them, in the order of arrival.
-        files: The names of files of which each must give a record, as the records have them, with
-            their sizes.
-        ranges: How many tasks should sort them; None for one a file, or a unit and source
-            partition where an arrival column orders them.
+        records: The columns of `read_landed`, and those of the source's own order if it has one.
+        passed_over: How many files were skipped: links, and files in the folders of days outside
+            the pipeline's partitions.
+        in_files: Sorts file names, as the records have them, by order of arrival.
+        ranges: How many tasks sort the records; None for a task per file, or per unit and source
+            partition if an arrival column orders the records.
+        files: The names of the files that must have a record, as the records have them, and
+            their sizes in bytes.
     """
 
     records: DataFrame
@@ -33,4 +33,4 @@ class Landed(NamedTuple):
 
 
 Landing = Callable[[SparkSession, DataFrame, date], Landed]
-"""Makes of a micro-batch the records that it brought, none before a unit."""
+"""Turns the rows of a micro-batch into records, all of a unit or later units."""

@@ -1,4 +1,4 @@
-"""A stream of landed files: each as it was written, in the folder of its day or a later one."""
+"""A stream of landed files, in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.sources.formats import no_records
 from windows_pipeline.sources.landed_files import day_of, links_among, read_files
-from windows_pipeline.sources.landed_sizes import ranges_for
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
 from windows_pipeline.text.paths import literal
@@ -27,12 +27,12 @@ _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
 _EVER = "36500d"
 _EPOCH = date(1970, 1, 1)
 _LATER = "_later_unit"
-"""A column for a while; a source's begin with a letter."""
+"""A temporary column; the columns of a source begin with a letter."""
 _FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
 
 
 class _File(NamedTuple):
-    """A landed file, of the day whose folder holds it."""
+    """A landed file, and the day of its folder."""
 
     day: date
     name: str
@@ -44,42 +44,44 @@ def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
     """Follows the files in the folders of days.
 
     Args:
-        files: What reads streams, and knows how many files a micro-batch has at most.
-        path: Where the day folders lie.
+        files: The stream reader, with the maximum number of files of a micro-batch.
+        path: The folder of the day folders.
 
     Returns:
-        A row a file: `path`, `length` (bytes), `written_ms`, and `begun_on`, the day (UTC, since
-        1970) on which its micro-batch was begun, which Spark gives again after a kill.
+        A row per file: `path`, `length` (bytes), `written_ms` (ms since 1970), and `begun_on` (days
+        since 1970): the day (UTC) on which the micro-batch was begun. A micro-batch that is run
+        again after a kill has the same day.
     """
-    # Spark passes over files older than that, and forgets which it has read.
+    # Spark skips older files, and forgets that it has read them.
     files = files.option("maxFileAge", _EVER)
     found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
-    # Not as a time: Python would have it in its own zone.
+    # A number, as Python collects a timestamp in the zone of the machine.
     written_ms = F.unix_millis("modificationTime").alias("written_ms")
     begun_on = F.unix_date(F.current_date()).alias("begun_on")
     return found.select("path", "length", written_ms, begun_on)
 
 
-def records_of_files(pipeline: Pipeline, path: str) -> Landing:
-    """Reads the files that a micro-batch names.
+def records_of_files(pipeline: Pipeline, path: str, tuning: Tuning) -> Landing:
+    """Reads the files that a micro-batch names, in the order in which they were written.
 
-    They come in the order in which they were written. What lands in the folder of an earlier day
-    comes now: in the day of the newest file before it.
+    The records of a file that lands in the folder of an earlier day get a later arrival day: that
+    of the newest file before it.
     """
     source = pipeline.source
 
     def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
-        # Spark names a file twice where another one's name looks like a pattern.
+        # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
         files = _in_days_of(pipeline.partitions, found)
         links = links_among(path, [(file.day, file.name) for file in files])
         files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
         if not files:
-            nothing = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
-            return Landed(nothing, passed_over)
-        places = [(file.day, file.name) for file in files]
-        records, name_of = _told_apart(read_files(spark, source, path, places), files)
+            no_rows = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
+            return Landed(no_rows, passed_over)
+        names_by_day = [(file.day, file.name) for file in files]
+        found_records = read_files(spark, source, path, names_by_day)
+        records, name_of = _with_unique_names(found_records, files)
         rank = {name_of(file): number for number, file in enumerate(files)}
         units = accumulate((max(file.day, last_unit) for file in files), max)
         later = {
@@ -92,9 +94,9 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
             _in_units(records, last_unit, later),
             passed_over,
             lambda names: sorted(names, key=rank.__getitem__),
-            # Lines are numbered where they are read; a column orders the records of all files.
-            None if source.is_by_line else ranges_for([sum(sizes_bytes)]),
-            # A CSV file may be a header alone, and a Parquet file may have no row.
+            # Tasks number lines as they read them; only an arrival column needs a sort.
+            None if source.is_by_line else tuning.ranges_for([sum(sizes_bytes)]),
+            # A CSV file of a header alone and a Parquet file without rows are right.
             [(name_of(file), file.size_bytes) for file in files if file.size_bytes]
             if source.format == "jsonl"
             else (),
@@ -104,35 +106,35 @@ def records_of_files(pipeline: Pipeline, path: str) -> Landing:
 
 
 def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:
-    """Those in the folders of the pipeline's days, in the order in which they were written."""
-    # A folder of next year would have all that comes after it come in that day.
+    """The files of the pipeline's days, in the order in which they were written."""
+    # After a file of next year's folder, all later records would get that day.
     tomorrow = _EPOCH + timedelta(found[0].begun_on + 1) if found else date.max
     end = min(partitions.end or date.max, tomorrow)
-    placed = ((_PATH.search(row.path), row) for row in found)
+    matched = ((_PATH.search(row.path), row) for row in found)
     files = [
         _File(day, match[2], row.written_ms, row.length)
-        for match, row in placed
+        for match, row in matched
         if match and (day := day_of(match[1])) is not None and partitions.start <= day <= end
     ]
     return sorted(files, key=lambda file: (file.written_ms, file.day, file.name))
 
 
 def _in_units(records: DataFrame, last_unit: date, later: Mapping[str, date]) -> DataFrame:
-    """Records in the units that they come in: those of their folders, or later ones."""
+    """Sets each record's arrival day: that of its folder, or a later day."""
     unit = F.greatest("arrival_unit", F.lit(last_unit))
     if not later:
         return records.withColumn("arrival_unit", unit)
     of_files = small_frame(
         records.sparkSession, list(later.items()), f"{FILE} string, {_LATER} date"
     )
-    beside = records.join(F.broadcast(of_files), FILE, "left")
-    return beside.withColumn("arrival_unit", F.coalesce(_LATER, unit)).drop(_LATER)
+    joined = records.join(F.broadcast(of_files), FILE, "left")
+    return joined.withColumn("arrival_unit", F.coalesce(_LATER, unit)).drop(_LATER)
 
 
-def _told_apart(
+def _with_unique_names(
     records: DataFrame, files: Iterable[_File]
 ) -> tuple[DataFrame, Callable[[_File], str]]:
-    """Records with a name of their file that no other file has, and what makes such a name."""
+    """Adds a unique name of the file to each record; returns what names a file so, too."""
     if max(Counter(file.name for file in files).values()) == 1:
         return records.withColumn(FILE, F.col("file")), lambda file: file.name
     named = F.concat_ws("/", F.col("arrival_unit").cast("string"), "file")

@@ -1,9 +1,9 @@
-"""Ingests a micro-batch and appends what it changed to every table, each exactly once.
+"""Ingests a micro-batch, and appends its rows to every table exactly once.
 
-Raw records first, the log last: its rows commit the batch. Then each definition's late records,
-windows, final windows and alerts. All follow from the micro-batch and the log before it, and
-Delta takes a batch's number once a table; so after a kill anywhere the same batch, run again,
-ends in the same tables.
+The raw records come first, then the log rows, which commit the micro-batch, then each definition's
+late records, windows, final windows and alerts. All rows follow from the micro-batch and the log
+before it, and Delta accepts the number of a micro-batch once per table. So a micro-batch that was
+killed and is run again ends in the same tables.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from windows_pipeline.engine.literals import literal
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import SourceTables, source_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landed
+from windows_pipeline.streaming.log_state import LogState, log_rows
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.parallel import together
-from windows_pipeline.streaming.standing import Standing, log_rows
-from windows_pipeline.streaming.windows import BatchWindows, append_of
+from windows_pipeline.streaming.windows import Append, BatchWindows, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
-"""What is appended is in order enough: files of few units are written side by side, not sorted."""
+"""Appended rows need no sort: Spark writes the files of few units at the same time."""
 Appends = list[Callable[[], None]]
-"""What is to be written of one definition, in any order."""
+"""The tasks that append a definition's rows, in any order."""
 
 
 class BatchResult(NamedTuple):
-    """What a micro-batch brought.
+    """The result of a micro-batch.
 
     Attributes:
-        batch: Its number.
+        batch: The micro-batch's number.
         units: The arrival days of its records.
         accepted: How many records were accepted.
-        rejected: How many were rejected.
-        passed_over: How many files lie in the folders of days that the pipeline does not have, or
-            are links.
-        stream_time_ms: The stream time in force after it; less grace, all ends before it are
-            closed.
+        rejected: How many records were rejected.
+        passed_over: How many files were skipped: links, and files in the folders of days outside
+            the pipeline's partitions.
+        stream_time_ms: The watermark after the micro-batch; windows that end before the watermark
+            minus grace are closed.
         late: How many records are late, by definition.
-        without_value: The columns that were asked for and have no value in any of its records.
-        without_records: The landed files that gave no record, with their sizes, where records come
+        without_value: The columns, among those unseen so far, in which no record has a value.
+        without_records: The names and sizes of landed files that gave no record, if records come
             by line.
     """
 
@@ -76,10 +77,12 @@ class MicroBatch:
     Attributes:
         pipeline: The pipeline.
         settings: Where the tables lie.
-        number: The batch's number; each is one more than the last.
+        number: The micro-batch's number, one more than the number before.
         stream: The stream's name in the log.
-        topic: What it follows, if that is a topic.
+        topic: The topic that the stream follows, if it follows a topic.
         unseen: The columns of which no record had a value so far.
+        tuning: How many records a task takes.
+        append: Appends rows to a table.
     """
 
     pipeline: Pipeline
@@ -88,42 +91,47 @@ class MicroBatch:
     stream: str
     topic: FollowedTopic | None
     unseen: Sequence[str] = ()
+    tuning: Tuning = DEFAULT_TUNING
+    append: Append = Table.append
 
     def run(
-        self, spark: SparkSession, landed: Landed, standing: Standing
-    ) -> tuple[BatchResult, Standing]:
-        """Ingests the records and appends what follows.
+        self, spark: SparkSession, landed: Landed, state: LogState
+    ) -> tuple[BatchResult, LogState]:
+        """Ingests the records, and appends the rows that follow from them.
 
         Args:
             spark: The session.
-            landed: What came.
-            standing: Where the stream stood before it.
+            landed: The records.
+            state: The log before the micro-batch.
 
         Returns:
-            What it brought, and where the stream stands after it.
+            The result, and the state of the log after the micro-batch.
 
         Raises:
             KafkaDataLostError: Records of the topic are lost.
-            ValueError: The arrival column's texts have another order than they should.
+            ValueError: The arrival column has texts of numbers or times, which sort wrongly.
         """
         source = self.pipeline.source
-        own_order = [name for name in (PARTITION, OFFSET, FILE) if name in landed.records.columns]
+        order_columns = [
+            name for name in (PARTITION, OFFSET, FILE) if name in landed.records.columns
+        ]
         if source.is_by_line:
-            own_order += [BLOCK, LINE]
-        judged = judged_records(landed.records, source, own_order)
+            order_columns += [BLOCK, LINE]
+        judged = judged_records(landed.records, source, order_columns)
         ordered, parts, rejected, files = in_stream_order(
             judged,
             source.order_column,
-            standing,
+            state,
             by_line=source.is_by_line,
             in_files=landed.in_files,
             ranges=self.settings.arrival_ranges or landed.ranges,
+            tuning=self.tuning,
         )
         require_fit_to_order(ordered, source)
         if self.topic is not None:
-            self.topic.require_whole(spark, standing, parts)
+            self.topic.require_whole(spark, state, parts)
         rows = log_rows(
-            standing,
+            state,
             parts,
             rejected,
             self.pipeline.partitions.start,
@@ -133,8 +141,8 @@ class MicroBatch:
         )
         accepted = sum(part.rows for part in parts)
         fresh = self._raw(ordered)
-        after = standing.after(rows)
-        windows = self._windows(fresh, accepted, standing, after) if accepted else {}
+        after = state.after(rows)
+        windows = self._windows(fresh, accepted, state, after) if accepted else {}
         late: dict[str, int] = {}
 
         def ingest() -> list[Appends]:
@@ -148,11 +156,11 @@ class MicroBatch:
             late.update({name: found.late for name, found in computed.items()})
             return [found.appends for found in computed.values()]
 
-        # What windows look back to is often more than what came.
-        earlier = max((each.earlier_records for each in windows.values()), default=0)
+        # Windows often read more earlier records than the micro-batch has.
+        earlier = max((batch.earlier_records for batch in windows.values()), default=0)
         conf = self.settings.conf_for(earlier + accepted + sum(rejected.values()))
         with configured(ordered.sparkSession, {**_UNSORTED, **conf}):
-            # They follow from the batch and what was before; none is there before the log has it.
+            # Rows are appended only after both tasks: the log then has the micro-batch.
             for of_task in together([ingest, compute]):
                 for appends in of_task:
                     together(appends)
@@ -166,12 +174,12 @@ class MicroBatch:
             after.watermark_ms,
             late,
             self._without_value(fresh) if accepted else [],
-            [one for one in landed.files if source.is_by_line and one[0] not in files],
+            [file for file in landed.files if source.is_by_line and file[0] not in files],
         )
         return result, after
 
     def _without_value(self, fresh: DataFrame) -> list[str]:
-        """Those of the columns unseen so far that have no value here, too."""
+        """The columns unseen so far in which this micro-batch has no value either."""
         if not self.unseen:
             return []
         counts = fresh.agg(*[F.count(f"`{name}`") for name in self.unseen]).collect()[0]
@@ -187,19 +195,19 @@ class MicroBatch:
         return accepted.withColumns({**instants, "batch": literal(self.number, F.col("offset"))})
 
     def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
-        """Appends accepted and rejected records, where there are any."""
+        """Appends accepted and rejected records, if there are any."""
         tables = self._tables
         of_tables = ((tables.raw_events, *accepted), (tables.rejected_records, *rejected))
-        together([append_of(*one, self.number) for one in of_tables if one[-1]])
+        together([append_of(*rows, self.number, self.append) for rows in of_tables if rows[-1]])
 
     def _windows(
-        self, fresh: DataFrame, many: int, before: Standing, after: Standing
+        self, fresh: DataFrame, row_count: int, before: LogState, after: LogState
     ) -> dict[str, BatchWindows]:
         jobs = {
             name: AlertsJob(self.pipeline, name, self.settings) for name in self.pipeline.windows
         }
         return {
-            name: BatchWindows(job, self.number, fresh, many, before, after)
+            name: BatchWindows(job, self.number, fresh, row_count, before, after, self.append)
             for name, job in jobs.items()
         }
 
@@ -212,4 +220,4 @@ class MicroBatch:
             "stream string, first_offset bigint",
         )
         instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "watermark")}
-        arrival_log.append(frame.withColumns(instants), self.number, len(rows))
+        self.append(arrival_log, frame.withColumns(instants), self.number, len(rows))

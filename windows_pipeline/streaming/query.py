@@ -1,9 +1,10 @@
-"""Runs a pipeline as a Structured Streaming query: all that is there, or on and on."""
+"""Runs a pipeline as a Structured Streaming query, once or until it is interrupted."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event
 
 from pyspark.errors import StreamingQueryException
@@ -19,44 +20,123 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_finished_batch,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.kafka_errors import told
+from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
+from windows_pipeline.streaming.log_state import (
+    LastLogged,
+    LogState,
+    last_logged,
+    state_before,
+)
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
 from windows_pipeline.streaming.sources import open_stream, topic_of
-from windows_pipeline.streaming.standing import (
-    LastLogged,
-    Standing,
-    last_logged,
-    standing_before,
-)
+from windows_pipeline.streaming.windows import Append
 
 _POLL_S = 0.05
 _CHANGED = (
-    "rows of its source's table were changed or deleted, and a stream takes added rows only; have "
-    "it follow a table that rows are only added to, or begin anew, from the rows that are there "
-    "now, without the pipeline's folder of tables"
+    "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
+    "it follow a table to which rows are only added; or delete the pipeline's folder of tables and "
+    "start over from the rows that are there now"
 )
 _PUT_BACK = (
-    "Put the checkpoint back as it was when the tables were written last, or begin anew without "
-    "the pipeline's folder of tables"
+    "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
+    "folder of tables and start over"
 )
-_ANOTHER = "another stream of it runs; one at a time brings the records"
+_ANOTHER = "another stream of the pipeline runs; stop it, or wait for its end"
 _KNOWN = {
     "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _CHANGED,
     "DELTA_SOURCE_IGNORE_DELETE": _CHANGED,
     "CONCURRENT_STREAM_LOG_UPDATE": _ANOTHER,
     "Multiple streaming queries are concurrently using": _ANOTHER,
 }
-"""What stops a query, by the name that it has in Spark's text."""
+"""Known errors of a query, by a name that stands in Spark's text."""
 
 
 class StreamBehindError(Exception):
-    """The stream's checkpoint and the tables do not fit; the message says how, and the cure."""
+    """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A pipeline's stream, whose tables were found fit to go on from; see `prepared_stream`."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    settings: Settings
+    tuning: Tuning
+
+    def run(
+        self,
+        *,
+        every: str | None = None,
+        on_batch: Callable[[BatchResult], None] = lambda _: None,
+        append: Append = Table.append,
+    ) -> None:
+        """Ingests the records that came since the last run, like `run_stream`.
+
+        Args:
+            every: How often to look for more records; None to end with those that are there.
+            on_batch: Called with the result of each micro-batch.
+            append: Appends a micro-batch's rows to a table.
+        """
+        topic = _followed_topic(self.spark, self.pipeline)
+        records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
+        batches = _Batches(self, landing, topic, on_batch, append)
+        trigger = {"availableNow": True} if every is None else {"processingTime": every}
+        checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
+        query = (
+            records.writeStream.queryName(f"{self.pipeline.name} stream")
+            .option("checkpointLocation", checkpoint)
+            .foreachBatch(batches.take)
+            .trigger(**trigger)
+            .start()
+        )
+        batches.begin(str(query.id))
+        try:
+            # Python handles an interrupt between calls to Spark, not within one.
+            while query.isActive:
+                time.sleep(_POLL_S)
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            stopped = batches.error or _in_short(self.pipeline, error)
+            if topic is not None:
+                stopped = explained(stopped, self.spark, topic.topic)
+            raise stopped from None
+        finally:
+            query.stop()
+
+
+def prepared_stream(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    tuning: Tuning = DEFAULT_TUNING,
+) -> Stream:
+    """Creates the tables that are missing, and requires that a stream may go on from the others.
+
+    Args:
+        spark: A classic session, in time zone UTC.
+        pipeline: The pipeline.
+        settings: Where tables and landed files lie.
+        tuning: How many records a task takes.
+
+    Raises:
+        CorrectionUnfinishedError: A correction of its windows is not finished.
+        DefinitionChangedError: A table holds rows of another definition.
+        RawRowsMissingError: raw_events has fewer rows than the arrival log names.
+        StreamBehindError: The checkpoint lacks micro-batches that the tables have, or a table
+            lacks rows that others have.
+    """
+    _require_whole(spark, pipeline, settings)
+    _make_tables(spark, pipeline, settings)
+    _refuse_while_correcting(spark, pipeline, settings)
+    return Stream(spark, pipeline, settings, tuning)
 
 
 def run_stream(
@@ -66,67 +146,45 @@ def run_stream(
     *,
     every: str | None = None,
     on_batch: Callable[[BatchResult], None] = lambda _: None,
+    append: Append = Table.append,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> None:
-    """Ingests what came since the last run, micro-batch by micro-batch, and all that follows.
+    """Ingests the records that came since the last run, and computes their results.
 
-    Stopped or killed anywhere and run again, it goes on where it was; every record is in the
-    tables once.
+    A stream that was stopped or killed anywhere goes on where it was when it is run again; every
+    record is in the tables once.
 
     Args:
         spark: A classic session, in time zone UTC.
         pipeline: The pipeline.
         settings: Where tables and landed files lie.
-        every: How often to look for more, as Spark writes it: '10 seconds'; on and on until it
-            is interrupted. None to end when all that is there now is ingested.
-        on_batch: Is told of each micro-batch.
+        every: How often to look for more records, as Spark writes it: '10 seconds'; until the
+            stream is interrupted. None to end when all records that are there now are ingested.
+        on_batch: Called with the result of each micro-batch.
+        append: Appends a micro-batch's rows to a table.
+        tuning: How many records a task takes.
 
     Raises:
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint is not that of these tables; one of them was emptied by a
-            rebuild that has not ended, or is new where others have rows; another stream runs; or
-            the source's table has changed rows.
-        Exception: What stopped a micro-batch, or what `on_batch` raised.
+        StreamBehindError: The checkpoint belongs to other tables; a table was emptied by a rebuild
+            that has not ended, or is new while others have rows; another stream runs; or rows of
+            the source's table were changed.
+        Exception: Any other error of a micro-batch, or of `on_batch`.
     """
-    _require_whole(spark, pipeline, settings)
-    _make_tables(spark, pipeline, settings)
-    _refuse_while_correcting(spark, pipeline, settings)
-    topic = _followed_topic(spark, pipeline)
-    records, landing = open_stream(spark, pipeline, settings)
-    batches = _Batches(spark, pipeline, settings, landing, topic, on_batch)
-    trigger = {"availableNow": True} if every is None else {"processingTime": every}
-    checkpoint = stream_checkpoint(pipeline, settings.warehouse)
-    query = (
-        records.writeStream.queryName(f"{pipeline.name} stream")
-        .option("checkpointLocation", checkpoint)
-        .foreachBatch(batches.take)
-        .trigger(**trigger)
-        .start()
-    )
-    batches.begin(str(query.id))
-    try:
-        # Not within a call to Spark, where Python can't take an interrupt in peace.
-        while query.isActive:
-            time.sleep(_POLL_S)
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        stopped = batches.error or _told_in_short(pipeline, error)
-        if topic is not None:
-            stopped = told(stopped, spark, topic.topic)
-        raise stopped from None
-    finally:
-        query.stop()
+    stream = prepared_stream(spark, pipeline, settings, tuning)
+    stream.run(every=every, on_batch=on_batch, append=append)
 
 
 def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
-    """Refuses to go on from less than what the arrival log names.
+    """Requires that raw_events and the checkpoint have all that the arrival log names.
 
     Raises:
         RawRowsMissingError: raw_events lacks rows.
-        StreamBehindError: The checkpoint lacks the log's last micro-batch, or the log has days
-            that were ingested whole, too.
+        StreamBehindError: The checkpoint lacks the log's newest micro-batch, or the log also has
+            days that were ingested whole.
     """
     tables = source_tables(pipeline, settings.warehouse)
     if not tables.arrival_log.exists(spark):
@@ -138,8 +196,8 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         return
     if is_mixed(log):
         raise StreamBehindError(
-            f"{pipeline.name}: its tables hold days that were ingested whole beside what a stream "
-            "brought, so records may be there twice; begin anew by days, from the landed files: "
+            f"{pipeline.name}: its tables hold days that were ingested whole and records of a "
+            "stream, so a record may be there twice. Start over by days, from the landed files: "
             f"windows-pipeline rebuild {pipeline.name} --from raw_events"
         )
     checkpoint = stream_checkpoint(pipeline, settings.warehouse)
@@ -147,25 +205,25 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
         spark, f"{checkpoint}/offsets/{last}"
     ):
         raise StreamBehindError(
-            f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint does "
-            f"not have: {checkpoint}/offsets/{last} is not there. {_PUT_BACK}"
+            f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint must "
+            f"have: {checkpoint}/offsets/{last} is missing. {_PUT_BACK}"
         )
 
 
-def _told_in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
-    """What stopped a query as one line with its cure, where that is known."""
+def _in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
+    """The error of a query as a line with its fix, if the error is a known one."""
     text = str(error)
-    for sign, meaning in _KNOWN.items():
-        if sign in text:
+    for name, meaning in _KNOWN.items():
+        if name in text:
             return StreamBehindError(f"{pipeline.name}: {meaning}")
     return error
 
 
 def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
-    """Makes the tables that are missing; what a new definition missed is for a rebuild.
+    """Creates missing tables; a rebuild must then fill them with earlier micro-batches.
 
     Raises:
-        StreamBehindError: A table lacks rows of micro-batches that others have.
+        StreamBehindError: A table lacks rows of micro-batches that other tables have.
     """
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
     log = read_log(spark, arrival_log) if arrival_log.exists(spark) else ()
@@ -173,7 +231,9 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
     tables = all_tables(pipeline, settings.warehouse)
-    lacking = [one for one in tables if came and one not in may_be_empty and not one.exists(spark)]
+    lacking = [
+        table for table in tables if came and table not in may_be_empty and not table.exists(spark)
+    ]
     if lacking:
         _require_finished_before(spark, pipeline, settings, log, lacking[0])
     for table in tables:
@@ -184,50 +244,52 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
 def _require_finished_before(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, log: ArrivalLog, new: Table
 ) -> None:
-    """Lets no table be added to those that a micro-batch was stopped between.
+    """Requires that no micro-batch is unfinished when a table is added.
 
-    It has rows for the others, and a rebuild, which the new one needs, waits for its end.
+    The new table needs a rebuild, which waits for the micro-batch's end; and the micro-batch, run
+    again, would wait for the rebuild.
 
     Raises:
-        StreamBehindError: One was.
+        StreamBehindError: A micro-batch is unfinished.
     """
     try:
         require_finished_batch(spark, pipeline, settings.warehouse, log)
     except BatchUnfinishedError as error:
         raise StreamBehindError(
-            f"{new.name} is new, and {error}. Take what is new out of the pipeline's file for that"
+            f"{new.name} is new, and {error}. First take the new definition out of the pipeline's "
+            "file again"
         ) from error
 
 
 def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
-    """Lets no micro-batch begin while a table lacks rows of those before it.
+    """Refuses to begin a micro-batch while a table lacks rows of earlier micro-batches.
 
     Raises:
-        StreamBehindError: One does.
+        StreamBehindError: A table lacks rows.
     """
     for table in all_tables(pipeline, settings.warehouse):
         if table.is_rebuild_unfinished(spark):
             raise StreamBehindError(
-                f"{table.name} lacks what came before, as it is new or was emptied; have it filled "
-                f"first: windows-pipeline rebuild {pipeline.name}"
+                f"{table.name} lacks what came before, as it is new or was emptied. Fill it first: "
+                f"windows-pipeline rebuild {pipeline.name}"
             )
 
 
 def _refuse_while_correcting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
-    """Lets no micro-batch begin while a correction of the pipeline's windows is not finished.
+    """Refuses to begin a micro-batch while a correction of the pipeline is not finished.
 
     Raises:
-        CorrectionUnfinishedError: One is not.
+        CorrectionUnfinishedError: A correction is not finished.
     """
     for name in pipeline.windows:
         AlertsJob(pipeline, name, settings).refuse_while_correcting(spark)
 
 
 def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | None:
-    """The topic as it is now, if the source has one.
+    """The topic as it is now, if the source is a topic.
 
     Raises:
-        KafkaSourceError: It can't be read.
+        KafkaSourceError: The topic can't be read.
     """
     declared = pipeline.source.kafka
     if declared is None:
@@ -236,36 +298,37 @@ def _followed_topic(spark: SparkSession, pipeline: Pipeline) -> FollowedTopic | 
     try:
         topic_id = topic_state(spark, topic).topic_id
     except Exception as error:
-        raise told(error, spark, topic) from error
+        raise explained(error, spark, topic) from error
     return FollowedTopic(topic, topic_id, holes_allowed=declared.holes == "allowed")
 
 
 class _Batches:
-    """Takes one micro-batch after the other."""
+    """Ingests one micro-batch after the other."""
 
     def __init__(
         self,
-        spark: SparkSession,
-        pipeline: Pipeline,
-        settings: Settings,
+        stream: Stream,
         landing: Landing,
         topic: FollowedTopic | None,
         on_batch: Callable[[BatchResult], None],
+        append: Append,
     ) -> None:
-        self._spark = spark
-        self._pipeline = pipeline
-        self._settings = settings
+        self._spark = stream.spark
+        self._pipeline = pipeline = stream.pipeline
+        self._settings = stream.settings
+        self._tuning = stream.tuning
+        self._append = append
         self._landing = landing
         self._topic = topic
         self._on_batch = on_batch
         self._begun = Event()
         self._stream = ""
-        self._standing: Standing | None = None
+        self._state: LogState | None = None
         self._unseen: list[str] = list(pipeline.source.values)
         self.error: Exception | None = None
 
     def begin(self, query_id: str) -> None:
-        """Lets the first micro-batch go, now that the query's id is known."""
+        """Releases the first micro-batch, now that the query's id is known."""
         self._stream = query_id if self._topic is None else self._topic.stream_of(query_id)
         self._begun.set()
 
@@ -273,27 +336,35 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
-            # One that began since: it takes what is there now for all that there is.
+            # A correction or rebuild that began since computes without this micro-batch.
             _refuse_while_correcting(self._spark, self._pipeline, self._settings)
             _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
-            standing = self._standing_before(number)
+            state = self._state_before(number)
             start = self._pipeline.partitions.start
-            last_unit = max(standing.last_unit or start, start)
+            last_unit = max(state.last_unit or start, start)
             landed = self._landing(self._spark, rows, last_unit)
-            of_pipeline = (self._pipeline, self._settings)
-            batch = MicroBatch(*of_pipeline, number, self._stream, self._topic, self._unseen)
-            result, self._standing = batch.run(self._spark, landed, standing)
+            batch = MicroBatch(
+                self._pipeline,
+                self._settings,
+                number,
+                self._stream,
+                self._topic,
+                self._unseen,
+                self._tuning,
+                self._append,
+            )
+            result, self._state = batch.run(self._spark, landed, state)
             if result.accepted:
                 self._unseen = result.without_value
             self._on_batch(result)
         except Exception as error:
-            self.error = error  # Spark tells of it in its own words only.
+            self.error = error  # Spark raises an exception of its own, with the text alone
             raise
 
-    def _standing_before(self, number: int) -> Standing:
-        standing = self._standing
-        if standing is not None and standing.batch == number - 1:
-            return standing
+    def _state_before(self, number: int) -> LogState:
+        state = self._state
+        if state is not None and state.batch == number - 1:
+            return state
         source = self._pipeline.source
         log = read_log(
             self._spark, source_tables(self._pipeline, self._settings.warehouse).arrival_log
@@ -301,32 +372,33 @@ class _Batches:
         start = self._pipeline.partitions.start
         self._require_its_own(last_logged(log), number)
         merges = any(windows.trigger for windows in self._pipeline.windows.values())
-        standing = standing_before(number, log, start, source.idle_after, merges=merges)
-        if standing.batch < 0 and standing.log:
+        state = state_before(number, log, start, source.idle_after, merges=merges)
+        if state.batch < 0 and state.log:
             raise StreamBehindError(
-                f"{self._pipeline.name}: its tables hold days that were ingested whole; a stream "
-                "would bring their records again. Give the stream a pipeline of its own"
+                f"{self._pipeline.name}: its tables hold days that were ingested whole, whose "
+                "records a stream would bring again. Declare another pipeline for the stream"
             )
-        return standing
+        return state
 
     def _require_its_own(self, last: LastLogged, number: int) -> None:
-        """Refuses a checkpoint or a topic that would bring records twice, or leave some out."""
+        """Refuses a checkpoint or a topic that would bring records twice, or leave records out."""
         name = self._pipeline.name
-        cure = "put its checkpoint back, or begin anew without the pipeline's folder of tables"
+        fix = "put its checkpoint back; or delete the pipeline's folder of tables and start over"
         if self._topic is not None and last.stream is not None:
             self._topic.require_goes_on(self._spark, last.stream)
         if last.stream not in (None, self._stream):
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "
-                f"{self._stream}, which begins anew; {cure}"
+                f"{self._stream}, which starts over; {fix}"
             )
         if last.batch is None and number:
             raise StreamBehindError(
-                f"{name}: its tables have no micro-batch, the checkpoint ends with {number - 1}; "
-                f"{cure}, which has the checkpoint, too"
+                f"{name}: its tables have no micro-batch, the checkpoint ends with {number - 1}. "
+                "Put the tables back; or delete the pipeline's folder of tables, which has the "
+                "checkpoint, too, and start over"
             )
         if last.batch not in (None, number - 1, number):
             raise StreamBehindError(
                 f"{name}: its tables end with micro-batch {last.batch}, the checkpoint with "
-                f"{number - 1}; {cure}"
+                f"{number - 1}; {fix}"
             )

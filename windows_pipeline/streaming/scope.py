@@ -1,4 +1,4 @@
-"""What a micro-batch closes, and which records its windows need (rules A4, H1)."""
+"""Which windows a micro-batch closes, and which records they need (rules A4, H1)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from windows_pipeline.arrival.log import arrivals_in
 from windows_pipeline.arrival.watermark import Read, Timeline, build_timeline, close_ms
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
-from windows_pipeline.streaming.standing import Standing
+from windows_pipeline.streaming.log_state import LogState
 
 
 @dataclass(frozen=True)
 class BatchScope:
-    """The windows that a micro-batch concerns.
+    """The units and close times of a micro-batch.
 
     Attributes:
-        timeline: The units, the micro-batch's among them.
-        units: Its arrival days, in order; the last one is the target that windows have.
-        closing: The close times around it.
-        closed_by: By arrival day of its own but the last, in order, the close time after it, where
-            the day raised that.
+        timeline: All units up to the micro-batch's.
+        units: The micro-batch's arrival days, in order; windows are computed for the last.
+        closing: The close times before and after the micro-batch.
+        closed_by: Each of the arrival days but the last, with the close time after it; without the
+            days that did not advance the watermark.
     """
 
     timeline: Timeline
@@ -31,11 +31,11 @@ class BatchScope:
 
     @property
     def with_records(self) -> set[date]:
-        """The units of the log that have records."""
+        """The units that have records."""
         return {unit.day for unit in self.timeline.units if unit.max_event_time_ms > NEVER_MS}
 
     def reads(self, from_ms: int) -> list[Read]:
-        """The units whose records it needs, where only those from an event time on matter."""
+        """The units whose records the windows need; records before `from_ms` do not matter."""
         return [
             Read(self.units[-1], unit.day, from_ms)
             for unit in self.timeline.units
@@ -44,20 +44,20 @@ class BatchScope:
 
 
 def scope_of(
-    before: Standing,
-    after: Standing,
+    before: LogState,
+    after: LogState,
     batch: int,
     delay_ms: int,
     first_day: date,
     idle_after_ms: int | None,
 ) -> BatchScope:
-    """Tells what a micro-batch concerns.
+    """Finds the units and close times of a micro-batch.
 
     Args:
-        before: Where the stream stood before it.
-        after: Where it stands with it.
-        batch: Its number.
-        delay_ms: How far the windows' close time lies behind stream time (rule A3).
+        before: The stream before the micro-batch.
+        after: The stream after it.
+        batch: The micro-batch's number.
+        delay_ms: How far the windows' close time lies behind the watermark (rule A3).
         first_day: The pipeline's first unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
     """

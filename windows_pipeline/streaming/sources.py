@@ -1,4 +1,4 @@
-"""What a stream reads: landed files, a Delta table or a topic; its micro-batches as records."""
+"""Opens the source of a stream: landed files, a Delta table or a topic."""
 
 from __future__ import annotations
 
@@ -15,41 +15,45 @@ from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
+from windows_pipeline.sources.tuning import Tuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
 
 _BEGUN, _READ_FROM = "windows_pipeline_begun", "windows_pipeline_file"
-"""What a stream notes with a record that lies in no day's folder: when its micro-batch was begun,
-which Spark gives again after a kill, and the file that holds it."""
+"""Columns that a stream adds to records that lie in no day's folder: when the micro-batch was
+begun (the same when it is run again after a kill), and the file that holds the record."""
 _ASKING_THREADS = 16
 """An object store answers in tens of milliseconds: ask for many files at once."""
 
 
 def open_stream(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, tuning: Tuning
 ) -> tuple[DataFrame, Landing]:
     """Opens a pipeline's source as a stream.
 
-    Landed files, and those of a Delta table, come in the order in which they were written. Of a
-    Delta table only added rows are read. Records have the arrival day of their folder, or of an
-    earlier file's where that is later; of no folder, that on which the micro-batch began (UTC).
+    Landed files and the files of a Delta table come in the order in which they were written; of a
+    Delta table only added rows are read. A record's arrival day is that of its folder, or that of
+    an earlier file if later; without folders it is the day (UTC) on which the micro-batch began.
+
+    Returns:
+        The streaming frame, and the function that turns each micro-batch into records.
 
     Raises:
-        ValueError: The table has a column that a stream adds.
+        ValueError: The source has a column whose name is reserved.
     """
     source = pipeline.source
     if source.is_landed:
         path = resolve(source.required_path, settings.landing)
         reader = _reader(spark, "maxFilesPerTrigger", source.max_per_batch)
-        return names_of_files(reader, path), records_of_files(pipeline, path)
+        return names_of_files(reader, path), records_of_files(pipeline, path, tuning)
     if source.kafka is not None:
         records = read_topic(spark, topic_of(source))
-        return _noted(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)
+        return _with_reserved(records, {_BEGUN: F.current_timestamp()}), _topic_records(pipeline)
     path = resolve(source.required_path, settings.landing)
     table = _reader(spark, "maxFilesPerTrigger", source.max_per_batch).format("delta").load(path)
-    noted = {_BEGUN: F.current_timestamp(), _READ_FROM: F.input_file_name()}
-    return _noted(table, noted), _added_rows(pipeline)
+    reserved = {_BEGUN: F.current_timestamp(), _READ_FROM: F.input_file_name()}
+    return _with_reserved(table, reserved), _added_rows(pipeline)
 
 
 def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamReader:
@@ -65,14 +69,14 @@ def _added_rows(pipeline: Pipeline) -> Landing:
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
-        records = texts_of(rows, columns, origin, beside=(_BEGUN, _READ_FROM))
+        records = texts_of(rows, columns, origin, excluded=(_BEGUN, _READ_FROM))
         return Landed(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
 
 
 def _as_written(spark: SparkSession, files: Iterable[str]) -> Sequence[str]:
-    """Files, by their URI, in the order in which they were written; then by name."""
+    """Sorts files, named by their URIs, by the time when they were written, then by name."""
     named = list(files)
     if len(named) < 2:
         return named
@@ -86,14 +90,14 @@ def _as_written(spark: SparkSession, files: Iterable[str]) -> Sequence[str]:
 
 
 def topic_of(source: Source) -> KafkaTopic:
-    """The topic of a source that has one.
+    """The topic of a Kafka source.
 
     Raises:
-        ValueError: It has none.
+        ValueError: The source has another format.
     """
     declared = source.kafka
     if declared is None:
-        raise ValueError(f"source: format {source.format} has no topic")
+        raise ValueError(f"source.format must be kafka to have a topic, and is {source.format}")
     return KafkaTopic(
         declared.servers,
         declared.topic,
@@ -108,10 +112,10 @@ def _topic_records(pipeline: Pipeline) -> Landing:
     topic = topic_of(pipeline.source).topic
 
     def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> Landed:
-        place = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
+        position = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
             _begun_on(last_unit).alias("arrival_unit"),
-            place.alias("file"),
+            position.alias("file"),
             F.col("original").alias("value"),
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
@@ -122,16 +126,14 @@ def _topic_records(pipeline: Pipeline) -> Landing:
     return landed
 
 
-def _noted(records: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """With columns that a stream notes with each record.
+def _with_reserved(records: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Adds the stream's reserved columns to the records.
 
     Raises:
-        ValueError: They have a column of that name.
+        ValueError: The records have a column of such a name.
     """
     for name in {*columns} & set(map(str.lower, records.columns)):
-        raise ValueError(
-            f"column {name!r} of the source is what a stream calls its own; rename it there"
-        )
+        raise ValueError(f"source column {name!r} is reserved; rename it")
     return records.withColumns(dict(columns))
 
 

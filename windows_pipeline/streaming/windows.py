@@ -1,4 +1,4 @@
-"""What a micro-batch closed, and on request changed, by the engine that batches use (rule H1)."""
+"""Computes the windows of a micro-batch with the engine of runs by days (rule H1)."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.first_unit import first_unit
+from windows_pipeline.streaming.log_state import LogState
 from windows_pipeline.streaming.scope import BatchScope, scope_of
-from windows_pipeline.streaming.standing import Standing
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
+Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
+"""Appends rows of a micro-batch to a table; takes table, rows, micro-batch and row count."""
 Appended = tuple[Table, DataFrame | pa.Table, int]
-"""A table, and the rows that it gets, with how many these are."""
+"""A table, the rows to append, and their number."""
 _BROKEN = "_broken"
-"""How many rules a window breaks, for a while; a source's columns begin with a letter."""
+"""A temporary column: how many rules a window breaks. A source's columns begin with a letter."""
 
 
 class Computed(NamedTuple):
-    """What a micro-batch brings of one definition.
+    """A definition's rows of a micro-batch.
 
     Attributes:
         appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, firings, early_warnings. They can run in any order.
-        late: How many records are late: every window that would have held one was closed, or is.
+            alerts, firings, early_warnings. The tasks can run in any order.
+        late: How many records are late: every window that would have held the record is closed.
     """
 
     appends: list[Callable[[], None]]
@@ -52,50 +54,52 @@ class Computed(NamedTuple):
 
 
 class _Late(NamedTuple):
-    """How many records no window can count as they come, and of these, covers."""
+    """How many records no window can count, and how many of them lie outside every window."""
 
     records: int
-    uncovered: int
+    outside_windows: int
 
 
 class _Found(NamedTuple):
-    """How many windows there are, closed ones and their alerts, and records without a window."""
+    """The numbers of windows, closed windows, alerts, and records that no window counts."""
 
     windows: int
     closed: int
     alerts: int
-    uncounted: int
+    dropped: int
     late: _Late
 
 
 @dataclass(frozen=True)
 class BatchWindows:
-    """The windows of one definition around a micro-batch.
+    """The windows of a definition in a micro-batch.
 
     Attributes:
         job: The definition and its tables.
         batch: The micro-batch's number.
-        fresh: Its records, as rows of raw_events; computed already.
-        many: How many these are.
-        before: Where the stream stood before it.
-        after: Where it stands now; the log has the micro-batch.
+        fresh: The micro-batch's records, as rows of raw_events; computed already.
+        record_count: How many records these are.
+        before: The state of the log before the micro-batch.
+        after: The state of the log with the micro-batch.
+        append: Appends rows to a table.
     """
 
     job: AlertsJob
     batch: int
     fresh: DataFrame
-    many: int
-    before: Standing
-    after: Standing
+    record_count: int
+    before: LogState
+    after: LogState
+    append: Append = Table.append
 
     def compute(self) -> Computed:
-        """Computes them, and says what is to be appended where."""
+        """Computes the windows; returns the tasks that append their rows."""
         windows = self.job.windows
         records = self._records()
         wanted = records
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
-            # A session that reaches further is open, which all its records tell; rows may be
-            # counted by arrival.
+            # A session that goes on after the close time is open, so all its records are needed;
+            # rows with a grace are counted in order of arrival.
             time_ms = F.col("_event_time_ms")
             wanted = records.where(time_ms < literal(self._scope.closing.after_ms, time_ms))
         found_windows = unit_windows(
@@ -106,29 +110,33 @@ class BatchWindows:
             only_closed=not windows.partial_results,
             tuning=self.job.settings.tuning,
         )
-        kept, late = self._kept(self._placed(found_windows), self._late_on_arrival(records))
-        found = self._found(kept, late)
-        closed = kept.where("closed")
+        late_on_arrival = self._late_on_arrival(records)
+        fetched, late_counts = self._fetched(self._as_rows(found_windows), late_on_arrival)
+        found = self._found(fetched, late_counts)
+        closed = fetched.where("closed")
         keyed, in_keyed = closed, found.closed
         if windows.partial_results:
-            keyed, in_keyed = kept.known("record_count"), found.windows
-        own = self.job.own
+            keyed, in_keyed = fetched.known("record_count"), found.windows
+        tables = self.job.window_tables
         appends: list[Appended] = [
-            (own.keyed_windows, keyed.rows, in_keyed),
-            (own.final_windows, closed.rows, found.closed),
+            (tables.keyed_windows, keyed.rows, in_keyed),
+            (tables.final_windows, closed.rows, found.closed),
         ]
-        if uncounted := found.late.records + found.uncounted:
-            appends.append((own.late_records, self._late(records, kept, found), uncounted))
+        if dropped := found.late.records + found.dropped:
+            appends.append((tables.late_records, self._late(records, fetched, found), dropped))
         if found.alerts:
-            appends.append((own.alerts, self._alerts(kept.known(_BROKEN).frame), found.alerts))
+            appends.append(
+                (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
+            )
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
-        late_ones = uncounted - found.late.uncovered
-        return Computed([append_of(*one, self.batch) for one in appends if one[-1]], late_ones)
+        late = dropped - found.late.outside_windows
+        tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
+        return Computed(tasks, late)
 
     @property
     def earlier_records(self) -> int:
-        """At most how many records before the micro-batch it reads, where that is soon known."""
+        """At most how many earlier records it reads; 0 if only a query could tell."""
         if needs_records(self.job.windows.spec):
             return 0
         return self.job.source.raw_events.rows_since(self.fresh.sparkSession, self._from_ms)
@@ -147,12 +155,12 @@ class BatchWindows:
     def _firings(self) -> BatchFirings:
         job = FiringsJob(self.job.pipeline, self.job.windows_name, self.job.settings)
         before, after = self.before.merge, self.after.merge
-        assert before is not None  # noqa: S101  where windows fire, the stream asks for it
+        assert before is not None  # noqa: S101  the stream merges if windows have a trigger
         assert after is not None  # noqa: S101
         return BatchFirings(job, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
-        """The batch's records, and those before that its windows hold or that settle with them."""
+        """The micro-batch's records, and earlier records that its windows or late records need."""
         if self._from_ms > NEVER_MS:
             earlier = self._earlier(self._from_ms)
             earlier = earlier.where(F.col("event_time") >= self._not_before(self._from_ms))
@@ -163,8 +171,8 @@ class BatchWindows:
         return self._to_read(both, is_new)
 
     @cached_property
-    def _own_records(self) -> DataFrame:
-        """The batch's records alone: no table is read for them."""
+    def _new_records(self) -> DataFrame:
+        """The micro-batch's records alone, for which no table is read."""
         return self._to_read(
             self.fresh.select(*self.job.source.raw_events.schema.names), F.lit(True)
         )
@@ -175,26 +183,26 @@ class BatchWindows:
         return records_to_read(raw, scope.timeline, reads, delay_ms, is_new=is_new)
 
     def _earlier(self, since_ms: int | None = None) -> DataFrame:
-        """The records before the micro-batch; those before a time may be left out."""
+        """The records before the micro-batch; records before `since_ms` may be left out."""
         raw = self.job.source.raw_events.read(self.fresh.sparkSession, since_ms=since_ms)
         return raw.where(F.col("batch").isNull() | (F.col("batch") < self._number))
 
     @property
     def _number(self) -> Column:
-        """The micro-batch's number, beside a row of raw_events."""
+        """The micro-batch's number, to compare with a column of raw_events."""
         return literal(self.batch, F.col("offset"))
 
     def _not_before(self, from_ms: int) -> Column:
-        """An instant at or before a time, to hold a table's own column against.
+        """An instant at or before a time, to compare with a table's column.
 
-        So that older files are not opened; what matters begins at the time itself.
+        With the comparison Spark skips files of older records.
         """
         coarse_ms = coarse_from_ms(from_ms, self._scope.closing.after_ms)
         return F.timestamp_millis(F.lit(coarse_ms))
 
     @cached_property
     def _from_ms(self) -> int:
-        """From which event time on records matter to the windows that are not closed."""
+        """The event time from which on records matter to windows that are not closed."""
         before_ms = self._scope.closing.before_ms
         spec, arrived = self.job.windows.spec, self.fresh
         if needs_records(spec):
@@ -202,11 +210,11 @@ class BatchWindows:
             arrived = earlier.unionByName(arrived.select(*earlier.columns))
         return lookback_from_ms(arrived, spec, [before_ms])[before_ms]
 
-    def _placed(self, computed: DataFrame) -> DataFrame:
+    def _as_rows(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it.
 
-        With how many rules a closed one breaks, null for none; and, of records that no window
-        counts, the rows that `unit_windows` has.
+        `_broken` is the number of rules that a closed window breaks, or null. The rows of
+        `unit_windows` for records that no window counts are included.
         """
         job = self.job
         found = with_instants(computed)
@@ -215,99 +223,99 @@ class BatchWindows:
         placed = found.withColumns(
             {"arrival_unit": unit, "batch": literal(self.batch, F.col("record_count"))}
         )
-        schema = job.own.keyed_windows.schema
+        schema = job.window_tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
-        beside = [name for name in PARTLY_LATE if name in placed.columns]
+        more = [name for name in PARTLY_LATE if name in placed.columns]
         if job.windows.trigger is not None:
-            beside.append("_computed_day")
-        rows = placed.select(*[column.alias(name) for name, column in columns.items()], *beside)
+            more.append("_computed_day")
+        rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
-        many = sum(broken, F.lit(0))
-        return rows.withColumn(_BROKEN, F.when(F.col("closed") & (many > 0), many))
+        rule_count = sum(broken, F.lit(0))
+        return rows.withColumn(_BROKEN, F.when(F.col("closed") & (rule_count > 0), rule_count))
 
     def _late_on_arrival(self, records: DataFrame) -> DataFrame:
-        """The batch's records that no window can count any more."""
+        """The micro-batch's records that no window can count any more."""
         spec = self.job.windows.spec
         if isinstance(spec, SessionWindows):
             late = late_records(records, None, spec, [], [self._target])
             return late.select(F.lit(False).alias("is_outside_windows"))
-        late = self._own_records.where(is_late(spec) | is_outside_windows(spec))
+        late = self._new_records.where(is_late(spec) | is_outside_windows(spec))
         return late.select(is_outside_windows(spec).alias("is_outside_windows"))
 
-    def _kept(self, placed: DataFrame, late: DataFrame) -> tuple[FetchedRows, _Late]:
-        """The windows, computed; and how many records are late."""
-        own = self.job.own
-        tables = (own.keyed_windows, own.final_windows)
+    def _fetched(self, placed: DataFrame, late: DataFrame) -> tuple[FetchedRows, _Late]:
+        """Computes the windows, and counts the late records at the same time."""
+        of_job = self.job.window_tables
+        tables = (of_job.keyed_windows, of_job.final_windows)
         may_fetch = all(
             table.fits_in_driver(placed.sparkSession, self._most_windows) for table in tables
         )
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(1) as thread:
             counted = late.agg(F.count("*"), F.count_if("is_outside_windows"))
-            many_late = beside.submit(counted.collect)
-            return fetched_rows(placed, may_fetch=may_fetch), _Late(*many_late.result()[0])
+            late_counts = thread.submit(counted.collect)
+            return fetched_rows(placed, may_fetch=may_fetch), _Late(*late_counts.result()[0])
 
     @property
     def _most_windows(self) -> int:
-        """About how many windows of all definitions the batch has, at most; a guess.
+        """A rough upper bound of the windows of all definitions in the micro-batch.
 
-        The driver holds those of all of them until they are written.
+        The driver holds the windows of all definitions until they are written.
         """
         spec = self.job.windows.spec
         of_record = -(-spec.size_ms // spec.advance_ms) if isinstance(spec, TimeWindows) else 2
-        return of_record * self.many * len(self.job.pipeline.windows)
+        return of_record * self.record_count * len(self.job.pipeline.windows)
 
-    def _found(self, kept: FetchedRows, late: _Late) -> _Found:
-        """How many rows each table gets."""
-        known = ["record_count", *(name for name in PARTLY_LATE[:1] if name in kept.columns)]
-        windows, *uncounted, closed, alerts = kept.totals(known, ["closed", _BROKEN])
-        # Of row windows a record is counted or late as it comes.
-        return _Found(windows, closed, alerts, sum(uncounted), late)
+    def _found(self, fetched: FetchedRows, late: _Late) -> _Found:
+        """Counts the rows of each table."""
+        known = ["record_count", *(name for name in PARTLY_LATE[:1] if name in fetched.columns)]
+        windows, *dropped, closed, alerts = fetched.totals(known, ["closed", _BROKEN])
+        # Row windows have no such column: each record is counted or late when it comes.
+        return _Found(windows, closed, alerts, sum(dropped), late)
 
     def _closing_unit(self, last_ms: Column) -> Column:
-        """The batch's unit that closed a window with this last instant; the last if none did."""
+        """The unit that closed a window with this last instant; the last unit if none did."""
         closed_by = [(day, last_ms < F.lit(after_ms)) for day, after_ms in self._scope.closed_by]
         return first_unit(closed_by, self._scope.units[-1])
 
-    def _late(self, records: DataFrame, kept: FetchedRows, found: _Found) -> DataFrame:
-        """The records that no window counts, each in the unit that settled it."""
+    def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
+        """The records that no window counts, each in the unit in which that became final."""
         spec = self.job.windows.spec
         values = list(self.job.pipeline.source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):
-            arrived = records if isinstance(spec, SessionWindows) else self._own_records
+            arrived = records if isinstance(spec, SessionWindows) else self._new_records
             late = late_records(arrived, None, spec, values, [self._target])
             return late.withColumn("arrival_unit", F.col("record_arrival_unit"))
-        # Earlier records are looked at only where one of them settles.
-        own = records if found.uncounted else self._own_records
-        settled = kept.known(PARTLY_LATE[0]).frame.withColumn("_computed_day", F.lit(self._target))
-        late = late_records(own, settled, spec, values, [self._target])
+        # Earlier records are read only if some of them are dropped with this micro-batch.
+        arrived = records if found.dropped else self._new_records
+        final = fetched.known(PARTLY_LATE[0]).frame.withColumn("_computed_day", F.lit(self._target))
+        late = late_records(arrived, final, spec, values, [self._target])
         last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
         unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
         return late.withColumn("arrival_unit", F.coalesce(unit, F.col("record_arrival_unit")))
 
     def _alerts(self, breaking: DataFrame) -> DataFrame:
-        """The alerts of closed windows that break rules, with the episodes that began before."""
+        """The alerts of closed windows that break rules, with episodes that may begin earlier."""
         job, before_ms = self.job, self._scope.closing.before_ms
         spec = job.windows.spec
-        columns = [field.name for field in job.own.final_windows.schema]
+        columns = [field.name for field in job.window_tables.final_windows.schema]
         raised = job.raise_alerts(breaking.select(*columns))
         from_ms = self._from_ms
         if before_ms > NEVER_MS and not isinstance(spec, (SessionWindows, GracedRows)):
             from_ms = before_ms - spec.length_ms
         since_ms = from_ms if from_ms > NEVER_MS else None
-        earlier = standing(job.own.alerts.read(breaking.sparkSession, since_ms=since_ms))
+        earlier = standing(job.window_tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         last_ms = last_instant(spec, F.unix_millis("window_end"))
         is_earlier = last_ms < literal(before_ms, last_ms)
-        unknown = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
-        known = earlier.where(is_earlier).select(*unknown.columns)
-        nothing = F.lit(None).cast("bigint")
-        joined = with_episodes(unknown.unionByName(known)).where(~is_earlier)
-        return joined.withColumns({"correction": nothing, "retracted_by": nothing})
+        without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
+        known = earlier.where(is_earlier).select(*without_start.columns)
+        null = F.lit(None).cast("bigint")
+        joined = with_episodes(without_start.unionByName(known)).where(~is_earlier)
+        return joined.withColumns({"correction": null, "retracted_by": null})
 
 
 def append_of(
-    table: Table, rows: DataFrame | pa.Table, many: int, batch: int
+    table: Table, rows: DataFrame | pa.Table, row_count: int, batch: int, append: Append
 ) -> Callable[[], None]:
     """A task that appends a micro-batch's rows to a table."""
-    return lambda: table.append(rows, batch, many)
+    return lambda: append(table, rows, batch, row_count)

@@ -1,4 +1,4 @@
-"""The jobs of a correction: what was published is changed, and it is told how (rule E1)."""
+"""The jobs of a correction, which change published rows and record each change (rule E1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.correction.marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
-from windows_pipeline.jobs.job import Stage, StagedTable, kept
+from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
@@ -26,56 +26,56 @@ from windows_pipeline.storage.tables import FiringTables, WindowTables
 
 @dataclass(frozen=True)
 class InCorrection(WindowsJob):
-    """A job of a correction: the one thing that may write while it is not finished."""
+    """A job of a correction, which alone may write while the correction is not finished."""
 
     correction: Correction
 
     @property
-    def own(self) -> WindowTables:
-        """The tables of the definition; until the end they may follow another grace."""
-        return super().own.before_correction()
+    def window_tables(self) -> WindowTables:
+        """The tables of the definition, which follow the old grace until the correction ends."""
+        return super().window_tables.before_correction()
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
-        """Nothing to refuse: the correction under way is this one."""
+        """Refuses nothing, as the job belongs to the unfinished correction."""
 
     def is_alone(self, spark: SparkSession) -> bool:
-        """It is: that was looked for before any of these jobs."""
+        """True: the correction looked for micro-batches before it ran any job."""
         return True
 
 
 class KeyedWindowsCorrection(InCorrection, KeyedWindowsJob):
-    """Computes keyed_windows and late_records anew."""
+    """Computes keyed_windows and late_records again."""
 
 
 class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
-    """Lists in corrections what differs in final_windows, then changes final_windows.
+    """Lists in corrections which final windows differ, then changes final_windows.
 
-    What differs is always told from the version before the correction, so a killed one that is
-    run again comes to the same.
+    The windows are always compared with the version before the correction, so a correction that
+    was killed and is run again lists the same rows.
     """
 
     @property
     def tables(self) -> list[Table]:
         """final_windows and corrections."""
-        return [self.own.final_windows, self.own.corrections]
+        return [self.window_tables.final_windows, self.window_tables.corrections]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Takes the closed windows of the days, and what they differ in from the published."""
+        """Selects the closed windows of the days, and those that differ from the published ones."""
         stage = super().stage(spark, days, log)
         found = differences(
-            self._published(spark, days), stage.tables[0].rows, self.place
+            self._published(spark, days), stage.tables[0].rows, self.key_columns
         ).withColumns(
             {
                 "correction": F.lit(self.correction.number).cast("bigint"),
                 "cause": F.lit(self.correction.cause),
             }
         )
-        corrections = self.own.corrections
-        listed = kept(found.select(*corrections.schema.names))
+        corrections = self.window_tables.corrections
+        listed = cache_rows(found.select(*corrections.schema.names))
         return Stage([*stage.tables, StagedTable(corrections, listed)], [*stage.cached, listed])
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes corrections first: no window changes before it is told."""
+        """Writes corrections first, so that no window changes before its change is listed."""
         final, corrections = stage.tables
         return {
             corrections.table.name: self.list_corrections(corrections),
@@ -89,13 +89,13 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
     def change_final_windows(
         self, spark: SparkSession, days: Sequence[date], final: StagedTable
     ) -> int:
-        """Writes the windows that differ from those that stand there; returns the version."""
+        """Writes the windows that differ from the stored windows; returns the version."""
         stored = final.table.of_units(spark, days)
-        return _change(spark, final, stored, self.place)
+        return _change(spark, final, stored, self.key_columns)
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.final_version
-        return self.own.final_windows.read_version(spark, version).where(in_units(days))
+        return self.window_tables.final_windows.read_version(spark, version).where(in_units(days))
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
@@ -105,73 +105,77 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 
 
 class AlertsCorrection(InCorrection, AlertsJob):
-    """Takes alerts back that no longer hold and raises those that hold now; deletes none."""
+    """Retracts alerts that no longer hold, and raises alerts that hold now; deletes none."""
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
-        """Raises the days' alerts; the rows are all that the units should hold afterwards."""
+        """Raises the days' alerts; the staged rows are all rows that the units will have."""
         stage = super().stage(spark, days, log)
         (raised,) = stage.tables
-        rows = kept(self._with_history(self._before(spark, days), raised.rows))
+        rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))
         return Stage([StagedTable(raised.table, rows)], [*stage.cached, rows])
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the alerts that differ from those that stand there."""
+        """Writes the alerts that differ from the stored alerts."""
         (rows,) = stage.tables
         stored = rows.table.of_units(spark, days)
-        # One that was taken back may be raised again: by its correction they differ.
-        place = (*self.place, "correction")
-        return {rows.table.name: _change(spark, rows, stored, place)}
+        # The same alert may be retracted and raised again, by different corrections.
+        key_columns = (*self.key_columns, "correction")
+        return {rows.table.name: _change(spark, rows, stored, key_columns)}
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.alerts_version
-        return self.own.alerts.read_version(spark, version).where(in_units(days))
+        return self.window_tables.alerts.read_version(spark, version).where(in_units(days))
 
     def _with_history(self, before: DataFrame, raised: DataFrame) -> DataFrame:
-        """The alerts before and those raised now: kept, taken back, or new."""
+        """The alerts before the correction, some of them retracted, and the new alerts."""
         number = F.lit(self.correction.number).cast("bigint")
         history = ("correction", "retracted_by")
-        found = differences(standing(before).drop(*history), raised.drop(*history), self.place)
-        gone = found.where(F.col("old").isNotNull()).select(
-            *self.place, F.lit(True).alias("is_gone")
+        found = differences(
+            standing(before).drop(*history), raised.drop(*history), self.key_columns
         )
-        taken_back = F.when(F.col("retracted_by").isNull() & F.col("is_gone"), number)
-        marked = before.join(gone, list(self.place), "left").withColumn(
-            "retracted_by", F.coalesce("retracted_by", taken_back)
+        gone = found.where(F.col("old").isNotNull()).select(
+            *self.key_columns, F.lit(True).alias("is_gone")
+        )
+        retracted = F.when(F.col("retracted_by").isNull() & F.col("is_gone"), number)
+        marked = before.join(gone, list(self.key_columns), "left").withColumn(
+            "retracted_by", F.coalesce("retracted_by", retracted)
         )
         added = found.where(F.col("new").isNotNull()).select(
-            *self.place, "new.*", number.alias("correction")
+            *self.key_columns, "new.*", number.alias("correction")
         )
         return marked.drop("is_gone").unionByName(added, allowMissingColumns=True)
 
-    def _sides(
+    def _compared(
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
     ) -> dict[str, DataFrame]:
-        """All alerts but the new ones beside all that were published: none may be missing."""
+        """All alerts but the new ones, and all published alerts, none of which may be missing."""
         number = F.lit(self.correction.number).cast("bigint")
         before = self._before(spark, days)
-        sides = {
+        frames = {
             "alerts": alerts.where(~F.col("correction").eqNullSafe(number)),
             "published": before,
             "retracted": before.limit(0),
         }
-        return {name: rows.drop("correction", "retracted_by") for name, rows in sides.items()}
+        return {name: rows.drop("correction", "retracted_by") for name, rows in frames.items()}
 
 
 class FiringsCorrection(InCorrection, FiringsJob):
-    """Computes firings and early_warnings anew."""
+    """Computes firings and early_warnings again."""
 
     @property
-    def fires(self) -> FiringTables:
-        """The tables of its firings; until the end they may follow another grace."""
-        return super().fires.before_correction()
+    def firing_tables(self) -> FiringTables:
+        """The tables of firings, which follow the old grace until the correction ends."""
+        return super().firing_tables.before_correction()
 
 
 def _change(
-    spark: SparkSession, staged: StagedTable, stored: DataFrame, place: Sequence[str]
+    spark: SparkSession, staged: StagedTable, stored: DataFrame, key_columns: Sequence[str]
 ) -> int:
     columns = staged.table.schema.names
-    found = kept(differences(stored.select(*columns), staged.rows.select(*columns), place))
+    found = cache_rows(
+        differences(stored.select(*columns), staged.rows.select(*columns), key_columns)
+    )
     try:
-        return apply_differences(spark, staged.table, found, place)
+        return apply_differences(spark, staged.table, found, key_columns)
     finally:
         found.unpersist()

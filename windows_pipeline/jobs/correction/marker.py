@@ -1,8 +1,8 @@
-"""Which correction of some windows is under way: properties of their table `corrections`.
+"""Which correction of some windows is unfinished: properties of their table `corrections`.
 
-They are set before the correction writes anything and again when it has written all, so a
-correction that was killed in between is seen. Between the two it looks for a micro-batch that
-began before: from then on it is alone, as each that comes later sees that it was begun, and ends.
+A correction sets `_BEGUN` before it writes rows and `_FINISHED` after its last write, so a killed
+correction is noticed. After `_BEGUN` it looks for a micro-batch that began earlier. If there is
+none, it sets `_ALONE`: every later micro-batch sees `_BEGUN` and ends before it writes rows.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pyspark.sql import SparkSession
 from windows_pipeline.storage.table import Table
 
 _BEGUN = "windows_pipeline.correction"
-"""The number of the correction that was begun last."""
+"""The number of the newest correction."""
 _FINISHED = "windows_pipeline.corrections_finished"
-"""The number of the correction that was finished last."""
+"""The number of the newest finished correction."""
 _ALONE = "windows_pipeline.correction_alone"
-"""The number of the correction that was last found to be alone."""
+"""The number of the newest correction that found no running micro-batch."""
 _DETAILS = "windows_pipeline.correction_details"
-"""What else is known of the one that was begun last."""
+"""The other fields of the newest correction, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Correction:
     """A correction of one named windows' published results (rule E1).
 
     Attributes:
-        number: 1, 2, ... by windows.
-        first: The first unit that it computes anew.
-        last: The last one.
-        cause: Why, in the words of whoever corrects.
-        final_version: The version of final_windows before it.
-        alerts_version: The version of alerts before it.
+        number: 1, 2, ... for each window definition.
+        first: The first unit to compute again.
+        last: The last unit to compute again.
+        cause: Why, in the words of the user.
+        final_version: The version of final_windows before the correction.
+        alerts_version: The version of alerts before the correction.
     """
 
     number: int
@@ -48,13 +48,13 @@ class Correction:
 
 
 class CorrectionUnfinishedError(Exception):
-    """A correction was stopped half-way; the message names it and the cure."""
+    """A correction is not finished; the message names the command that resumes it."""
 
     def __init__(self, corrections: Table, unfinished: Correction) -> None:
         pipeline, windows, _ = corrections.name.split("/")
         super().__init__(
-            f"{corrections.name}: correction {unfinished.number} is not finished; wait for it, or "
-            f"if it was stopped, run it again: windows-pipeline correct {pipeline} "
+            f"{corrections.name}: correction {unfinished.number} was started but not finished. If "
+            f"no correction is running, resume with: windows-pipeline correct {pipeline} "
             f"--windows {windows} --from {unfinished.first} --to {unfinished.last} "
             f"--cause {shlex.quote(unfinished.cause)}"
         )
@@ -80,7 +80,7 @@ def unfinished_correction(spark: SparkSession, corrections: Table) -> Correction
 
 
 def any_correction(spark: SparkSession, corrections: Table) -> bool:
-    """Whether a correction was ever begun: the table's properties are read, not its rows."""
+    """Whether a correction was ever begun, by the table's properties; rows are not read."""
     if not corrections.exists(spark):
         return False
     properties = corrections.properties(spark)
@@ -88,12 +88,12 @@ def any_correction(spark: SparkSession, corrections: Table) -> bool:
 
 
 def finished_number(spark: SparkSession, corrections: Table) -> int:
-    """The number of the correction that was finished last; 0 before the first."""
+    """The number of the newest finished correction; 0 before the first."""
     return _number(corrections.properties(spark), _FINISHED)
 
 
 def mark_begun(spark: SparkSession, corrections: Table, correction: Correction) -> None:
-    """Says that a correction is under way."""
+    """Marks a correction as begun."""
     details = {
         "first": correction.first.isoformat(),
         "last": correction.last.isoformat(),
@@ -107,27 +107,27 @@ def mark_begun(spark: SparkSession, corrections: Table, correction: Correction) 
 
 
 def mark_alone(spark: SparkSession, corrections: Table, correction: Correction) -> None:
-    """Says that no micro-batch was under way once it had been begun."""
+    """Marks that no micro-batch was running after the correction had begun."""
     corrections.set_properties(spark, {_ALONE: str(correction.number)})
 
 
 def is_alone(spark: SparkSession, corrections: Table, correction: Correction) -> bool:
-    """Whether that was said of it: what has begun since has written nothing."""
+    """Whether no micro-batch was running after the correction had begun."""
     return _number(corrections.properties(spark), _ALONE) == correction.number
 
 
 def mark_finished(spark: SparkSession, corrections: Table, correction: Correction) -> None:
-    """Says that a correction has written all."""
+    """Marks a correction as finished."""
     corrections.set_properties(spark, {_FINISHED: str(correction.number)})
 
 
 def mark_needless(spark: SparkSession, corrections: Table) -> None:
-    """Says that a correction that was begun changed nothing: its number is free again."""
+    """Withdraws a correction that changed nothing; the next correction gets its number."""
     corrections.unset_properties(spark, _BEGUN, _ALONE, _DETAILS)
 
 
 def forget_corrections(spark: SparkSession, corrections: Table) -> None:
-    """Begins to count anew, as for a table that was emptied."""
+    """Restarts the numbers of corrections, once their table is emptied."""
     corrections.unset_properties(spark, _BEGUN, _ALONE, _FINISHED, _DETAILS)
 
 

@@ -1,4 +1,4 @@
-"""Corrects what was published where history has changed (rule E1): never silently."""
+"""Corrects published results once history has changed, and records each change (rule E1)."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 )
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.arrival_units import days_from
+from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     WindowTables,
     firing_tables,
@@ -50,9 +51,9 @@ class Corrected:
     """What a correction did to a unit.
 
     Attributes:
-        windows: Final windows by what became of them: `changed`, `retracted`, `added`.
-        alerts_retracted: How many alerts were taken back.
-        alerts_raised: How many were raised.
+        windows: How many final windows it `changed`, `retracted` and `added`.
+        alerts_retracted: How many alerts it retracted.
+        alerts_raised: How many alerts it raised.
     """
 
     windows: dict[str, int]
@@ -60,8 +61,8 @@ class Corrected:
     alerts_raised: int
 
     def __str__(self) -> str:
-        """The same in a few words."""
-        windows = [f"{self.windows.get(what, 0):,} {what}" for what in _WHAT]
+        """The counts in a line."""
+        windows = [f"{self.windows.get(change, 0):,} {change}" for change in _CHANGES]
         return (
             f"windows: {', '.join(windows)}; "
             f"alerts: {self.alerts_retracted:,} retracted, {self.alerts_raised:,} raised"
@@ -70,15 +71,15 @@ class Corrected:
 
 @dataclass(frozen=True)
 class CorrectionResult:
-    """What became of a correction.
+    """The result of a correction.
 
     Attributes:
-        number: Its number; None where nothing differed from what was published, or where it
-            was not published.
-        published: Whether every blocking check passed; otherwise it is not finished, and the
-            same command goes on with it.
-        results: The jobs' results, by the name of their first table, in order.
-        units: What it did, by unit; units in which nothing differed are left out.
+        number: The correction's number; None if nothing differed from the published results, or
+            if the correction was not published.
+        published: Whether every blocking check passed. Otherwise the correction is not finished,
+            and the same command resumes it.
+        results: Each job's first table and the job's result, in order.
+        units: What the correction did, by unit; units in which nothing differed are left out.
     """
 
     number: int | None
@@ -87,7 +88,7 @@ class CorrectionResult:
     units: dict[date, Corrected]
 
 
-_WHAT = ("changed", "retracted", "added")
+_CHANGES = ("changed", "retracted", "added")
 
 
 def correct(
@@ -98,71 +99,122 @@ def correct(
     first: date,
     last: date | None,
     cause: str,
-    said: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> CorrectionResult:
-    """Computes published units anew from raw_events and changes what comes out differently.
+    """Recomputes published units from raw_events and changes the results that differ.
 
     Each final window that differs gets a row in `corrections`; alerts that no longer hold are
-    taken back, not deleted. Where the pipeline's grace was changed, every published unit is
-    computed anew, and the tables follow the new grace from the end on. Killed anywhere and run
-    again with the same arguments, it ends in the same tables, with one number.
+    retracted, not deleted. If the pipeline's grace was changed, every published unit is
+    recomputed, and the tables follow the new grace once the correction ends. A correction that
+    was killed and is run again with the same arguments ends in the same tables, with one number.
 
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
         windows_name: The windows whose results are corrected.
         settings: Where the tables lie.
-        first: The first unit to compute anew.
-        last: The last one; the last published one if None.
+        first: The first unit to recompute.
+        last: The last unit to recompute; the last published unit if None.
         cause: Why; stands in each row of `corrections`.
-        said: Is told what is about to happen.
+        report: Called with a text on what is about to happen.
 
     Raises:
-        ValueError: No cause, or days that are not there.
+        ValueError: There is no cause, or the days are not published.
         CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
         TableMissingError: Nothing was published yet.
         DefinitionChangedError: More than the grace was changed.
     """
+    plan = plan_correction(spark, pipeline, windows_name, settings, first, last, cause)
+    return plan.run(spark, report)
+
+
+@dataclass(frozen=True)
+class CorrectionPlan:
+    """A correction that may begin, or go on where it was stopped.
+
+    Attributes:
+        job: The windows to correct.
+        log: The arrival log, by which no micro-batch was under way.
+        asked: The first and the last unit to recompute.
+        cause: Why.
+        grace_changed: Whether the tables follow another grace.
+        firing_tables: The tables of firings, if there are any.
+        unfinished: The correction to go on with; None to begin a new correction.
+    """
+
+    job: KeyedWindowsJob
+    log: ArrivalLog
+    asked: tuple[date, date]
+    cause: str
+    grace_changed: bool
+    firing_tables: list[Table]
+    unfinished: Correction | None
+
+    def run(
+        self, spark: SparkSession, report: Callable[[str], None] = lambda _: None
+    ) -> CorrectionResult:
+        """Begins the correction or goes on with it; see `correct`.
+
+        Raises:
+            ValueError: A raw day is missing.
+            CorrectionUnfinishedError: Another correction of these windows was stopped half-way.
+            BatchUnfinishedError: A micro-batch came since the plan was made.
+        """
+        job = self.job
+        tables = job.window_tables.before_correction()
+        correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
+        days = days_from(correction.first, correction.last)
+        report(
+            f"{tables.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
+            f"{', as the grace was changed' if self.grace_changed else ''}"
+        )
+        results: list[tuple[str, JobResult]] = []
+        for step in correction_jobs(job.pipeline, job.windows_name, job.settings, correction):
+            if not step.tables[0].exists(spark):
+                continue  # the tables of firings, which nobody has computed so far
+            result = run_job(step, spark, days)
+            results.append((step.tables[0].name, result))
+            if not result.published:
+                return CorrectionResult(None, published=False, results=results, units={})
+        for table in self.firing_tables:
+            table.adopt_definition(spark)
+        units = finish_correction(spark, tables, correction)
+        return CorrectionResult(correction.number if units else None, True, results, units)
+
+
+def plan_correction(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    windows_name: str,
+    settings: Settings,
+    first: date,
+    last: date | None,
+    cause: str,
+) -> CorrectionPlan:
+    """Requires that the days can be corrected now; for arguments and errors see `correct`."""
     if not cause.strip():
-        raise ValueError(f"cause: {cause!r}; say why what was published is corrected")
-    own = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
-    for table in (own.keyed_windows, own.late_records, own.final_windows):
+        raise ValueError(f"cause must say why published results are corrected, and is {cause!r}")
+    tables = window_tables(pipeline, windows_name, settings.warehouse).before_correction()
+    for table in (tables.keyed_windows, tables.late_records, tables.final_windows):
         table.require(spark)
-    for table in (own.corrections, own.alerts):
+    for table in (tables.corrections, tables.alerts):
         table.create_if_missing(spark)
     fires = firing_tables(pipeline, windows_name, settings.warehouse)
-    told = (
+    fired = (
         [table for table in fires.before_correction().all if table.exists(spark)] if fires else []
     )
-    for table in told:
+    for table in fired:
         table.require(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
-    unfinished = unfinished_correction(spark, own.corrections)
+    unfinished = unfinished_correction(spark, tables.corrections)
     if unfinished is None:
-        # Before it begins: the stream goes on only where no correction is half-way.
+        # A correction that has begun keeps the stream from finishing its micro-batch.
         require_finished_batch(spark, pipeline, settings.warehouse, log)
-    grace_changed = not all(table.follows_definition(spark) for table in vars(own).values())
-    asked = _asked_days(spark, own, None if grace_changed else first, last, unfinished)
+    grace_changed = not all(table.follows_definition(spark) for table in vars(tables).values())
+    asked = _asked_days(spark, tables, None if grace_changed else first, last, unfinished)
     job = KeyedWindowsJob(pipeline, windows_name, settings)
-    correction = _begin(spark, job, log, asked, cause, unfinished)
-    days = days_from(correction.first, correction.last)
-    said(
-        f"{own.final_windows.name}: {len(days)} days, {days[0]} to {days[-1]}, anew"
-        f"{', as the grace was changed' if grace_changed else ''}"
-    )
-    results: list[tuple[str, JobResult]] = []
-    for step in correction_jobs(pipeline, windows_name, settings, correction):
-        if not step.tables[0].exists(spark):
-            continue  # firings, which nobody has asked for so far
-        result = run_job(step, spark, days)
-        results.append((step.tables[0].name, result))
-        if not result.published:
-            return CorrectionResult(None, published=False, results=results, units={})
-    for table in told:
-        table.adopt_definition(spark)
-    units = finish_correction(spark, own, correction)
-    return CorrectionResult(correction.number if units else None, True, results, units)
+    return CorrectionPlan(job, log, asked, cause, grace_changed, fired, unfinished)
 
 
 def correction_jobs(
@@ -180,67 +232,84 @@ def correction_jobs(
 
 
 def finish_correction(
-    spark: SparkSession, own: WindowTables, correction: Correction
+    spark: SparkSession, tables: WindowTables, correction: Correction
 ) -> dict[date, Corrected]:
-    """Has the tables follow the definition and says that all is written; returns what was done."""
-    for table in vars(own).values():
+    """Marks the tables as of the definition and the correction as finished.
+
+    Returns:
+        What the correction did, by unit.
+    """
+    for table in vars(tables).values():
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
-    units = corrected_units(spark, own, correction.number)
+    units = corrected_units(spark, tables, correction.number)
     if units:
-        mark_finished(spark, own.corrections, correction)
+        mark_finished(spark, tables.corrections, correction)
     else:
-        mark_needless(spark, own.corrections)
+        mark_needless(spark, tables.corrections)
     return units
 
 
-def corrected_units(spark: SparkSession, own: WindowTables, number: int) -> dict[date, Corrected]:
+def corrected_units(
+    spark: SparkSession, tables: WindowTables, number: int
+) -> dict[date, Corrected]:
     """What a correction did, by unit."""
-    listed = own.corrections.read(spark).where(F.col("correction") == number)
-    alerts = own.alerts.read(spark)
+    listed = tables.corrections.read(spark).where(F.col("correction") == number)
+    alerts = tables.alerts.read(spark)
     retracted = alerts.where(F.col("retracted_by") == number)
     raised = alerts.where(F.col("correction") == number)
     counts: dict[date, dict[str, int]] = {}
-    for what, rows in (("", listed), ("back", retracted), ("raised", raised)):
-        kind = F.col("change") if not what else F.lit(what)
-        for row in _counted(rows.select("arrival_unit", kind.alias("what"))):
-            counts.setdefault(row[0], {})[row[1]] = row[2]
+    of_alerts = ((retracted, "alerts_retracted"), (raised, "alerts_raised"))
+    changes = [
+        (listed, F.col("change")),
+        *((rows, F.lit(change)) for rows, change in of_alerts),
+    ]
+    for rows, change in changes:
+        for unit, name, count in _counted(rows.select("arrival_unit", change.alias("change"))):
+            counts.setdefault(unit, {})[name] = count
     return {
         unit: Corrected(
-            {what: of_unit[what] for what in _WHAT if what in of_unit},
-            of_unit.get("back", 0),
-            of_unit.get("raised", 0),
+            {change: of_unit[change] for change in _CHANGES if change in of_unit},
+            of_unit.get("alerts_retracted", 0),
+            of_unit.get("alerts_raised", 0),
         )
         for unit, of_unit in sorted(counts.items())
     }
 
 
 def _counted(rows: DataFrame) -> list[tuple[date, str, int]]:
-    return [tuple(row) for row in rows.groupBy("arrival_unit", "what").count().collect()]
+    return [tuple(row) for row in rows.groupBy("arrival_unit", "change").count().collect()]
 
 
 def _asked_days(
     spark: SparkSession,
-    own: WindowTables,
+    tables: WindowTables,
     first: date | None,
     last: date | None,
     unfinished: Correction | None,
 ) -> tuple[date, date]:
-    """The first and the last day to compute anew; all published ones where none is said."""
-    published = own.keyed_windows.read(spark).select("arrival_unit")
-    for table in (own.final_windows, own.late_records):
+    """The first and the last day to recompute; all published days if `first` is None.
+
+    Raises:
+        ValueError: Nothing is published, or the days are not.
+    """
+    published = tables.keyed_windows.read(spark).select("arrival_unit")
+    for table in (tables.final_windows, tables.late_records):
         published = published.unionByName(table.read(spark).select("arrival_unit"))
     earliest, latest = published.agg(F.min("arrival_unit"), F.max("arrival_unit")).collect()[0]
     if earliest is None:
-        raise ValueError(f"{own.final_windows.name}: nothing is published, so nothing to correct")
-    if unfinished is not None:  # its first steps may have left its last days without rows
+        raise ValueError(
+            f"{tables.final_windows.name}: nothing is published, so there is nothing to correct"
+        )
+    if unfinished is not None:  # may have left its last days without rows
         latest = max(latest, unfinished.last)
     start = first or earliest
     end = last if first and last else latest
     if end < start or end > latest:
         raise ValueError(
-            f"from {start} to {end}: {own.final_windows.name} has published days from "
-            f"{earliest} to {latest}; take the first day that changed, and a later one or none"
+            f"from {start} to {end}: {tables.final_windows.name} must have these days, and has "
+            f"published days from {earliest} to {latest}; name the first day that changed, and a "
+            "later day or none"
         )
     return start, end
 
@@ -253,25 +322,29 @@ def _begin(
     cause: str,
     unfinished: Correction | None,
 ) -> Correction:
-    """Takes up the correction that was stopped, if it covers what is asked for, or begins one."""
-    own = job.own
+    """Resumes the correction that was stopped, or begins a new correction.
+
+    Raises:
+        CorrectionUnfinishedError: The correction that was stopped has another cause, or lacks days.
+    """
+    tables = job.window_tables
     if unfinished is not None:
         covered = unfinished.first <= asked[0] and asked[1] <= unfinished.last
         if not covered or cause != unfinished.cause:
-            raise CorrectionUnfinishedError(own.corrections, unfinished)
+            raise CorrectionUnfinishedError(tables.corrections, unfinished)
         _require_arrived(job, log, unfinished.first, unfinished.last)
-        if not is_alone(spark, own.corrections, unfinished):
+        if not is_alone(spark, tables.corrections, unfinished):
             _require_alone(spark, job, log, unfinished)
         return unfinished
     _require_arrived(job, log, *asked)
     correction = Correction(
-        finished_number(spark, own.corrections) + 1,
+        finished_number(spark, tables.corrections) + 1,
         *asked,
         cause,
-        own.final_windows.version(spark),
-        own.alerts.version(spark),
+        tables.final_windows.version(spark),
+        tables.alerts.version(spark),
     )
-    mark_begun(spark, own.corrections, correction)
+    mark_begun(spark, tables.corrections, correction)
     _require_alone(spark, job, log, correction)
     return correction
 
@@ -279,12 +352,14 @@ def _begin(
 def _require_alone(
     spark: SparkSession, job: KeyedWindowsJob, log: ArrivalLog, begun: Correction
 ) -> None:
-    """Looks for a micro-batch that came before it was begun; later ones see that it was.
+    """Requires that no micro-batch came since the correction was planned.
+
+    A later micro-batch sees that the correction has begun, and is refused.
 
     Raises:
-        BatchUnfinishedError: One did. The correction has written nothing, and is none any more.
+        BatchUnfinishedError: A micro-batch came; the correction is withdrawn before it wrote rows.
     """
-    corrections = job.own.corrections
+    corrections = job.window_tables.corrections
     try:
         require_no_batch_since(spark, job.pipeline, job.settings.warehouse, log, job.arrived(spark))
     except BatchUnfinishedError:
@@ -294,13 +369,17 @@ def _require_alone(
 
 
 def _require_arrived(job: KeyedWindowsJob, log: ArrivalLog, first: date, last: date) -> None:
-    """Refuses days past a missing one: all their windows would be taken back."""
+    """Refuses days after a missing day, as all their windows would be retracted.
+
+    Raises:
+        ValueError: A raw day is missing, or the first day is before the pipeline's.
+    """
     days = days_from(first, last)
     arrivals = job.arrivals(log)
     if first < arrivals.first_day:
-        raise ValueError(f"from {first}: the pipeline's partitions begin {arrivals.first_day}")
+        raise ValueError(f"from {first}: the pipeline's partitions begin at {arrivals.first_day}")
     if len(arrivals.units(days)) < len(days):
         raise ValueError(
-            f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and nothing "
+            f"from {first} to {last}: the raw day {arrivals.next_day} is missing, and no window "
             "closes past it; materialize raw_events of that day first"
         )

@@ -1,4 +1,4 @@
-"""A pipeline's jobs in order, and rebuilding what follows an old definition."""
+"""A pipeline's jobs in order, and the rebuild of tables that follow an old definition."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from windows_pipeline.arrival.log import is_mixed, read_log
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.computed_days import noted_days
 from windows_pipeline.jobs.correction.marker import forget_corrections
+from windows_pipeline.jobs.days.computed import noted_days
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
@@ -45,34 +45,34 @@ def rebuild(
     pipeline: Pipeline,
     settings: Settings,
     from_step: str | None = None,
-    said: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables that follow an old definition and computes them anew.
+    """Empties the tables that follow an old definition, and computes them again.
 
-    What is downstream of an emptied table is emptied with it. Old versions stay for time
-    travel. Stopped half-way and run again, it ends in the same tables.
+    The tables downstream of an emptied table are emptied and computed, too. Old versions stay for
+    time travel. A rebuild that was stopped and is run again ends in the same tables.
 
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
         settings: Where the tables and landed files lie.
-        from_step: Rebuild from this one of `STEPS` on, changed or not.
-        said: Is told what is about to happen.
+        from_step: Rebuild from this one of `STEPS` on, whether its definition changed or not.
+        report: Called with a text on what is about to happen.
 
     Yields:
-        The name of each job's first table and what became of it.
+        The name of each job's first table, and the job's result.
 
     Raises:
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
-        ValueError: raw_events is stale, and the source can't be read by days again.
+        ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
     raw = RawEventsJob(pipeline, settings)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
-            f"{pipeline.name}: its source can't be read by days again; put the definition back, or "
-            f"delete the pipeline's folder of tables, where the stream's checkpoint is, too, and "
-            f"begin anew: windows-pipeline stream {pipeline.name}"
+            f"{pipeline.name}: its source can't be read by days again. Put the definition back; or "
+            "start over: delete the pipeline's folder of tables, which has the stream's "
+            f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
@@ -84,13 +84,13 @@ def rebuild(
                 notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
         days = days_landed(pipeline, raw.landing)
-        yield from _anew(spark, raw, days, said)
+        yield from _recomputed(spark, raw, days, report)
     arrival_log.require(spark)
-    # Other days are idle, where that changed.
+    # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
     days = sorted({row.arrival_unit for row in read_log(spark, arrival_log)})
     for job in of_windows:
-        yield from _anew(spark, job, days, said)
+        yield from _recomputed(spark, job, days, report)
 
 
 def _stale_jobs(
@@ -101,10 +101,10 @@ def _stale_jobs(
     *,
     every: bool,
 ) -> Iterator[Job]:
-    """The jobs of windows whose tables follow another definition, and those after them."""
+    """The jobs whose tables follow another definition, and the jobs after them."""
     for name in pipeline.windows:
         stale = every
-        # The last step is that of windows with a trigger only.
+        # Windows without a trigger lack the last step.
         for step, job in zip(STEPS[1:], window_jobs(pipeline, name, settings), strict=False):
             stale = stale or step == from_step or _follows_other_definition(job, spark)
             if stale:
@@ -114,23 +114,23 @@ def _stale_jobs(
 def _announce(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
 ) -> None:
-    """Lets no micro-batch go on from here, then looks for one that began before.
+    """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
 
-    Where a table is emptied already, that was done by a rebuild which was stopped.
+    If a table is emptied already, a rebuild was stopped, and goes on now.
 
     Raises:
-        BatchUnfinishedError: One did; the tables are as they were.
+        BatchUnfinishedError: A micro-batch is running or unfinished; the tables are unchanged.
     """
-    there = [table for table in tables if table.exists(spark)]
-    full = [table for table in there if not table.is_emptied(spark)]
-    # All: when one is filled again, others are still to be emptied.
+    existing = [table for table in tables if table.exists(spark)]
+    full = [table for table in existing if not table.is_emptied(spark)]
+    # All tables, as some are still to be emptied when the first is filled again.
     for table in full:
         table.mark_rebuilding(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
-    if is_mixed(log):  # no stream goes on from there
+    if is_mixed(log):  # a stream refuses such tables
         return
     try:
-        alone = len(full) < len(there)
+        alone = len(full) < len(existing)
         require_finished_batch(spark, pipeline, settings.warehouse, log, alone=alone)
     except BatchUnfinishedError:
         for table in full:
@@ -139,21 +139,21 @@ def _announce(
 
 
 def days_landed(pipeline: Pipeline, landing: str) -> list[date]:
-    """The days that have a folder, within the pipeline's partitions.
+    """The landed days within the pipeline's partitions, up to tomorrow (UTC).
 
-    A day after tomorrow (UTC) is none of them: it would keep all that comes before it waiting.
+    A folder of a later day would block all days before it until they land.
 
     Raises:
-        FileNotFoundError: There is no folder of landed days.
+        FileNotFoundError: The folder of landed days does not exist.
     """
     return [day for day in landed_days(landing) if why_passed_over(pipeline, day) is None]
 
 
 def skipped(pipeline: Pipeline, landing: str) -> list[str]:
-    """What lies where files land and is not ingested, by name, and why.
+    """The names of landed files and folders that are not ingested, each with the reason.
 
     Raises:
-        FileNotFoundError: There is no folder of landed days.
+        FileNotFoundError: The folder of landed days does not exist.
     """
     landed = landed_days(landing)
     reasons = ((day, why_passed_over(pipeline, day)) for day in landed)
@@ -163,7 +163,7 @@ def skipped(pipeline: Pipeline, landing: str) -> list[str]:
 
 
 def why_passed_over(pipeline: Pipeline, day: date) -> str | None:
-    """Why a day that landed is not ingested; None if it is."""
+    """Why a landed day is not ingested; None if it is ingested."""
     start, end = pipeline.partitions.start, pipeline.partitions.end
     if day < start:
         return f"before the pipeline's first day, {start}"
@@ -176,17 +176,17 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
     return any(table.is_stale(spark) for table in job.tables)
 
 
-def _anew(
-    spark: SparkSession, job: Job, days: list[date], said: Callable[[str], None]
+def _recomputed(
+    spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
     name = job.tables[0].name
-    said(f"{name}: emptied; computing {len(days)} days anew")
+    report(f"{name}: emptied; computing {len(days)} days again")
     for table in job.tables:
         table.replace_by_empty(spark)
     if isinstance(job, FinalWindowsJob):
-        job.own.corrections.replace_by_empty(spark)
-        forget_corrections(spark, job.own.corrections)
-        job.own.corrections.mark_rebuilt(spark)  # it is to be empty
+        job.window_tables.corrections.replace_by_empty(spark)
+        forget_corrections(spark, job.window_tables.corrections)
+        job.window_tables.corrections.mark_rebuilt(spark)  # stays empty
     result = run_job(job, spark, days)
     if result.published:
         for table in job.tables:

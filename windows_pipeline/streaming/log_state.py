@@ -1,10 +1,11 @@
-"""Where a stream stands: what the next micro-batch follows from (rules A2, A4)."""
+"""What the arrival log says before a micro-batch: offsets and stream times (rules A2, A4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from operator import itemgetter
 from typing import NamedTuple
 
 from windows_pipeline.arrival.log import LogRow, arrivals_in, largest, summed_up
@@ -14,16 +15,16 @@ from windows_pipeline.kernels.time import NEVER_MS
 
 
 class Part(NamedTuple):
-    """What a micro-batch brought of one unit and source partition.
+    """The records of a micro-batch of one unit and source partition.
 
     Attributes:
         arrival_unit: The arrival day.
-        source_partition: None where it brought no accepted record of the unit.
-        first_offset: The first record's.
-        last_offset: The last one's.
-        rows: How many records.
+        source_partition: The partition; None if no record of the unit was accepted.
+        first_offset: The first record's offset.
+        last_offset: The last record's offset.
+        rows: How many records were accepted.
         max_event_time_ms: The largest event time.
-        rejected: How many records of it were rejected, where that is known.
+        rejected: How many records of the partition were rejected, if that is known; else 0.
     """
 
     arrival_unit: date
@@ -35,7 +36,7 @@ class Part(NamedTuple):
     rejected: int = 0
 
     def with_next(self, later: Part) -> Part:
-        """The same with what came after it of the same unit and source partition."""
+        """This part joined with the next part of its unit and source partition."""
         return self._replace(
             last_offset=later.last_offset,
             rows=self.rows + later.rows,
@@ -45,15 +46,15 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The log before a micro-batch, a row a unit and source partition.
+class LogState:
+    """The arrival log up to a micro-batch.
 
     Attributes:
-        log: What has arrived, summed up over micro-batches.
-        batch: The last micro-batch in it; -1 before the first.
-        watermark_ms: The stream time in force (rule A4).
-        stream_time_ms: By source partition (rule A2).
-        merge: How far the merge of the source partitions has come, where that is asked for.
+        log: A row per unit and source partition, summed up over micro-batches.
+        batch: The newest micro-batch in the log; -1 before the first.
+        watermark_ms: The watermark (rule A4).
+        stream_time_ms: The stream time of each source partition (rule A2).
+        merge: How far the merge of the source partitions has come; None if nobody needs it.
     """
 
     log: tuple[LogRow, ...]
@@ -64,60 +65,60 @@ class Standing:
 
     @property
     def last_unit(self) -> date | None:
-        """The newest unit."""
+        """The newest unit, or None."""
         return max((row.arrival_unit for row in self.log), default=None)
 
     def of_unit(self, unit: date) -> dict[str, LogRow]:
-        """What has come of a unit, by source partition."""
+        """The rows of a unit, by source partition."""
         return {
             row.source_partition: row
             for row in self.log
             if row.arrival_unit == unit and row.source_partition is not None
         }
 
-    def after(self, rows: Sequence[LogRow]) -> Standing:
-        """Where the stream stands once a micro-batch's rows are in the log."""
+    def after(self, rows: Sequence[LogRow]) -> LogState:
+        """The state once a micro-batch's rows are in the log."""
         log = summed_up([*self.log, *rows])
         stream_time_ms = _stream_times(rows, self.stream_time_ms)
         last = rows[-1]
         watermark_ms = self.watermark_ms if last.watermark_ms is None else last.watermark_ms
         batch = self.batch if last.batch is None else last.batch
         merge = self.merge and self.merge.after(arrivals_in(rows))
-        return Standing(log, batch, watermark_ms, stream_time_ms, merge)
+        return LogState(log, batch, watermark_ms, stream_time_ms, merge)
 
 
 class LastLogged(NamedTuple):
-    """The newest micro-batch of a log, and the stream that brought it; None without any."""
+    """The newest micro-batch of a log and its stream; both None if there is no micro-batch."""
 
     batch: int | None
     stream: str | None
 
 
 def last_logged(log: Iterable[LogRow]) -> LastLogged:
-    """Looks for the newest micro-batch."""
+    """Finds the newest micro-batch of a log."""
     of_batches = ((row.batch, row.stream) for row in log if row.batch is not None)
-    newest = max(of_batches, key=lambda one: one[0], default=(None, None))
+    newest = max(of_batches, key=itemgetter(0), default=(None, None))
     return LastLogged(*newest)
 
 
-def standing_before(
+def state_before(
     batch: int, log: Iterable[LogRow], first_day: date, idle_after_ms: int | None, *, merges: bool
-) -> Standing:
-    """Where a stream stood before a micro-batch, on request with how far its merge came."""
-    came = ((-1 if row.batch is None else row.batch, row) for row in log)
-    in_order = sorted((one for one in came if one[0] < batch), key=lambda one: one[0])
-    before = [row for _, row in in_order]
-    return standing_of(before, first_day, idle_after_ms, merges=merges)
+) -> LogState:
+    """The state before a micro-batch; if `merges`, with the merge of the source partitions."""
+    numbered = ((-1 if row.batch is None else row.batch, row) for row in log)
+    earlier = [(number, row) for number, row in numbered if number < batch]
+    rows = [row for _, row in sorted(earlier, key=itemgetter(0))]
+    return state_of(rows, first_day, idle_after_ms, merges=merges)
 
 
-def standing_of(
+def state_of(
     rows: Sequence[LogRow], first_day: date, idle_after_ms: int | None, *, merges: bool = False
-) -> Standing:
-    """Where a stream stands whose log has these rows; summed up or not, unless it merges."""
+) -> LogState:
+    """The state of a log; if `merges`, its rows must not be summed up over micro-batches."""
     log = summed_up(rows)
     units = build_timeline(arrivals_in(log), first_day, idle_after_ms).units
     batches = [row.batch for row in log if row.batch is not None]
-    return Standing(
+    return LogState(
         log,
         max(batches, default=-1),
         units[-1].watermark_after_ms if units else NEVER_MS,
@@ -136,7 +137,7 @@ def _stream_times(rows: Iterable[LogRow | Part], before_ms: Mapping[str, int]) -
 
 
 def log_rows(
-    standing: Standing,
+    state: LogState,
     parts: Sequence[Part],
     rejected: Mapping[date, int],
     first_day: date,
@@ -144,25 +145,25 @@ def log_rows(
     batch: int,
     stream: str,
 ) -> list[LogRow]:
-    """The log's rows of a micro-batch, by unit, with the stream time in force after each.
+    """The log rows of a micro-batch, by unit, with the watermark after each unit.
 
-    Days between the last unit and the batch's are logged as empty: in a stream what comes is
-    all that there is.
+    Days between the newest logged unit and the micro-batch's are logged as empty, as a stream
+    brings no more records of them.
 
     Args:
-        standing: What it follows.
-        parts: What it brought.
-        rejected: How many rejected records it brought, by unit.
+        state: The log before the micro-batch.
+        parts: The micro-batch's accepted records.
+        rejected: The number of its rejected records, by unit.
         first_day: The pipeline's first unit.
         idle_after_ms: How far a source partition may lag and still hold windows open.
-        batch: Its number.
-        stream: The stream's id.
+        batch: The micro-batch's number.
+        stream: The stream's name in the log.
     """
     by_unit: dict[date, list[Part]] = {}
     for part in parts:
         by_unit.setdefault(part.arrival_unit, []).append(part)
-    last = standing.last_unit
-    if not by_unit and not rejected:  # nothing is logged, too: batches are without a gap
+    last = state.last_unit
+    if not by_unit and not rejected:  # an empty micro-batch is logged, too, for gapless numbers
         by_unit[last or first_day] = []
     newest = max([*by_unit, *rejected])
     day = first_day if last is None else last + timedelta(days=1)
@@ -170,7 +171,7 @@ def log_rows(
         by_unit.setdefault(day, [])
         day += timedelta(days=1)
     rows = []
-    stream_time_ms, watermark_ms = standing.stream_time_ms, standing.watermark_ms
+    stream_time_ms, watermark_ms = state.stream_time_ms, state.watermark_ms
     for unit in sorted({*by_unit, *rejected}):
         stream_time_ms = _stream_times(by_unit.get(unit, []), stream_time_ms)
         watermark_ms = max(watermark_ms, slowest_active(stream_time_ms, idle_after_ms))

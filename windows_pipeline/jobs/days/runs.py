@@ -1,8 +1,8 @@
-"""Runs of landed days without an orchestrator: what is new, and what lacks results.
+"""Runs landed days without an orchestrator: new days, and days that lack results.
 
-A day lacks results of a definition that is not noted as computed; see `computed_days`. So days of
-a run that was killed, that failed a check, that waited for a day that had not landed, or that came
-before the definition did, are taken up by the next run.
+A day lacks results if a definition's table of computed days has no row of it; see `computed`. So
+the next run takes up the days of a run that was killed or failed a check, the days that a missing
+day blocked, and the days that are older than a new definition.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.fields import epoch_ms
-from windows_pipeline.jobs.chain import days_landed, window_jobs
-from windows_pipeline.jobs.computed_days import noted_days, notes_of
+from windows_pipeline.jobs.days.chain import days_landed, window_jobs
+from windows_pipeline.jobs.days.computed import noted_days, notes_of
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
@@ -27,15 +27,15 @@ from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
 
 DaysByWindows = dict[str, list[date]]
-"""Days by the name of a definition; those without days are left out."""
+"""Days by the name of a definition; definitions without days are left out."""
 
 
 class DaysToRun(NamedTuple):
-    """What a run has to do.
+    """The days of a run.
 
     Attributes:
-        ingest: The days whose records are to be ingested.
-        compute: By definition, the days whose windows are to be computed, these among them.
+        ingest: The days to ingest.
+        compute: The days to compute, by definition; the days to ingest are among them.
     """
 
     ingest: list[date]
@@ -43,7 +43,7 @@ class DaysToRun(NamedTuple):
 
     @property
     def days(self) -> list[date]:
-        """All of them."""
+        """All days of the run, in order."""
         return sorted({*self.ingest, *(day for days in self.compute.values() for day in days)})
 
 
@@ -51,69 +51,69 @@ class Waiting(NamedTuple):
     """Days that were ingested and are not computed.
 
     Attributes:
-        lacking: By definition, those that could be computed.
-        held_back: Those past a day that is missing, for which they wait.
-        missing: That day.
+        lacking: The days that can be computed, by definition.
+        blocked: The days after the missing day, which wait for it.
+        missing: The first day that is not ingested.
     """
 
     lacking: DaysByWindows
-    held_back: list[date]
+    blocked: list[date]
     missing: date
 
 
 class ChangedFile(NamedTuple):
-    """A landed file that is not as it was when its day was ingested.
+    """A landed file that has changed since its day was ingested.
 
     Attributes:
         day: The day.
-        name: Its name.
-        what: What is different.
+        name: The file's name.
+        change: How the file differs, in words.
     """
 
     day: date
     name: str
-    what: str
+    change: str
 
 
 def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[DaysToRun]:
-    """Of the days that landed and are new, with those that wait for them; then of those that lack.
+    """Plans a run of new days and the days that they unblock, and a run of days without results.
 
-    These have a run of their own, so that a day that is refused again bars no new one.
+    Two runs, so that a day whose results are refused again does not stop new days.
 
     Raises:
         FedByStreamError: A stream fills the tables.
-        FileNotFoundError: There is no folder of landed days.
+        FileNotFoundError: The folder of landed days does not exist.
     """
     log = _log(spark, pipeline, settings)
     raw = RawEventsJob(pipeline, settings)
     raw.refuse_stream(log)
-    there = _ingested(log)
-    new = set(days_landed(pipeline, raw.landing)) - set(there)
-    waiting = _waiting(spark, pipeline, settings, there)
-    freed = set(waiting.held_back) if waiting.missing in new else set()
-    first = DaysToRun(sorted(new), of_all(pipeline, new | freed))
+    ingested = _ingested(log)
+    new = set(days_landed(pipeline, raw.landing)) - set(ingested)
+    waiting = _waiting(spark, pipeline, settings, ingested)
+    unblocked = set(waiting.blocked) if waiting.missing in new else set()
+    first = DaysToRun(sorted(new), of_all(pipeline, new | unblocked))
     runs = [first, DaysToRun([], waiting.lacking)]
     return [run for run in runs if run.days]
 
 
 def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
-    """Days of every definition."""
+    """The same days for every definition."""
     return {name: sorted(days) for name in pipeline.windows} if days else {}
 
 
 def days_waiting(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> Waiting:
-    """The days without results; none of what a stream ingested, which computes them itself."""
+    """The days without results; none if a stream fills the tables, as it computes them itself."""
     log = _log(spark, pipeline, settings)
-    there = [] if is_of_stream(log) else _ingested(log)
-    return _waiting(spark, pipeline, settings, there)
+    ingested = [] if is_of_stream(log) else _ingested(log)
+    return _waiting(spark, pipeline, settings, ingested)
 
 
 def files_without_records(
     spark: SparkSession, pipeline: Pipeline, settings: Settings
 ) -> list[FileState]:
-    """The ingested files that have bytes and gave no record, by day and name.
+    """The ingested files that have bytes but gave no record, by day and name.
 
-    A CSV file may be a header alone, and a Parquet file may have no row.
+    A CSV file of a header alone and a Parquet file without rows are right, and left out.
     """
     table = landed_files_table(pipeline, settings.warehouse)
     if not table.exists(spark) or pipeline.source.format == "parquet":
@@ -133,7 +133,7 @@ def files_without_records(
 
 
 def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> list[ChangedFile]:
-    """The landed files of ingested days that came, went or changed since, by day and name."""
+    """The files of ingested days that were added, deleted or changed since, by day and name."""
     table = landed_files_table(pipeline, settings.warehouse)
     if not table.exists(spark):
         return []
@@ -146,11 +146,11 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     ingested = set(_ingested(_log(spark, pipeline, settings)))
     days = [day for day in days_landed(pipeline, raw.landing) if day in ingested]
     found = {(file.day, file.name): file for file in landed_files(raw.landing, days)}
-    places = sorted(place for place in found.keys() | known.keys() if place[0] in days)
+    files = sorted(file for file in found.keys() | known.keys() if file[0] in days)
     return [
-        ChangedFile(*place, what)
-        for place in places
-        if (what := _difference(known.get(place), found.get(place)))
+        ChangedFile(*file, change)
+        for file in files
+        if (change := _difference(known.get(file), found.get(file)))
     ]
 
 
@@ -170,20 +170,20 @@ def _ms(instant: datetime | None) -> int | None:
 
 
 def _waiting(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, there: list[date]
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, ingested: list[date]
 ) -> Waiting:
-    """The same, of the days that were ingested, in order."""
+    """The days without results among ingested days, which are in order."""
     missing = pipeline.partitions.start
-    for day in there:
+    for day in ingested:
         missing += timedelta(days=day == missing)
-    ready = {day for day in there if day < missing}
+    ready = {day for day in ingested if day < missing}
     lacking: DaysByWindows = {}
     for name in pipeline.windows:
         notes = notes_of(pipeline, name, settings.warehouse)
-        computed = set.intersection(*(noted_days(spark, each) for each in notes))
+        computed = set.intersection(*(noted_days(spark, table) for table in notes))
         if ready - computed:
             lacking[name] = sorted(ready - computed)
-    return Waiting(lacking, [day for day in there if day > missing], missing)
+    return Waiting(lacking, [day for day in ingested if day > missing], missing)
 
 
 def run_days(
@@ -191,26 +191,26 @@ def run_days(
     pipeline: Pipeline,
     settings: Settings,
     days: DaysToRun,
-    said: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Ingests landed days and computes what follows, as one run of all steps.
+    """Ingests landed days and computes their results, in one run of all steps.
 
-    Days that hang on one that came out differently are computed again, too. A step that is not
-    published ends its definition; the raw days' ends the run.
+    Days that depend on a changed day are computed again, too. If a step is not published, the
+    later steps of its definition are left out; if the raw days are not published, all steps are.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
         settings: Where the tables and landed files lie.
-        days: The days, there or not.
-        said: Is called with what is about to happen.
+        days: The days, ingested before or not.
+        report: Called with a text on what is about to happen.
 
     Yields:
-        The name of each job's first table and what became of it.
+        The name of each job's first table, and the job's result.
 
     Raises:
-        DefinitionChangedError: A table holds rows of another definition; nothing was begun.
-        FedByStreamError: A stream fills the tables; nothing was begun.
+        DefinitionChangedError: A table holds rows of another definition; no day was begun.
+        FedByStreamError: A stream fills the tables; no day was begun.
         FileNotFoundError: A day has no folder.
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
@@ -229,21 +229,25 @@ def run_days(
         if not result.published:
             return
         after = days_waiting(spark, pipeline, settings).lacking
-        for name, hanging in _since(before, after, set(days.ingest)).items():
-            said(f"{pipeline.name} {name}: {days_text(hanging)}: hang on what changed; again, too")
-            compute[name] = sorted({*compute.get(name, ()), *hanging})
-    for name, own in compute.items():
+        for name, dependent in _since(before, after, set(days.ingest)).items():
+            report(
+                f"{pipeline.name} {name}: {days_text(dependent)}: computed again, too, as "
+                "earlier days changed"
+            )
+            compute[name] = sorted({*compute.get(name, ()), *dependent})
+    for name, to_compute in compute.items():
         for job in of_windows[name]:
-            result = run_job(job, spark, own)
+            result = run_job(job, spark, to_compute)
             yield job.tables[0].name, result
             if not result.published:
                 break
 
 
-def _since(before: DaysByWindows, after: DaysByWindows, but: set[date]) -> DaysByWindows:
-    """The days, but for some, that lack results now and did not before."""
+def _since(before: DaysByWindows, after: DaysByWindows, ingested: set[date]) -> DaysByWindows:
+    """The days that lack results only now, without those that the run has ingested."""
     found = {
-        name: sorted(set(days) - set(before.get(name, ())) - but) for name, days in after.items()
+        name: sorted(set(days) - set(before.get(name, ())) - ingested)
+        for name, days in after.items()
     }
     return {name: days for name, days in found.items() if days}
 

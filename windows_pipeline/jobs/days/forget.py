@@ -1,4 +1,4 @@
-"""Takes an arrival day away again that came by mistake: what it holds is in no final result."""
+"""Deletes an arrival day that came by mistake, as long as no final result has its records."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.computed_days import withdraw_notes
+from windows_pipeline.jobs.days.computed import withdraw_notes
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables, window_tables
 
 
 def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date) -> None:
-    """Deletes the rows of a day from every table, as if it had not landed (rules A2, E1).
+    """Deletes the rows of a day from every table, as if the day had not landed (rules A2, E1).
 
-    The arrival log comes first: without its row there the day counts nowhere. Killed anywhere and
-    run again, it ends in the same tables.
+    The row in the arrival log goes first: without it the day counts nowhere. A deletion that was
+    killed and is run again ends in the same tables.
 
     Args:
         spark: The session.
         pipeline: A pipeline of landed days.
-        settings: Where its tables lie.
+        settings: Where the tables lie.
         day: The day.
 
     Raises:
         FedByStreamError: A stream fills the tables.
-        ValueError: Later days or final windows follow from it.
+        ValueError: Later days or final windows follow from the day.
     """
     raw = RawEventsJob(pipeline, settings)
     log = raw.arrived_so_far(spark)
@@ -52,10 +52,10 @@ def forget_day(spark: SparkSession, pipeline: Pipeline, settings: Settings, day:
 def _require_inconsequential(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, day: date, ingested: set[date]
 ) -> None:
-    """Refuses a day that closed windows, or after which others came.
+    """Requires that no final window and no later day follows from a day.
 
     Raises:
-        ValueError: It is one.
+        ValueError: The day closed windows, or the day after it is ingested.
     """
     later = day + timedelta(days=1) in ingested
     closed = [
@@ -69,6 +69,6 @@ def _require_inconsequential(
     why = "later days follow it" if later else f"it closed windows of {', '.join(closed)}"
     raise ValueError(
         f"{pipeline.name}: {day} can be taken away only while nothing follows from it, and {why}. "
-        "Land its folder without the files that are wrong, ingest it again: "
-        f"windows-pipeline run {pipeline.name} --from {day} --to {day}, then correct what is final"
+        "Remove the wrong files from its folder and ingest it again: windows-pipeline run "
+        f"{pipeline.name} --from {day} --to {day}. Then correct the final windows"
     )

@@ -1,8 +1,9 @@
-"""Which days are computed to the end, and which hang on raw days that came out differently.
+"""Tables of computed days: which days are computed to the end, and which must be computed again.
 
-A day of a definition is noted once all its tables follow from what was ingested. The note goes
-before a raw day changes that its windows are made of. So a day that is new, that a run left
-half-way, that waits for a missing day or that hangs on a changed one is known by what lacks.
+A day of a definition gets a row once all tables of the definition are computed for it. The row is
+deleted before raw records change that the day's windows read. So every day without a row must be
+computed: a new day, a day whose run was stopped, a day after a missing day, and a day that depends
+on a changed day.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from windows_pipeline.storage.tables import computed_days
 
 
 def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Table]:
-    """The notes of a definition: of its windows and alerts, and of its firings if it has any."""
+    """A definition's tables of computed days: of windows and alerts, and of firings if any."""
     fires = pipeline.windows[windows_name].trigger is not None
     return [
         computed_days(pipeline, windows_name, warehouse, fired=fired)
@@ -30,7 +31,7 @@ def notes_of(pipeline: Pipeline, windows_name: str, warehouse: str) -> list[Tabl
 
 
 def noted_days(spark: SparkSession, notes: Table) -> set[date]:
-    """The days that are computed."""
+    """The days that are computed, by one of these tables."""
     return (
         set(notes.rows(spark, ["arrival_unit"])["arrival_unit"].to_pylist())
         if notes.exists(spark)
@@ -41,7 +42,7 @@ def noted_days(spark: SparkSession, notes: Table) -> set[date]:
 def withdraw_notes(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Collection[date]
 ) -> None:
-    """Says that days of every definition are not computed any more."""
+    """Marks days as not computed, for every definition."""
     for name in pipeline.windows:
         for notes in notes_of(pipeline, name, settings.warehouse):
             if days and notes.exists(spark):
@@ -56,17 +57,18 @@ def days_that_hang_on(
     raw_events: DataFrame,
     logs: Iterable[ArrivalLog],
 ) -> set[date]:
-    """The computed days whose windows, of any definition, may come out otherwise.
+    """The computed days whose windows may change with the records of earlier days.
 
-    Those after changed days that read records of one, and those that close at other times now.
+    These are the later days that read records of a changed day, and the days whose close times
+    change, for any definition.
 
     Args:
         spark: The session.
         pipeline: The pipeline.
-        settings: Where its tables lie.
-        changed: The raw days that come out differently.
-        raw_events: The records before and after, both.
-        logs: The arrival log before and after.
+        settings: Where the tables lie.
+        changed: The raw days whose records change.
+        raw_events: The records before and after the change, both.
+        logs: The arrival log before and after the change.
     """
     found: set[date] = set()
     for name, windows in pipeline.windows.items():
@@ -74,17 +76,19 @@ def days_that_hang_on(
         for notes in notes_of(pipeline, name, settings.warehouse):
             known |= noted_days(spark, notes)
         later = sorted(day for day in known if day > min(changed) and day not in changed)
-        sides = [arrivals_of(pipeline, log, windows.spec) for log in logs]
-        found |= {day for day in later if len({str(one.timeline.unit(day)) for one in sides}) > 1}
-        for side in sides:
-            found |= _readers(side, raw_events, later, changed)
+        before_and_after = [arrivals_of(pipeline, log, windows.spec) for log in logs]
+        for day in later:
+            if len({str(arrivals.timeline.unit(day)) for arrivals in before_and_after}) > 1:
+                found.add(day)
+        for arrivals in before_and_after:
+            found |= _readers(arrivals, raw_events, later, changed)
     return found
 
 
 def _readers(
     arrivals: Arrivals, raw_events: DataFrame, days: Sequence[date], changed: Collection[date]
 ) -> set[date]:
-    """Those of some days that read records of changed ones."""
+    """The days among `days` that read records of changed days."""
     if not arrivals.units(days):
         return set()
     reads = arrivals.reads(raw_events, days)

@@ -1,0 +1,98 @@
+"""Arguments that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from windows_pipeline.cli.printed import tell
+from windows_pipeline.config import ConfigError, Pipeline, load_folder
+from windows_pipeline.settings import Settings, load_settings
+
+StartSession = Callable[[Settings], SparkSession]
+"""Starts the Spark session that the settings describe. `main` passes it as the context's object."""
+
+PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]
+WindowsName = Annotated[
+    str | None, typer.Option("--windows", help="A window definition; the only one if left out.")
+]
+
+
+def project_settings() -> Settings:
+    """The settings of the working directory."""
+    return load_settings(Path.cwd())
+
+
+def opened(context: typer.Context, name: str) -> tuple[Settings, Pipeline, SparkSession]:
+    """The settings, a pipeline and a Spark session."""
+    settings, pipeline = declared(name)
+    return settings, pipeline, session(context, settings)
+
+
+def declared(name: str) -> tuple[Settings, Pipeline]:
+    """The settings and the pipeline of a name; warns of pipeline files that have mistakes.
+
+    Raises:
+        ConfigError: No pipeline has the name, and some files have mistakes.
+        ValueError: No pipeline has the name.
+    """
+    settings = project_settings()
+    loaded = load_folder(settings.pipelines)
+    pipelines = {pipeline.name: pipeline for pipeline in loaded.pipelines.values()}
+    if name not in pipelines:
+        fix = f"use one of {', '.join(pipelines)}" if pipelines else "declare one there"
+        missing = f"PIPELINE: {name!r} is not in {settings.pipelines}; {fix}"
+        if loaded.problems:
+            raise ConfigError([f"{missing}, or correct these files:", *loaded.all_problems])
+        raise ValueError(missing)
+    for file in loaded.problems:
+        tell(
+            "warning",
+            f"{file}: is left out, as it has mistakes; to see them: windows-pipeline validate",
+        )
+    return settings, pipelines[name]
+
+
+def session(context: typer.Context, settings: Settings) -> SparkSession:
+    """Starts a Spark session whose warnings do not mix with the command's output."""
+    start = cast("StartSession", context.obj)
+    spark = start(settings)
+    if not is_remote():
+        # `main` prints an error's own line; Spark would log the same error at length.
+        spark.sparkContext.setLogLevel("FATAL")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    return spark
+
+
+def parsed_day(option: str, text: str) -> date:
+    """The day that an option names.
+
+    Raises:
+        typer.BadParameter: The text is not a day.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
+
+
+def chosen_windows(pipeline: Pipeline, name: str | None) -> str:
+    """The name of a window definition; a pipeline's only definition needs no name.
+
+    Raises:
+        ValueError: The pipeline has no such definition, or several and the name is missing.
+    """
+    known = list(pipeline.windows)
+    if name is None and len(known) == 1:
+        return known[0]
+    if name not in known:
+        found = "is missing" if name is None else f"{pipeline.name} has no windows {name!r}"
+        raise ValueError(f"--windows: {found}; use one of {', '.join(known)}")
+    return name

@@ -1,0 +1,164 @@
+"""`run` and `check`: arrival days, computed and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from typing import Annotated
+
+import typer
+from pyspark.sql import SparkSession
+
+from windows_pipeline.checks.run import CheckResult
+from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
+from windows_pipeline.cli.printed import (
+    CONSOLE,
+    print_changed,
+    print_checks,
+    print_jobs,
+    print_records,
+    print_skipped,
+    print_waiting,
+    print_without_records,
+)
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
+from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
+from windows_pipeline.jobs.days.runs import (
+    DaysToRun,
+    changed_files,
+    days_waiting,
+    files_without_records,
+    of_all,
+    run_days,
+    runs_to_do,
+)
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.arrival_units import days_from, days_text
+from windows_pipeline.storage.tables import window_tables
+
+
+def check(context: typer.Context, pipeline: PipelineName) -> None:
+    """Runs every check on the published tables; exit status 1 where one fails, or days wait.
+
+    Names the steps that published nothing so far, such as those of a new definition.
+    """
+    settings, found, spark = opened(context, pipeline)
+    jobs: list[Job] = [RawEventsJob(found, settings)]
+    for name in found.windows:
+        jobs += window_jobs(found, name, settings)
+    results: list[tuple[str, CheckResult]] = []
+    for job in jobs:
+        if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
+            CONSOLE.print(f"{job.tables[0].name}: not there yet")
+            continue
+        for table in job.tables:
+            table.require(spark)
+        published = published_days(job, spark)
+        if published:
+            # A day without rows may still have brought records that no window counts.
+            days = sorted({*published, *(row.arrival_unit for row in job.arrived(spark))})
+            checked = check_published(job, spark, days, recount=True)
+            results += [(job.tables[0].name, result) for result in checked]
+    print_checks(results)
+    _print_records(spark, settings, found, None)
+    waits = found.source.is_landed and _print_unfinished(spark, settings, found)
+    failed = any(not result.passed and not result.check.is_warning for _, result in results)
+    if waits or failed:
+        raise typer.Exit(1)
+
+
+def run(
+    context: typer.Context,
+    pipeline: PipelineName,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="The first day; that of --to if left out."),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
+    ] = None,
+) -> None:
+    """Ingests landed days and computes what follows; without days, what is new or waited."""
+    asked = [
+        parsed_day(option, text) for option, text in (("--from", first), ("--to", last)) if text
+    ]
+    settings, found = declared(pipeline)
+    if not found.source.by_days:
+        raise ValueError(
+            f"{pipeline} follows its source and has no days to run; use: "
+            f"windows-pipeline stream {pipeline}"
+        )
+    between = _days_between(found, asked[0], asked[-1]) if asked else []
+    spark = session(context, settings)
+    if between:
+        runs = [DaysToRun(between, of_all(found, set(between)))]
+    else:
+        runs = runs_to_do(spark, found, settings)
+    went_well: list[bool] = []
+    for days in runs:
+        CONSOLE.print(f"{pipeline}: {days_text(days.days)}")
+        results = run_days(spark, found, settings, days, CONSOLE.print)
+        went_well += print_jobs(results)
+    if not runs:
+        CONSOLE.print(f"{pipeline}: no landed day is new; nothing to do")
+    _print_records(spark, settings, found, {day for days in runs for day in days.days})
+    if _print_unfinished(spark, settings, found) or not all(went_well):
+        raise typer.Exit(1)
+
+
+def _print_records(
+    spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
+) -> None:
+    """Prints how many records of some days, or of all days, were accepted, rejected and late."""
+    log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
+    of_days = [row for row in log if days is None or row.arrival_unit in days]
+    if not of_days:
+        return
+    rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
+    late = {}
+    for name in pipeline.windows:
+        table = window_tables(pipeline, name, settings.warehouse).late_records
+        if table.exists(spark):
+            rows = table.of_units(spark, sorted({row.arrival_unit for row in of_days}))
+            late[name] = rows.where("reason <> 'outside_windows'").count()
+    print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
+
+
+def _print_unfinished(spark: SparkSession, settings: Settings, pipeline: Pipeline) -> bool:
+    """Prints the days that wait and the files that changed, gave no record or were skipped.
+
+    Returns:
+        Whether the user has something to do; skipped files need nothing.
+    """
+    waits = print_waiting(pipeline.name, days_waiting(spark, pipeline, settings))
+    landing = RawEventsJob(pipeline, settings).landing
+    try:
+        print_skipped(pipeline.name, skipped(pipeline, landing))
+        changed = print_changed(pipeline.name, changed_files(spark, pipeline, settings))
+        empty = files_without_records(spark, pipeline, settings)
+        print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
+    except FileNotFoundError:  # users may delete landed files once they are ingested
+        return waits
+    return waits or changed or bool(empty)
+
+
+def _days_between(pipeline: Pipeline, first: date, last: date) -> list[date]:
+    """The days from `first` to `last`.
+
+    Raises:
+        ValueError: The days lie outside the pipeline's partitions, or `last` is before `first`.
+    """
+    start, end = pipeline.partitions.start, pipeline.partitions.end or date.max
+    if start <= first <= last and why_passed_over(pipeline, last) == "after tomorrow":
+        raise ValueError(
+            f"--to {last}: a day must be at most tomorrow (UTC); a later day would keep all that "
+            "comes before it waiting. Rename its folder"
+        )
+    if not start <= first <= last <= end:
+        to = f" to {end}" if pipeline.partitions.end else " on"
+        raise ValueError(
+            f"--from {first} --to {last}: no days of {pipeline.name}, which are from {start}{to}"
+        )
+    return days_from(first, last)

@@ -1,0 +1,55 @@
+"""`validate`: reads pipeline files and reports their mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windows_pipeline.cli.arguments import project_settings
+from windows_pipeline.cli.printed import CONSOLE, tell
+from windows_pipeline.config import (
+    ConfigError,
+    FolderProblem,
+    Pipeline,
+    folder_problem,
+    load_files,
+    load_folder,
+)
+from windows_pipeline.settings import SettingsError
+
+
+def validate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Pipeline files; all of the settings' if left out.")
+    ] = None,
+) -> None:
+    """Reads pipeline files and says what is wrong with them.
+
+    A source folder that does not exist yet is a warning; a file of that name is an error.
+    """
+    loaded = load_files(files) if files else load_folder(project_settings().pipelines)
+    if loaded.problems:
+        raise ConfigError(loaded.all_problems)
+    pipelines = loaded.pipelines
+    found = _misplaced(pipelines)
+    refused = [problem.text for problem in found if problem.refused]
+    if refused:
+        raise ConfigError(refused)
+    for problem in found:
+        tell("warning", problem.text)
+    for pipeline in pipelines.values():
+        CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
+
+
+def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
+    """What is wrong with the source folders, by pipeline file."""
+    try:
+        landing = project_settings().landing
+    except SettingsError as error:
+        # `validate FILE` works without settings; relative paths can't be resolved then.
+        return [FolderProblem(f"source.path was not looked at: {error}", refused=False)]
+    found = [folder_problem(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
+    return [problem for problem in found if problem is not None]
