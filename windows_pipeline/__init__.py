@@ -48,8 +48,8 @@ from windows_pipeline.windows import (
     SlidingWindows,
     TimeWindows,
 )
-from windows_pipeline.windows.triggers import Trigger
-from windows_pipeline.windows.window_function import FiringContext, WindowFunction
+from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.firing.window_function import FiringContext, WindowFunction
 
 _ON_SPARK = {
     "sql": "windows_pipeline.dataframe.sql",

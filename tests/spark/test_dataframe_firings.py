@@ -20,8 +20,8 @@ from windows_pipeline.dataframe.windowed import Windowed
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.firings.process import FunctionKernel
-from windows_pipeline.windows.triggers import Trigger
-from windows_pipeline.windows.window_function import FiringContext, WindowFunction
+from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.firing.window_function import FiringContext, WindowFunction
 
 HOPPING = TimeWindows(20, 5, 5)
 SLIDING = SlidingWindows(12, 5)

@@ -17,7 +17,7 @@ from windows_pipeline.kernels.firings.window_state import FiringReason
 from windows_pipeline.kernels.time import END_OF_INPUT_MS
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import FiringWindows, SessionWindows, SlidingWindows, TimeWindows
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 Records = Sequence[tuple[Key, int]]
 

@@ -17,8 +17,13 @@ from tests.support.oracle.rows import (
     Session,
     TumblingBlock,
 )
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import (
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+)
 
 SCHEMA = pa.schema(
     [

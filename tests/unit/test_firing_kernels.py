@@ -28,7 +28,7 @@ from windows_pipeline.kernels.firings.find import Firings, find_firings
 from windows_pipeline.kernels.firings.windows import NewInput
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 FLINK = read_cases("flink", "firings")
 HOUR = TimeWindows.of_size_and_grace("1 hour", "5 minutes")

@@ -11,7 +11,7 @@ from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.config import ConfigError, definition_changes, table_definition
 from windows_pipeline.storage.schemas import firings
 from windows_pipeline.windows import SlidingWindows
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
     "kind: sliding\n    time_difference: 60 minutes", "kind: tumbling\n    size: 1 hour"

@@ -17,7 +17,7 @@ from windows_pipeline.windows import (
     SlideRows,
     TumbleRows,
 )
-from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.frames.bounds import FrameUnit
 
 MINUTE = 60_000
 RANGE, ROWS = FrameUnit.RANGE, FrameUnit.ROWS

@@ -19,8 +19,8 @@ from windows_pipeline.windows import (
     TumbleRows,
     rows,
 )
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
 RANGE = SlideRows.preceding("10 ms").on("ts")
 ROWS = SlideRows.preceding(rows(2))

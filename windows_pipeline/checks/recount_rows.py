@@ -21,7 +21,7 @@ from windows_pipeline.windows import (
     SlideRows,
     TumbleRows,
 )
-from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.frames.bounds import FrameUnit
 
 _ARRIVAL = ROW_KEY[1:]
 _TIME_MS = "_event_time_ms"

@@ -13,7 +13,7 @@ from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 _RECORDS = re.compile(r"([0-9]+) records?")
 _MOST_RECORDS = 2**53

@@ -25,7 +25,7 @@ from windows_pipeline.windows import (
     rows,
 )
 from windows_pipeline.windows.durations import duration_ms, duration_text
-from windows_pipeline.windows.row_bounds import FrameUnit, RowBound, row_bound
+from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
 
 if TYPE_CHECKING:
     from windows_pipeline.config.model import Source

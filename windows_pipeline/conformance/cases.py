@@ -20,7 +20,7 @@ from windows_pipeline.windows import (
     TimeWindows,
     WindowSpec,
 )
-from windows_pipeline.windows.row_windows import RowWindow
+from windows_pipeline.windows.frames.row_windows import RowWindow
 
 AnySpec = WindowSpec | CountWindows | RowWindow
 

@@ -14,7 +14,7 @@ from windows_pipeline.conformance.fields import instant_ms, whole_number
 from windows_pipeline.engine.firings.kernel import FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.windows import SessionWindows, TimeWindows
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 FIELD = "firings"
 """The field that only cases of firings have."""

@@ -10,7 +10,7 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Case
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.engine.rows import evaluate_rows
-from windows_pipeline.windows.row_windows import RowWindow
+from windows_pipeline.windows.frames.row_windows import RowWindow
 
 _OFFSETS = Aggregate("offsets", Function.COLLECT_LIST, "offset")
 

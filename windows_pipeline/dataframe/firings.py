@@ -29,8 +29,8 @@ from windows_pipeline.engine.firings.plan import closing_grid_ms, fire
 from windows_pipeline.engine.firings.process import RECORDS, FunctionKernel
 from windows_pipeline.engine.firings.watermark_steps import collect_advances
 from windows_pipeline.windows import SessionWindows, TimeWindows, WindowSpec
-from windows_pipeline.windows.triggers import Trigger
-from windows_pipeline.windows.window_function import WindowFunction
+from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.firing.window_function import WindowFunction
 
 
 def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: bool) -> DataFrame:

@@ -25,9 +25,14 @@ from windows_pipeline.engine.row_time_shards import row_shard_length_ms, rows_in
 from windows_pipeline.engine.rows import evaluate_rows
 from windows_pipeline.engine.spark_frames import evaluate_in_spark, spark_serves
 from windows_pipeline.engine.time_shards import TIME_SHARD
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_validator import require_distinct_aliases, require_fitting
-from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import (
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+)
+from windows_pipeline.windows.frames.validator import require_distinct_aliases, require_fitting
 
 _RECORD = "record"
 

@@ -18,8 +18,8 @@ from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 from windows_pipeline.windows.durations import Duration
-from windows_pipeline.windows.triggers import Trigger
-from windows_pipeline.windows.window_function import WindowFunction
+from windows_pipeline.windows.firing.triggers import Trigger
+from windows_pipeline.windows.firing.window_function import WindowFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.row_frames import Frames, frames_of
 from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows.row_windows import RowWindow
+from windows_pipeline.windows.frames.row_windows import RowWindow
 
 NUMBER, GROUP_ROWS = "number", "group_rows"
 """The columns of a row's number in its group, from 1, and of how many rows the group has."""

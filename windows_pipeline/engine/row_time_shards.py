@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.engine.time_shards import length_for_look_back, with_home_shard
 from windows_pipeline.tuning import TUNING, Tuning
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows, TumbleRows
 
 
 def row_shard_length_ms(window: RowWindow, tuning: Tuning = TUNING) -> int | None:

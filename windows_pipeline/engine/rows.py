@@ -16,7 +16,7 @@ from windows_pipeline.engine.row_kernel import (
     result_column,
 )
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD
-from windows_pipeline.windows.row_windows import RowWindow
+from windows_pipeline.windows.frames.row_windows import RowWindow
 
 
 def evaluate_rows(

@@ -12,8 +12,8 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.row_kernel import result_column
 from windows_pipeline.kernels.aggregates.sums import integer_overflow
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SlideRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _SIMPLE = (*_INTEGERS, T.DecimalType, T.StringType, T.BinaryType, T.DateType, T.TimestampType)

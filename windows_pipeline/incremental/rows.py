@@ -29,7 +29,7 @@ from windows_pipeline.windows import (
     SlideRows,
     TumbleRows,
 )
-from windows_pipeline.windows.row_bounds import FrameUnit
+from windows_pipeline.windows.frames.bounds import FrameUnit
 
 _TIME_MS = "_event_time_ms"
 _OF_RECORDS = {

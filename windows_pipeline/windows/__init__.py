@@ -2,16 +2,21 @@
 
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.forward import ForwardSlidingWindows
-from windows_pipeline.windows.graced_rows import ROW_KEY, GracedRows
-from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
-from windows_pipeline.windows.row_bounds import (
+from windows_pipeline.windows.frames.bounds import (
     CURRENT_RANGE,
     CURRENT_ROW,
     UNBOUNDED_RANGE,
     UNBOUNDED_ROW,
 )
-from windows_pipeline.windows.row_count import RowCount, rows
-from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.graced_rows import ROW_KEY, GracedRows
+from windows_pipeline.windows.frames.row_count import RowCount, rows
+from windows_pipeline.windows.frames.row_windows import (
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+)
+from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.session import SessionWindows
 from windows_pipeline.windows.sliding import SlidingWindows
 from windows_pipeline.windows.time_window import TimeWindow

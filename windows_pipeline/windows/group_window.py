@@ -9,7 +9,7 @@ from typing import Self
 from windows_pipeline.windows.arguments import require_positive, require_positive_count
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.durations import Duration, duration_ms
-from windows_pipeline.windows.row_count import RowCount
+from windows_pipeline.windows.frames.row_count import RowCount
 from windows_pipeline.windows.session import SessionWindows
 from windows_pipeline.windows.time_windows import TimeWindows
 

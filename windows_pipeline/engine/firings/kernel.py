@@ -25,7 +25,7 @@ from windows_pipeline.kernels.values import as_array, writable
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.windows import FiringWindows, SessionWindows
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 AFTER = "after_"
 """The prefix of the columns that identify the record after which a window fired."""

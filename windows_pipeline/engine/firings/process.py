@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from windows_pipeline.kernels.aggregates.user_errors import with_location
 from windows_pipeline.kernels.arrow_types import arrow_type
+from windows_pipeline.windows.firing.window_function import FiringContext, Row, WindowFunction
 from windows_pipeline.windows.time_window import TimeWindow
-from windows_pipeline.windows.window_function import FiringContext, Row, WindowFunction
 
 RECORDS = "records"
 """The column of a pane's records."""

@@ -61,7 +61,7 @@ from windows_pipeline.windows import (
     SlidingWindows,
     TimeWindows,
 )
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 
 class Arrived(NamedTuple):

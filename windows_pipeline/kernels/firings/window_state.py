@@ -13,7 +13,7 @@ from enum import IntEnum
 import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
-from windows_pipeline.windows.triggers import Trigger
+from windows_pipeline.windows.firing.triggers import Trigger
 
 
 class FiringReason(IntEnum):

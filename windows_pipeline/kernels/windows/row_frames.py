@@ -8,8 +8,13 @@ import numpy as np
 
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.windows.sessions import sessions_by_gap
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import (
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+)
 
 _UNBOUNDED = 2**62
 """More than the distance between any two event times, or rows."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windows_pipeline.windows.count_windows import CountWindows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
 from windows_pipeline.windows.graced import Graced
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SlideRows
 
 ROW_KEY = ("event_time", "record_arrival_unit", "source_partition", "offset")
 """The columns that identify a row: its event time, and its position in the order of arrival."""

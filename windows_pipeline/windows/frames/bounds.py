@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from windows_pipeline.windows.durations import MAX_DURATION_MS, Duration, duration_ms
-from windows_pipeline.windows.row_count import RowCount
+from windows_pipeline.windows.frames.row_count import RowCount
 
 
 class FrameUnit(StrEnum):

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windows_pipeline.windows.row_bounds import FrameUnit
-from windows_pipeline.windows.row_windows import RowWindow, SessionRows, SlideRows, TumbleRows
+from windows_pipeline.windows.frames.bounds import FrameUnit
+from windows_pipeline.windows.frames.row_windows import (
+    RowWindow,
+    SessionRows,
+    SlideRows,
+    TumbleRows,
+)
 
 
 def require_distinct_aliases(windows: Sequence[RowWindow]) -> None:

@@ -7,8 +7,8 @@ from typing import Self
 
 from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms, duration_text
-from windows_pipeline.windows.row_bounds import Bound, FrameUnit, RowBound, row_bound
-from windows_pipeline.windows.row_count import RowCount
+from windows_pipeline.windows.frames.bounds import Bound, FrameUnit, RowBound, row_bound
+from windows_pipeline.windows.frames.row_count import RowCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

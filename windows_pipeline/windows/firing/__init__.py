@@ -1,0 +1,1 @@
+"""When a window fires, and the functions that process a firing."""
