@@ -1,4 +1,4 @@
-"""How many names of each package other packages import; docs/decisions/doors.md lists more than ten.
+"""How many names of each package other packages import (docs/decisions/doors.md).
 
 import-linter holds which modules are doors; it cannot count names.
 """
