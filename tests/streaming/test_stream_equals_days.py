@@ -40,7 +40,7 @@ from windows_pipeline.jobs.job import run_job
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import (
@@ -146,7 +146,7 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
     # The checks of these jobs cover the tables that were not compared with the full run's.
     hourly, *_ = window_jobs(project.pipeline, "hourly", project.settings)
     *_, firing = window_jobs(project.pipeline, "firing", project.settings)
-    checked = Tuning(records_per_task=100, checked_rows_per_stretch=50)
+    checked = IngestTuning(records_per_task=100, checked_rows_per_stretch=50)
     raw_events = RawEventsJob(project.pipeline, project.settings, checked)
     jobs: list[Job] = [raw_events, hourly, firing]
     days = [day(number) for number in range(1, DAYS + 1)]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import LogRow
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.log_state import LogState, Part, state_of
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 
@@ -171,7 +171,7 @@ def test_records_keep_the_offsets_of_their_topic(
     ]
     columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
-    tuning = Tuning(offsets_per_stretch=offsets_per_stretch)
+    tuning = IngestTuning(offsets_per_stretch=offsets_per_stretch)
     found = in_stream_order(frame, None, log_state(), tuning=tuning)
     running, largest_ms = known_ms, NEVER_MS
     expected = {}

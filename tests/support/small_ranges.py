@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from windows_pipeline.arrival import ranges
-from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.sources.tuning import IngestTuning
 
-SMALL_RANGES = Tuning(records_per_task=1_000, records_per_range=500)
+SMALL_RANGES = IngestTuning(records_per_task=1_000, records_per_range=500)
 """Ranges of some hundred records."""
 
 

@@ -35,7 +35,7 @@ from windows_pipeline.sources.landed_files import (
     landed_files,
     read_landed,
 )
-from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning, records_in
+from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.table import Table
@@ -53,7 +53,7 @@ class RawEventsJob:
 
     pipeline: Pipeline
     settings: Settings
-    tuning: Tuning = DEFAULT_TUNING
+    tuning: IngestTuning = INGEST_TUNING
 
     @property
     def inputs(self) -> list[Table]:

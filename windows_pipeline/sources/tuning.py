@@ -10,7 +10,7 @@ _RECORD_BYTES = 100
 
 
 @dataclass(frozen=True)
-class Tuning:
+class IngestTuning:
     """From which sizes on several tasks share the work, and how large a share is.
 
     The tables' rows do not depend on these numbers.
@@ -45,7 +45,7 @@ class Tuning:
         return -(-sum(records) // self.records_per_range)
 
 
-DEFAULT_TUNING = Tuning()
+INGEST_TUNING = IngestTuning()
 
 
 def records_in(size_bytes: int) -> int:

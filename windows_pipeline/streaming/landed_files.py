@@ -18,7 +18,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.sources.formats import no_records
 from windows_pipeline.sources.landed_files import day_of, links_among, read_files
-from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
 from windows_pipeline.text.paths import literal
@@ -61,7 +61,7 @@ def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
     return found.select("path", "length", written_ms, begun_on)
 
 
-def records_of_files(pipeline: Pipeline, path: str, tuning: Tuning) -> Landing:
+def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Landing:
     """Reads the files that a micro-batch names, in the order in which they were written.
 
     The records of a file that lands in the folder of an earlier day get a later arrival day: that

@@ -24,7 +24,7 @@ from windows_pipeline.engine.literals import literal
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
-from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
+from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import SourceTables, source_tables
@@ -91,7 +91,7 @@ class MicroBatch:
     stream: str
     topic: FollowedTopic | None
     unseen: Sequence[str] = ()
-    tuning: Tuning = DEFAULT_TUNING
+    tuning: IngestTuning = INGEST_TUNING
     append: Append = Table.append
 
     def run(

@@ -21,7 +21,7 @@ from windows_pipeline.arrival.ranges import RANGE, numbered_in_ranges
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.sources.landed_columns import BLOCK
-from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
+from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.streaming.log_state import LogState, Part
 
 PARTITION, OFFSET = "_stream_partition", "_stream_offset"
@@ -91,7 +91,7 @@ def in_stream_order(
     by_line: bool = False,
     in_files: InFiles = sorted,
     ranges: int | None = None,
-    tuning: Tuning = DEFAULT_TUNING,
+    tuning: IngestTuning = INGEST_TUNING,
 ) -> InOrder:
     """Numbers the records of a micro-batch, and adds the stream time that each record met.
 

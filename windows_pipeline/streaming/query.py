@@ -22,7 +22,7 @@ from windows_pipeline.jobs.unfinished_batch import (
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
-from windows_pipeline.sources.tuning import DEFAULT_TUNING, Tuning
+from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
@@ -69,7 +69,7 @@ class Stream:
     spark: SparkSession
     pipeline: Pipeline
     settings: Settings
-    tuning: Tuning
+    tuning: IngestTuning
 
     def run(
         self,
@@ -116,7 +116,7 @@ def prepared_stream(
     spark: SparkSession,
     pipeline: Pipeline,
     settings: Settings,
-    tuning: Tuning = DEFAULT_TUNING,
+    tuning: IngestTuning = INGEST_TUNING,
 ) -> Stream:
     """Creates the tables that are missing, and requires that a stream may go on from the others.
 
@@ -147,7 +147,7 @@ def run_stream(
     every: str | None = None,
     on_batch: Callable[[BatchResult], None] = lambda _: None,
     append: Append = Table.append,
-    tuning: Tuning = DEFAULT_TUNING,
+    tuning: IngestTuning = INGEST_TUNING,
 ) -> None:
     """Ingests the records that came since the last run, and computes their results.
 

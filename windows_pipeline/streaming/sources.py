@@ -15,7 +15,7 @@ from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
-from windows_pipeline.sources.tuning import Tuning
+from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.landed_files import names_of_files, records_of_files
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION
@@ -28,7 +28,7 @@ _ASKING_THREADS = 16
 
 
 def open_stream(
-    spark: SparkSession, pipeline: Pipeline, settings: Settings, tuning: Tuning
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, tuning: IngestTuning
 ) -> tuple[DataFrame, Landing]:
     """Opens a pipeline's source as a stream.
 
