@@ -1,4 +1,4 @@
-"""The project's Dagster definitions: of every pipeline file; workspace.yaml names this module."""
+"""The Dagster definitions of all pipeline files; workspace.yaml names this module."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """The definitions of every pipeline in the settings' folder, but of files with mistakes."""
+    """The definitions of all pipelines in the settings' folder; skips files with mistakes."""
     loaded = load_folder(settings.pipelines)
     for problem in loaded.all_problems:
-        _LOGGER.warning("its pipeline is left out: %s", problem)
+        _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
     pipelines = list(loaded.pipelines.values())
     return factory.build_definitions(
         pipelines,

@@ -1,1 +1,1 @@
-"""The assets of this project: one a table of each pipeline."""
+"""The assets of this project: one asset for each table of each pipeline."""

@@ -1,4 +1,4 @@
-"""One asset a table of each pipeline in the folder of pipeline files."""
+"""Makes one asset for each table of each pipeline in the folder of pipeline files."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from windows_pipeline.settings import Settings
 def table_assets(
     pipelines: Iterable[Pipeline], settings: Settings
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """The assets of every table, with their checks; a project's further assets go here."""
+    """The assets of all tables, with their checks; add the project's other assets here."""
     return [asset for pipeline in pipelines for asset in pipeline_assets(pipeline, settings)]

@@ -1,1 +1,1 @@
-"""What the project's steps use from outside, and the file of its Dagster instance."""
+"""The resources of the project's steps, and the configuration of its Dagster instance."""

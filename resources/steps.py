@@ -9,5 +9,5 @@ from windows_pipeline.settings import Settings
 
 
 def step_resources(settings: Settings) -> dict[str, dg.ResourceDefinition]:
-    """The Spark session of the settings, and an I/O manager that writes no file."""
+    """The Spark session that the settings describe, and an I/O manager that writes no files."""
     return {"spark": spark_resource(settings), "io_manager": results_resource()}

@@ -1,6 +1,6 @@
-"""FLIP-11's windows by Flink's names: group windows and row windows.
+"""FLIP-11's group windows and row windows, under Flink's names.
 
-They have a namespace of their own, as `Session` or `rows` say little without it::
+They have a separate namespace because `Session` or `rows` alone would be unclear::
 
     import windows_pipeline as wp
     from windows_pipeline import flip11

@@ -14,10 +14,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from windows_pipeline.compat.delta_rs import (
-    UNTAKEN_CHARACTERS,
+    UNSUPPORTED_CHARACTERS,
     forget_last_checkpoint,
-    reads_retention,
-    takes_folder,
+    supports_folder,
+    understands_retention,
 )
 
 ROWS = pa.table({"n": [1]})
@@ -37,17 +37,17 @@ def holds_rows(folder: Path) -> bool:
         return False
 
 
-@pytest.mark.parametrize("character", sorted(UNTAKEN_CHARACTERS))
+@pytest.mark.parametrize("character", sorted(UNSUPPORTED_CHARACTERS))
 def test_a_folder_with_such_a_character_is_not_taken(tmp_path: Path, character: str) -> None:
     folder = tmp_path / f"a{character}20b"
-    assert not takes_folder(str(folder))
+    assert not supports_folder(str(folder))
     assert not holds_rows(folder)
 
 
 @pytest.mark.parametrize("character", [*" *?{}#+=&:;,~'\"<>$!()@`", "ü", "窓"])
 def test_a_folder_with_any_other_character_is_taken(tmp_path: Path, character: str) -> None:
     folder = tmp_path / f"a{character}20b"
-    assert takes_folder(str(folder))
+    assert supports_folder(str(folder))
     assert holds_rows(folder)
 
 
@@ -58,7 +58,7 @@ def test_a_folder_with_any_other_character_is_taken(tmp_path: Path, character: s
 def test_what_a_period_keeps(tmp_path: Path, period: str, *, is_read: bool) -> None:
     """A commit of 40 days ago stays for 60 days, but for delta-rs' own default of 30."""
     properties = {"delta.logRetentionDuration": period}
-    assert reads_retention(properties) is is_read
+    assert understands_retention(properties) is is_read
     for _ in range(3):
         write_deltalake(str(tmp_path), ROWS, mode="append", configuration=properties)
     log = tmp_path / "_delta_log"

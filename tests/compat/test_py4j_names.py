@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.compat.py4j_names import NAMES
-from windows_pipeline.compat.spark_session import made_ready
+from windows_pipeline.compat.spark_session import with_cached_names
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -41,7 +41,7 @@ def asked(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
 def test_names_are_classes_and_functions_of_the_jvm(spark: SparkSession) -> None:
     """A session that is taken again is made ready again."""
     for _ in range(2):
-        remembered = vars(jvm(made_ready(spark)))
+        remembered = vars(jvm(with_cached_names(spark)))
         for name, members in NAMES.items():
             assert isinstance(remembered[name], JavaClass), name
             for member in members:
@@ -52,7 +52,7 @@ def test_names_are_classes_and_functions_of_the_jvm(spark: SparkSession) -> None
 def test_a_column_asks_for_names_only_where_they_are_forgotten(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made_ready(spark)
+    with_cached_names(spark)
     with asked(spark, monkeypatch) as for_names:
         column = F.col("a")
     assert for_names == []

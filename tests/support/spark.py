@@ -9,7 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from windows_pipeline.compat.spark_session import made_ready, use_this_python
+from windows_pipeline.compat.spark_session import use_this_python, with_cached_names
 from windows_pipeline.settings import Settings
 
 Door = tuple[int, str]
@@ -66,7 +66,7 @@ def session_behind(door: Door, settings: Settings) -> SparkSession:
     )
     context = SparkContext(gateway=gateway, jsc=shared, conf=SparkConf(_jconf=shared.getConf()))
     own = java.org.apache.spark.sql.classic.SparkSession(shared.sc(), settings.spark_conf())
-    return made_ready(SparkSession(context, own))
+    return with_cached_names(SparkSession(context, own))
 
 
 def forget_delta_logs(spark: SparkSession) -> None:

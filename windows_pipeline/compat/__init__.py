@@ -1,1 +1,1 @@
-"""Every use of a private part of a dependency, one module a dependency."""
+"""Every use of a private part of a dependency, one module for each dependency."""

@@ -1,4 +1,4 @@
-"""What delta-rs (1.6) takes or reads otherwise than Delta's protocol says."""
+"""Where delta-rs (1.6) deviates from Delta's protocol."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-UNTAKEN_CHARACTERS = frozenset("%[]^|\\")
-"""What delta-rs takes no folder with."""
+UNSUPPORTED_CHARACTERS = frozenset("%[]^|\\")
+"""delta-rs cannot open a folder whose path contains any of these characters."""
 _RETENTIONS = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
 _PERIOD = re.compile(r"interval( \d+ (week|day|hour|minute|second)s?)+")
 _LAST_CHECKPOINT_CHECKSUM = "_delta_log/._last_checkpoint.crc"
 
 
-def takes_folder(location: str) -> bool:
-    """Whether delta-rs can have a table in a local folder of that absolute path."""
-    return UNTAKEN_CHARACTERS.isdisjoint(location) and location.isprintable()
+def supports_folder(location: str) -> bool:
+    """Whether delta-rs can open a table in the local folder with this absolute path."""
+    return UNSUPPORTED_CHARACTERS.isdisjoint(location) and location.isprintable()
 
 
-def reads_retention(properties: Mapping[str, str]) -> bool:
-    """Whether delta-rs reads all that a table's properties say of what is to be kept.
+def understands_retention(properties: Mapping[str, str]) -> bool:
+    """Whether delta-rs understands the retention periods in a table's properties.
 
-    Where it cannot read a period, such as `60 days`, it takes its own default.
+    delta-rs replaces a period that it cannot parse, such as `60 days`, by its own default.
     """
     periods = (properties[name] for name in _RETENTIONS if name in properties)
     return all(map(_PERIOD.fullmatch, periods))
 
 
 def forget_last_checkpoint(location: str) -> None:
-    """Deletes the checksum that Spark wrote of a table's `_last_checkpoint`.
+    """Deletes the checksum file that Spark wrote for a table's `_last_checkpoint`.
 
-    delta-rs writes another `_last_checkpoint` and leaves that checksum, which would not fit: Spark
-    would wait for seconds before it reads the table without. No checksum is held against no file.
+    delta-rs rewrites `_last_checkpoint` and leaves Spark's checksum file, which then does not
+    match: Spark would retry for seconds before it ignores `_last_checkpoint`. Without a checksum
+    file Spark verifies nothing.
 
     Args:
         location: The table's local folder.

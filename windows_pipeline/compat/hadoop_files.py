@@ -1,7 +1,7 @@
-"""Hadoop's file systems as Spark's configuration names them: PySpark has no door to them.
+"""Hadoop's file systems as Spark's configuration sets them up: PySpark has no public access.
 
-PyArrow's file systems know neither `s3a://` nor the options that Spark's configuration gives to
-Hadoop (`spark.hadoop.fs.s3a...`), so that files of object stores are asked for here, too.
+PyArrow's file systems know neither `s3a://` nor the options that Spark's configuration passes to
+Hadoop (`spark.hadoop.fs.s3a...`), so this module also serves files of object stores.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 
 def shares_files(session: SparkSession) -> bool:
-    """Whether a plain path is the same file to Spark as it is to this process.
+    """Whether Spark and this process find the same file under a path without a scheme.
 
-    Not over Spark Connect, whose server may be elsewhere, nor where Spark's default file system
-    is not the local one.
+    They do not over Spark Connect, whose server may run on another machine, nor when Spark's
+    default file system is not the local file system.
     """
     return isinstance(session, SparkSession) and _is_local(session.sparkContext)
 
@@ -29,25 +29,25 @@ def _is_local(context: SparkContext) -> bool:
 
 
 def files_are_local(hadoop: Any) -> bool:
-    """Whether plain paths are local files by a Hadoop `Configuration`."""
+    """Whether a Hadoop `Configuration` resolves paths without a scheme to local files."""
     scheme: str = hadoop.get("fs.defaultFS", "file:///")
     return scheme.startswith("file:")
 
 
 class FileTimes:
-    """Tells when files were written, in any file system that Spark reads; threads may share it."""
+    """Modification times of files in any file system that Spark reads; thread-safe."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Takes the file systems' options from a classic session."""
+        """Copies the file systems' options from a classic session."""
         session: Any = spark
         self._jvm = session._jvm  # noqa: SLF001
         self._hadoop = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
 
     def written_ms(self, uri: str) -> int:
-        """When a file was written, in milliseconds since 1970.
+        """The time at which a file was last written, in milliseconds since 1970.
 
         Raises:
-            Py4JJavaError: There is no such file, or its file system does not answer.
+            Py4JJavaError: The file does not exist, or its file system does not answer.
         """
         path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))
         status = path.getFileSystem(self._hadoop).getFileStatus(path)

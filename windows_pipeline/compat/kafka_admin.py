@@ -1,4 +1,4 @@
-"""Kafka's admin client, which Spark's Kafka connector brings: PySpark has no door to it."""
+"""Kafka's admin client from Spark's Kafka connector: PySpark has no public access to it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 
 
 class TopicAnswer(NamedTuple):
-    """What a broker answers about a topic.
+    """A broker's description of a topic.
 
     Attributes:
-        topic_id: Kafka's own; a topic deleted and made again has another one.
-        offsets: Of each partition its first offset and the one after its last.
+        topic_id: The id that Kafka assigns; a topic that is deleted and created again gets a
+            new id.
+        offsets: By partition: its first offset, and the offset after its last record.
     """
 
     topic_id: str
@@ -21,22 +22,22 @@ class TopicAnswer(NamedTuple):
 
 
 def ask_topic(spark: SparkSession, client: Mapping[str, str], topic: str) -> TopicAnswer:
-    """Asks the brokers for a topic's id and the offsets that it has.
+    """Asks the brokers for a topic's id and its partitions' offsets.
 
     Args:
         spark: A classic session with the Kafka connector.
-        client: The client's options, by Kafka's names.
+        client: The client's options, by their names in Kafka.
         topic: The topic's name.
 
     Raises:
-        Py4JJavaError: No broker answers, or there is no such topic.
+        Py4JJavaError: No broker answers, or the topic does not exist.
     """
     java: Any = spark.sparkContext._jvm  # noqa: SLF001
     kafka: Any = java.org.apache.kafka
     admin = kafka.clients.admin.AdminClient.create(dict(client))
     try:
         described = admin.describeTopics([topic]).allTopicNames().get().get(topic)
-        numbers = [one.partition() for one in described.partitions()]
+        numbers = [partition.partition() for partition in described.partitions()]
         first, end = (
             _offsets(admin, kafka, topic, numbers, spec)
             for spec in (
@@ -51,9 +52,9 @@ def ask_topic(spark: SparkSession, client: Mapping[str, str], topic: str) -> Top
 
 
 def _offsets(admin: Any, kafka: Any, topic: str, numbers: list[int], spec: Any) -> dict[int, int]:
-    asked = {number: kafka.common.TopicPartition(topic, number) for number in numbers}
-    answered = admin.listOffsets(dict.fromkeys(asked.values(), spec))
+    partitions = {number: kafka.common.TopicPartition(topic, number) for number in numbers}
+    listed = admin.listOffsets(dict.fromkeys(partitions.values(), spec))
     return {
-        number: int(answered.partitionResult(partition).get().offset())
-        for number, partition in asked.items()
+        number: int(listed.partitionResult(partition).get().offset())
+        for number, partition in partitions.items()
     }

@@ -1,4 +1,4 @@
-"""Rows that the driver knows, as a frame that no Spark job has to make."""
+"""Turns rows on the driver into a DataFrame without a Spark job."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ _PLAIN: dict[type[T.DataType], pa.DataType] = {
 def small_frame(
     spark: SparkSession, rows: Iterable[Sequence[object]], schema: str | T.StructType
 ) -> DataFrame:
-    """Makes a frame of a few rows.
+    """Makes a DataFrame of a few rows.
 
-    By way of Arrow they are part of the plan: rows of Python's own would be read by a job, with a
-    Python worker, each time that the frame is.
+    Arrow data becomes part of the plan. Python rows would start a job with a Python worker each
+    time that the DataFrame is evaluated.
 
     Args:
         spark: The session.
         rows: Values in the order of the columns; a time without a zone is in UTC.
-        schema: The columns, as DDL or as they are.
+        schema: The columns, as DDL or as a `StructType`.
 
     Raises:
-        TypeError: A column has a type that `arrow_schema` does not know.
+        TypeError: A column has a type that `arrow_schema` does not support.
     """
     declared = schema
     if not isinstance(declared, T.StructType):
         declared = cast("T.StructType", T.StructType.fromDDL(declared))
     fields = arrow_schema(declared)
-    given = list(rows)
+    all_rows = list(rows)
     columns = [
-        pa.array([row[place] for row in given], type=field.type)
-        for place, field in enumerate(fields)
+        pa.array([row[index] for row in all_rows], type=field.type)
+        for index, field in enumerate(fields)
     ]
     table = pa.Table.from_arrays(columns, schema=fields)
     frame: DataFrame = spark.createDataFrame(table, declared)
@@ -57,11 +57,11 @@ def small_frame(
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
-    """The columns as Arrow has them in what Spark sends and takes; times are in UTC.
+    """The Arrow schema with which Spark exchanges these columns; times are in UTC.
 
     Raises:
-        TypeError: A column has another type than numbers, booleans, texts, bytes, dates, times,
-            and arrays, maps and structs of such.
+        TypeError: A column's type is not supported. Supported are numbers, booleans, strings,
+            bytes, dates, timestamps, and arrays, maps and structs of these types.
     """
     return pa.schema([_field(field) for field in schema])
 
@@ -87,7 +87,9 @@ def _arrow_type(kind: T.DataType) -> pa.DataType:
         )
     if isinstance(kind, T.StructType):
         return pa.struct([_field(field) for field in kind])
-    plain = next((_PLAIN[of] for of in type(kind).__mro__ if of in _PLAIN), None)
+    plain = next((_PLAIN[base] for base in type(kind).__mro__ if base in _PLAIN), None)
     if plain is None:
-        raise TypeError(f"type {kind.simpleString()} has no Arrow type here; cast the column")
+        raise TypeError(
+            f"type {kind.simpleString()} has no Arrow type in windows_pipeline; cast the column"
+        )
     return plain

@@ -1,19 +1,20 @@
-"""Loops that Numba compiles, once for all processes that run them.
+"""Compiles loops with Numba once for all processes, and makes Numba's cache on disk safe.
 
-Numba keeps compiled code in files beside the source. As it does so by itself (0.68), a process may
-be handed the code of another function, and compute something else or end:
+Numba caches compiled code in files next to the source. With Numba's own cache (0.68) a process
+may load the code of a different function, and then return wrong results or crash:
 
-- It numbers what it compiles from 1 in each process and names it by that number, also what NumPy's
-  `sort` and `argsort` are made of. Two of one name, of files that two processes wrote, are taken
-  for the same (its issue 10486). Here each has a number of its own, wherever it is compiled.
-- Two processes that compile one function for two types at once write one file for both. Here one
-  of them compiles, and the others wait and take what it wrote.
-- A function's code holds that of the functions that it calls. Their sources, and the constants
-  that it has from other modules, do not count when Numba asks whether a file is still good. Here
-  they do.
+- Numba numbers compiled functions from 1 in each process and derives symbol names from these
+  numbers, also for the parts of NumPy's `sort` and `argsort`. If two processes wrote two functions
+  with equal names, Numba confuses them (its issue 10486). This module draws numbers that are
+  unique across processes.
+- Two processes that compile a function for two types at the same time write to the same file.
+  This module lets one process compile; the others wait and load its result.
+- A function's machine code contains the functions that it calls. Numba does not check whether
+  their sources, or constants imported from other modules, have changed since it cached the code.
+  This module does.
 
-It also compiles a function anew for each constant that another one calls it with. Here a constant
-is of its type, as any value: compiling takes longer than most runs.
+Numba also compiles a function again for each constant that a caller passes. This module treats a
+constant as any value of its type, because compiling takes longer than most runs.
 """
 
 from __future__ import annotations
@@ -37,51 +38,52 @@ _CONSTANTS = (bool, int, float, str, tuple)
 
 
 class _Numbers:
-    """Numbers of which no two processes draw the same, forked ones neither."""
+    """Random numbers that are unique across processes, also across forked processes."""
 
     def __next__(self) -> int:
         return secrets.randbits(63)
 
 
 _identity: Any = FunctionIdentity
-_identity._unique_ids = _Numbers()  # noqa: SLF001  Numba has no setting of it
+_identity._unique_ids = _Numbers()  # noqa: SLF001  Numba has no setting for this
 _locked: set[Path] = set()
 
 
 def compiled(function: Function) -> Function:
-    """Has a function compiled when it is first called with arguments of some types.
+    """Compiles a function on its first call with arguments of new types.
 
     Args:
-        function: What Numba compiles without Python's objects.
+        function: A function that Numba can compile in nopython mode.
 
     Returns:
-        The same function; where Numba is told to compile nothing, as it is.
+        The compiled function; the function itself if Numba's compiler is disabled.
     """
     dispatcher: Any = numba.njit(cache=True)(function)
     if dispatcher is function:
         return function
-    compile_alone, call_template = dispatcher.compile, dispatcher.get_call_template
+    compile_original, call_template = dispatcher.compile, dispatcher.get_call_template
 
     def compile_once(signature: object) -> object:
         cache = dispatcher._cache  # noqa: SLF001
-        with global_compiler_lock, _alone(cache):
+        with global_compiler_lock, _exclusive(cache):
             cache._cache_file._source_stamp = _stamps(dispatcher)  # noqa: SLF001
-            return compile_alone(signature)
+            return compile_original(signature)
 
     def call_by_type(args: Sequence[object], kws: Mapping[str, object]) -> object:
         named = {name: unliteral(kind) for name, kind in kws.items()}  # type: ignore[no-untyped-call]
         return call_template(tuple(map(unliteral, args)), named)
 
     dispatcher.compile, dispatcher.get_call_template = compile_once, call_by_type
-    taken: Function = dispatcher
-    return taken
+    compiled_function: Function = dispatcher
+    return compiled_function
 
 
 @contextmanager
-def _alone(cache: Any) -> Iterator[None]:
-    """Waits until no other process compiles the function, or reads or writes its files.
+def _exclusive(cache: Any) -> Iterator[None]:
+    """Holds the lock on a function's cache files; waits while another process holds it.
 
-    No two wait for each other: who waits for a function compiles one that calls it.
+    Deadlock is impossible: a process that waits for a function's lock holds only locks of the
+    function's callers.
     """
     cache._impl.locator.ensure_cache_path()  # noqa: SLF001
     path = Path(cache.cache_path) / f"{cache._impl.filename_base}.lock"  # noqa: SLF001
@@ -98,25 +100,25 @@ def _alone(cache: Any) -> Iterator[None]:
 
 
 def _stamps(dispatcher: Any) -> dict[str, object]:
-    """What the code of a function is made of, by name: sources that it calls, and constants."""
+    """Stamps of the sources that a function is compiled from, and its constants, by name."""
     found: dict[str, object] = {}
-    open_still = [dispatcher]
-    while open_still:
-        function = open_still.pop()
+    pending = [dispatcher]
+    while pending:
+        function = pending.pop()
         name = f"{function.py_func.__module__}.{function.py_func.__qualname__}"
         if name in found:
             continue
         found[name] = function._cache._impl.locator.get_source_stamp()  # noqa: SLF001
         for used, value in _used(function.py_func):
             if isinstance(value, Dispatcher):
-                open_still.append(value)
+                pending.append(value)
             elif isinstance(value, _CONSTANTS):
                 found[f"{name}.{used}"] = value
     return found
 
 
 def _used(function: Any) -> Iterator[tuple[str, object]]:
-    """What a function may use of its module, and of modules that it names, by name."""
+    """The names and values that a function may use from its module and from imported modules."""
     names = function.__code__.co_names
     scopes = [function.__globals__]
     scopes += [

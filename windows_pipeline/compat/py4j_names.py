@@ -1,4 +1,4 @@
-"""The JVM's names, which PySpark asks py4j for again each time: the most used are remembered."""
+"""Caches the JVM names that PySpark looks up most; py4j looks a name up again at every use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NAMES = {
     "PythonUtils": ("toSeq", "toArray"),
     "PythonSQLUtils": ("ddlToJson", "readArrowStreamFromFile", "toDataFrame"),
 }
-"""The JVM's classes and functions that PySpark asks for most."""
+"""The JVM's classes and functions that PySpark looks up most."""
 
 
 def remember_names(context: SparkContext) -> None:
-    """Has PySpark find the names that it uses most without asking the JVM.
+    """Caches the names that PySpark uses most, so that it need not ask the JVM for them.
 
-    It asks for a class, and for its function, each time that it makes a column; the JVM looks
-    for a short name in several packages, of hundreds of files each.
+    PySpark asks for a class and its function each time that it creates a column. The JVM
+    searches several packages, of hundreds of files each, for a name without a package.
     """
     names: Any = context._jvm  # noqa: SLF001
     for name, members in NAMES.items():
-        of_class = getattr(names, name)
+        java_class = getattr(names, name)
         for member in members:
-            setattr(of_class, member, getattr(of_class, member))
-        setattr(names, name, of_class)
+            setattr(java_class, member, getattr(java_class, member))
+        setattr(names, name, java_class)

@@ -1,7 +1,7 @@
-"""Spark's Python daemon, whose workers are forked from a process that has imported what they need.
+"""Spark's Python daemon: forks workers from a process that has already imported their modules.
 
-`spark.python.daemon.module` names a module to run; PySpark documents neither what that module has
-to do nor `pyspark.daemon`, which does the rest.
+`spark.python.daemon.module` names the module that Spark runs as its daemon. PySpark documents
+neither what that module must do nor `pyspark.daemon`, which this module builds on.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 
 def serve(make_ready: Callable[[], None]) -> None:
-    """Serves Spark's requests for workers until Spark ends; each worker has what is imported here.
+    """Forks workers at Spark's request until Spark ends; workers inherit all imported modules.
 
     Args:
-        make_ready: Imports what workers need; PySpark's own worker is imported beside.
+        make_ready: Imports the modules that workers need, besides `pyspark.worker`.
     """
     sys.path[:] = without_archives(sys.path)
     import pyspark.worker  # noqa: F401
 
     make_ready()
-    # After each task a worker collects garbage: what it has from here is none.
+    # A worker collects garbage after each task; objects inherited from the daemon need no scan.
     gc.freeze()
     from pyspark.daemon import manager
 
@@ -30,25 +30,26 @@ def serve(make_ready: Callable[[], None]) -> None:
 
 
 def without_archives(path: list[str]) -> list[str]:
-    """A search path without archives of packages that are installed around them.
+    """Replaces PySpark's zip archives on a search path by the folder PySpark is installed in.
 
-    Spark puts PySpark's own archive first, which lies within PySpark. An archive has no compiled
-    files, so each process would compile what it imports; and each worker reads its index again.
+    Spark puts the archive inside PySpark's package first on the path. An archive contains no
+    bytecode, so each process would compile what it imports, and each worker would read the
+    archive's index again.
 
     Args:
         path: Folders and archives, in order.
 
     Returns:
-        The path less such archives; the folder that the packages are installed in is there.
+        The path without these archives, and with the folder of the installed packages.
     """
     archives = [entry for entry in path if _is_installed_around(Path(entry))]
-    kept = [entry for entry in path if entry not in archives]
+    others = [entry for entry in path if entry not in archives]
     folders = (str(Path(entry).parents[3]) for entry in archives)
-    return kept + [folder for folder in dict.fromkeys(folders) if folder not in kept]
+    return others + [folder for folder in dict.fromkeys(folders) if folder not in others]
 
 
 def _is_installed_around(archive: Path) -> bool:
-    """Whether it is `pyspark/python/lib/<archive>.zip` in a folder with PySpark and Py4J."""
+    """Whether the path is `pyspark/python/lib/*.zip` in a folder with PySpark and Py4J."""
     if archive.suffix != ".zip" or archive.parts[-4:-1] != ("pyspark", "python", "lib"):
         return False
     folder = archive.parents[3]

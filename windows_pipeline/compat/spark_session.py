@@ -1,4 +1,4 @@
-"""A Spark session as the settings say."""
+"""Starts and configures Spark sessions."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ from windows_pipeline.settings import Settings
 
 
 class SparkStartError(Exception):
-    """Spark's JVM did not start; the message says what it needs."""
+    """Spark's JVM did not start; the message says what Spark needs."""
 
 
 def use_this_python() -> None:
-    """Has Spark's workers run the Python that this process runs, unless told otherwise."""
+    """Makes Spark's workers run this process's Python, unless PYSPARK_PYTHON is set."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """Starts or takes the session.
+    """Starts a session with the settings' configuration, or returns the running one.
 
     Raises:
-        SparkStartError: Its JVM ended at once.
+        SparkStartError: Spark's JVM ended while it started.
     """
     use_this_python()
     builder = SparkSession.builder
     for name, value in settings.spark_conf().items():
         builder = builder.config(name, value)
     try:
-        return made_ready(builder.getOrCreate())
+        return with_cached_names(builder.getOrCreate())
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise SparkStartError(
-            "Spark did not start, and has printed why. It needs Java 17 or 21 (of JAVA_HOME, or on "
-            "the path), and at its first start a network, for packages of its own"
+            "Spark's JVM ended while it started; Spark has printed the reason. Spark needs Java 17 "
+            "or 21 (in JAVA_HOME or on the PATH) and, at its first start, a network to download "
+            "its packages"
         ) from None
 
 
-def made_ready(session: SparkSession) -> SparkSession:
-    """Has PySpark do less for each small plan; returns the session."""
+def with_cached_names(session: SparkSession) -> SparkSession:
+    """Caches py4j's names, so that PySpark builds plans faster; returns the session."""
     if not is_remote():
         remember_names(session.sparkContext)
     return session
@@ -54,14 +55,14 @@ def made_ready(session: SparkSession) -> SparkSession:
 
 @contextmanager
 def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Sets Spark SQL's configuration of a session for a while."""
-    before = {name: session.conf.get(name, None) for name in conf}
+    """Sets a session's Spark SQL configuration, and restores it at the end of the block."""
+    previous = {name: session.conf.get(name, None) for name in conf}
     try:
         for name, value in conf.items():
             session.conf.set(name, value)
         yield
     finally:
-        for name, old in before.items():
+        for name, old in previous.items():
             if old is None:
                 session.conf.unset(name)
             else:

@@ -6,7 +6,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
-from windows_pipeline.compat.spark_session import made_ready, use_this_python
+from windows_pipeline.compat.spark_session import use_this_python, with_cached_names
 from windows_pipeline.settings import Settings
 
 
@@ -16,7 +16,7 @@ class SparkResource(LazyPySparkResource):
     @property
     def spark_session(self) -> SparkSession:
         """The session."""
-        return made_ready(super().spark_session)
+        return with_cached_names(super().spark_session)
 
 
 def spark_resource(settings: Settings) -> dg.ResourceDefinition:

@@ -1,4 +1,4 @@
-"""Results only when a window closes."""
+"""Reduces window results to the final results of closed windows."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from pyspark.sql import DataFrame
 
 
 def until_window_closes(keyed_windows: DataFrame) -> DataFrame:
-    """Keeps each window's last state, once it is closed (rule E1).
+    """Selects the final result of each closed window (rule E1).
 
     Args:
-        keyed_windows: Windows as each unit left them, with the column `closed`.
+        keyed_windows: The state of each window after each arrival unit, with the boolean column
+            `closed`.
 
     Returns:
-        The closed ones, without `closed`. A window is closed by one unit only, so each
-        stands here once.
+        The rows of closed windows, without the column `closed`. Exactly one arrival unit closes
+        a window, so each closed window has one row.
 
     Raises:
-        ValueError: What has no boolean column `closed`.
+        ValueError: `keyed_windows` is no DataFrame, or has no boolean column `closed`.
     """
     is_frame = isinstance(keyed_windows, DataFrame)
     if not is_frame or dict(keyed_windows.dtypes).get("closed") != "boolean":
         raise ValueError(
-            f"keyed_windows: {keyed_windows!r} has no boolean column 'closed', so it holds no "
-            "windows; pass what windowed(events, windows).agg(...) gives"
+            "keyed_windows: must be a DataFrame of windows, with a boolean column 'closed', not "
+            f"{keyed_windows!r}; pass what windowed(events, windows).agg(...) returns"
         )
     return keyed_windows.where("closed").drop("closed")

@@ -1,4 +1,4 @@
-"""How large amounts of records are divided among tasks."""
+"""When and how ingest divides records among tasks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _RECORD_BYTES = 100
-"""About how many bytes a landed record takes."""
+"""The approximate size of a landed record."""
 
 
 @dataclass(frozen=True)
 class IngestTuning:
-    """From which sizes on several tasks share the work, and how large a share is.
+    """The sizes above which several tasks share the work of ingest, and the size of a share.
 
-    The tables' rows do not depend on these numbers.
+    The rows of the tables do not depend on these numbers.
 
     Attributes:
-        records_per_task: How many records one task may put in order; several tasks sort more.
-        records_per_range: How many records each of several tasks sorts. Fewer than
-            `records_per_task`, as compressed files hold several times as many records as their
-            size suggests.
-        offsets_per_stretch: How many offsets of a topic's partition a task of a stream numbers.
-        checked_rows_per_stretch: How many offsets of a large source partition a task of the
-            checks looks at.
+        records_per_task: The most records that a single task sorts; several tasks share more.
+        records_per_range: The records that each task sorts where several share the work. Fewer
+            than `records_per_task`, because compressed files contain several times as many
+            records as their size suggests.
+        offsets_per_stretch: The offsets of a topic's partition that one task of a stream numbers.
+        checked_rows_per_stretch: The offsets of a large source partition that one task of the
+            checks reads.
     """
 
     records_per_task: int = 1_000_000
@@ -31,13 +31,13 @@ class IngestTuning:
     checked_rows_per_stretch: int = 1 << 20
 
     def ranges_for(self, sizes_bytes: Iterable[int]) -> int | None:
-        """How many tasks should sort landed files.
+        """The number of ranges into which to divide landed files for sorting.
 
         Args:
-            sizes_bytes: The sizes of the shares that one task each would sort.
+            sizes_bytes: The sizes of the shares, each of which a single task would sort.
 
         Returns:
-            Into how many ranges to cut the whole order; None where a task can sort each share.
+            The number of ranges; None if every share is small enough for a single task.
         """
         records = [records_in(size) for size in sizes_bytes]
         if max(records, default=0) <= self.records_per_task:
@@ -49,5 +49,5 @@ INGEST_TUNING = IngestTuning()
 
 
 def records_in(size_bytes: int) -> int:
-    """Estimates how many records files of a size hold."""
+    """Estimates the number of records in files of this total size."""
     return size_bytes // _RECORD_BYTES

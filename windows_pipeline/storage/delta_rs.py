@@ -33,7 +33,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windows_pipeline.compat.delta_rs import forget_last_checkpoint, reads_retention, takes_folder
+from windows_pipeline.compat.delta_rs import (
+    forget_last_checkpoint,
+    supports_folder,
+    understands_retention,
+)
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
 
@@ -67,7 +71,7 @@ def driver_can_reach(spark: SparkSession, location: str) -> bool:
     True for the absolute path of a local folder that delta-rs supports, if Spark reads local
     files, too.
     """
-    return location.startswith("/") and takes_folder(location) and shares_files(spark)
+    return location.startswith("/") and supports_folder(location) and shares_files(spark)
 
 
 def is_table(location: str) -> bool:
@@ -234,7 +238,7 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
 
 def can_write(location: str) -> bool:
     """Whether delta-rs understands a table's retention periods."""
-    return reads_retention(properties(location))
+    return understands_retention(properties(location))
 
 
 def fits_in_driver(
