@@ -93,7 +93,7 @@ def test_a_run_without_such_config_takes_the_session_of_the_settings(
 ) -> None:
     defs = build_definitions(project.settings)
     assert run(defs, "flights_maintenance", {}).success
-    assert "flights/raw_events: not there yet" in capfd.readouterr().err
+    assert "flights/raw_events: does not exist yet" in capfd.readouterr().err
     session = spark_session(defs)
     name = "spark.python.daemon.module"
     assert session.sparkContext.getConf().get(name) == project.settings.spark[name]

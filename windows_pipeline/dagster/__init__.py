@@ -1,6 +1,6 @@
 """Dagster definitions of pipelines: assets, checks, jobs, schedules and resources.
 
-For another Dagster project, which installs `windows-pipeline[dagster]`:
+Use in another Dagster project that installs `windows-pipeline[dagster]`:
 
     from windows_pipeline.config import load_pipelines
     from windows_pipeline.dagster import build_definitions

@@ -1,4 +1,4 @@
-"""The asset `alerts`, with a plot of the run's days and a table of early warnings."""
+"""The asset `alerts`: its metadata plots the run's days and lists early warnings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ _WARNING = (
 
 
 def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
-    """Makes the asset; windows with a trigger show their early warnings in its metadata."""
+    """Makes the asset; if the windows have a trigger, its metadata lists their early warnings."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
-    fires = firing_tables(pipeline, windows_name, settings.warehouse)
-    warnings = None if fires is None else fires.early_warnings
+    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
+    warnings = None if of_firings is None else of_firings.early_warnings
 
-    def shown(spark: SparkSession, days: Sequence[date]) -> Mapping[str, dg.MetadataValue]:
+    def plot_and_warnings(
+        spark: SparkSession, days: Sequence[date]
+    ) -> Mapping[str, dg.MetadataValue]:
         image = alerts_over_time(spark, tables, days)
         data = base64.b64encode(image).decode("ascii")
         plot = dg.MetadataValue.md(f"![alerts](data:image/png;base64,{data})")
@@ -43,30 +45,32 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
     return step(
         pipeline,
         AlertsJob(pipeline, windows_name, settings),
-        # It reads raw_events where an episode began before the run's days.
+        # The job reads raw_events for episodes that began before the run's days.
         deps=[
             asset_key(tables.final_windows),
             asset_key(source_tables(pipeline, settings.warehouse).raw_events),
             *([] if warnings is None else [asset_key(warnings)]),
         ],
-        extra_metadata=shown,
+        extra_metadata=plot_and_warnings,
     )
 
 
 def _early_warnings(
     spark: SparkSession, table: Table, days: Sequence[date]
 ) -> Mapping[str, dg.MetadataValue]:
-    """How many warnings of the days there are by state, and the newest of them."""
+    """The number of the days' warnings by state, and a table of the newest warnings."""
     found = as_they_stand(table.of_units(spark, days)).cache()
     try:
-        numbers = {row.state: row["count"] for row in found.groupBy("state").count().collect()}
+        count_of_state = {
+            row.state: row["count"] for row in found.groupBy("state").count().collect()
+        }
         newest = found.orderBy(F.desc("stream_time"), *_WARNING).limit(_WARNINGS_SHOWN)
         columns = [F.col(name).cast("string") for name in _WARNING]
         rows = [dg.TableRecord(row.asDict()) for row in newest.select(*columns).collect()]
     finally:
         found.unpersist()
     counts = {
-        f"early_warnings_{state}": dg.MetadataValue.int(numbers.get(state, 0))
+        f"early_warnings_{state}": dg.MetadataValue.int(count_of_state.get(state, 0))
         for state in ("open", "confirmed", "withdrawn")
     }
     schema = dg.TableSchema([dg.TableColumn(name) for name in _WARNING])

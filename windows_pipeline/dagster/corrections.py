@@ -1,6 +1,6 @@
 """The asset `corrections`, and the job that corrects published final windows."""
 
-# No deferred annotations here: Dagster reads those of the functions it calls.
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
 from datetime import date
 
@@ -17,19 +17,25 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import window_tables
 
 _CONFIG = {
-    "from": dg.Field(str, description="The first arrival day to compute again: 2013-01-02."),
+    "from": dg.Field(str, description="The first arrival day to recompute, such as 2013-01-02."),
     "to": dg.Field(
-        str, is_required=False, description="The last one; the last published if left out."
+        str,
+        is_required=False,
+        description="The last arrival day to recompute; by default the last published day.",
     ),
-    "cause": dg.Field(str, description="Why; stands in each row of corrections."),
+    "cause": dg.Field(
+        str, description="The reason for the correction; each row of corrections records it."
+    ),
     "windows": dg.Field(
-        str, is_required=False, description="A window definition; all of them if left out."
+        str,
+        is_required=False,
+        description="A window definition; by default all published definitions.",
     ),
 }
 
 
 def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetSpec:
-    """The asset that only the correction job writes."""
+    """The asset of the table `corrections`, which only the correction job writes."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
     return dg.AssetSpec(
         asset_key(tables.corrections),
@@ -43,10 +49,10 @@ def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg
 
 
 def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
-    """The job that corrects published results; its run config says which days and why."""
+    """The job that corrects published results; its run config names the days and the reason."""
 
     def _published(session: SparkSession) -> list[str]:
-        """The definitions that have results; all, if none has, so that `correct` refuses."""
+        """The definitions with results; if none has any, all, so that `correct` refuses them."""
         every = list(pipeline.windows)
         tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
         return [name for name in every if tables[name].final_windows.exists(session)] or every
@@ -62,33 +68,36 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         names = [config["windows"]] if "windows" in config else _published(session)
         for name in names:
             if name not in pipeline.windows:
-                raise dg.Failure(f"windows: {name!r}; use one of {', '.join(pipeline.windows)}")
-            done = correct(
+                raise dg.Failure(
+                    f"windows: must name a window definition of {pipeline.name}, not {name!r}; "
+                    f"use one of {', '.join(pipeline.windows)}"
+                )
+            result = correct(
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info
             )
-            if not done.published:
-                raise _not_published(done)
+            if not result.published:
+                raise _not_published(result)
             context.log.info(
-                f"{name}: everything stands as it was published"
-                if done.number is None
-                else f"{name}: correction {done.number} is published"
+                f"{name}: the recomputed results equal the published results; nothing was changed"
+                if result.number is None
+                else f"{name}: correction {result.number} is published"
             )
             tables = window_tables(pipeline, name, settings.warehouse)
-            for day, what in done.units.items():
+            for day, corrected in result.units.items():
                 for table in (tables.final_windows, tables.corrections, tables.alerts):
                     context.log_event(
                         dg.AssetMaterialization(
                             asset_key(table),
                             partition=day.isoformat(),
-                            metadata=_metadata(done, what, config["cause"]),
+                            metadata=_metadata(result, corrected, config["cause"]),
                         )
                     )
 
     @dg.job(
         name=f"{pipeline.name}_correction",
         description=(
-            f"Computes published days of {pipeline.name} again where raw records or the grace "
-            "were changed, and lists in corrections what comes out differently."
+            f"Recomputes published days of {pipeline.name} after a change of raw records or of the "
+            "grace, and records in corrections which results differ."
         ),
     )
     def correction() -> None:
@@ -97,25 +106,27 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     return correction
 
 
-def _metadata(done: CorrectionResult, what: Corrected, cause: str) -> dict[str, dg.MetadataValue]:
+def _metadata(
+    result: CorrectionResult, corrected: Corrected, cause: str
+) -> dict[str, dg.MetadataValue]:
     counts = {
-        **{f"windows_{kind}": number for kind, number in what.windows.items()},
-        "alerts_retracted": what.alerts_retracted,
-        "alerts_raised": what.alerts_raised,
+        **{f"windows_{kind}": number for kind, number in corrected.windows.items()},
+        "alerts_retracted": corrected.alerts_retracted,
+        "alerts_raised": corrected.alerts_raised,
     }
     return {
-        "correction": dg.MetadataValue.int(done.number or 0),
+        "correction": dg.MetadataValue.int(result.number or 0),
         "cause": dg.MetadataValue.text(cause),
         **{name: dg.MetadataValue.int(number) for name, number in counts.items()},
     }
 
 
-def _not_published(done: CorrectionResult) -> dg.Failure:
-    table, result = done.results[-1]
+def _not_published(correction: CorrectionResult) -> dg.Failure:
+    table, result = correction.results[-1]
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
     return dg.Failure(
-        f"{table}: {', '.join(found.check.name for found in failed)} failed; the correction is not "
-        "finished. Mend the cause and run it again with the same config.",
+        f"{table}: {', '.join(found.check.name for found in failed)} failed, so the correction is "
+        "not finished. Fix the cause and run the job again with the same config.",
         metadata={
             f"{found.check.name}_{name}": value
             for found in failed

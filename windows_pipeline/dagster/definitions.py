@@ -1,4 +1,4 @@
-"""Wires the assets, checks, jobs, schedules and resources of pipelines into definitions."""
+"""Combines the assets, checks, jobs, schedules and resources of pipelines to definitions."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def build_definitions(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec] | None = None,
     resources: Mapping[str, dg.ResourceDefinition] | None = None,
 ) -> dg.Definitions:
-    """Builds the definitions of pipelines.
+    """Builds the Dagster definitions of pipelines.
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction` and `NAME_maintenance`, and the
-    schedules `NAME_daily` (or `NAME_stream`) and `NAME_weekly_maintenance`. Its assets are the
-    group NAME, with keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+    schedules `NAME_daily` (or `NAME_stream`) and `NAME_weekly_maintenance`. Its assets form the
+    group NAME and have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
-        pipelines: The pipelines; each name occurs once.
+        pipelines: The pipelines, with distinct names.
         settings: Where tables and landed files lie, and how Spark runs.
-        assets: The assets, with others beside if there are; by default `pipeline_assets` of each
-            pipeline.
+        assets: All assets of the definitions, including any assets of the project's own; by
+            default `pipeline_assets` of each pipeline.
         resources: The resources `spark` and `io_manager`; by default `spark_resource` and
             `results_resource`.
 

@@ -1,4 +1,4 @@
-"""What Dagster does with the values that steps return."""
+"""The I/O manager for the values that steps return."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import dagster as dg
 
 
 def results_resource() -> dg.IOManagerDefinition:
-    """Defines the I/O manager of every step: it writes no file, and run config has no say in it.
+    """Defines the I/O manager of every step: it writes no files and takes no run config.
 
-    Steps write tables and return nothing. Dagster's default would pickle a value into a folder
-    that run config may name.
+    Steps write tables and return nothing. Dagster's default I/O manager would pickle values into
+    a folder that run config can choose.
     """
     return dg.IOManagerDefinition(
         lambda _: dg.InMemoryIOManager(),  # type: ignore[no-untyped-call]

@@ -1,6 +1,6 @@
 """The job that keeps a pipeline's tables readable, and its schedule."""
 
-# No deferred annotations here: Dagster reads those of the functions it calls.
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
 import dagster as dg
 
@@ -12,7 +12,7 @@ from windows_pipeline.storage.tables import all_tables
 
 
 def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
-    """The job that joins small files and deletes those that no version needs any more."""
+    """The job that merges small files, and deletes files that no kept version needs."""
 
     @dg.op(name=f"{pipeline.name}_maintain", config_schema={})
     def maintain_tables(
@@ -20,12 +20,12 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     ) -> None:
         session = spark.spark_session
         for table in all_tables(pipeline, settings.warehouse):
-            done = maintain(session, table) if table.exists(session) else "not there yet"
-            context.log.info(f"{table.name}: {done}")
+            report = maintain(session, table) if table.exists(session) else "does not exist yet"
+            context.log.info(f"{table.name}: {report}")
 
     @dg.job(
         name=f"{pipeline.name}_maintenance",
-        description=f"Joins small files of {pipeline.name}'s tables and deletes unused ones.",
+        description=f"Merges small files of {pipeline.name}'s tables and deletes unused files.",
     )
     def maintenance() -> None:
         maintain_tables()

@@ -16,7 +16,7 @@ Metadata = dict[str, dg.MetadataValue]
 
 
 def table_metadata(table: Table, result: JobResult) -> Metadata:
-    """What all days of a run have in common: schema, location, version, rows of the run."""
+    """The metadata common to all days of a run: schema, location, version, rows of the run."""
     return {
         "dagster/column_schema": column_schema(table.schema),
         "dagster/uri": dg.MetadataValue.text(table.location),
@@ -26,7 +26,7 @@ def table_metadata(table: Table, result: JobResult) -> Metadata:
 
 
 def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
-    """The metadata of one day: its rows, late and rejected records, how far it closed."""
+    """The metadata of one day: rows, late and rejected records, and the close time."""
     rows = result.rows[table.name].get(day, 0)
     metadata: Metadata = {"dagster/partition_row_count": dg.MetadataValue.int(rows)}
     for name, value in result.facts[day].items():
@@ -41,7 +41,7 @@ def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
 
 
 def check_metadata(result: CheckResult) -> Metadata:
-    """How many rows failed, and the first of them."""
+    """The number of failing rows, and a sample of them."""
     metadata: Metadata = {"failing_rows": dg.MetadataValue.int(result.failing_rows)}
     if result.sample:
         metadata["sample"] = dg.MetadataValue.table(
@@ -54,7 +54,7 @@ def check_metadata(result: CheckResult) -> Metadata:
 def check_event(
     asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
 ) -> dg.AssetCheckResult:
-    """The result of an asset's check, as Dagster takes it."""
+    """Dagster's event for the result of an asset's check."""
     severity = dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         asset_key=asset,

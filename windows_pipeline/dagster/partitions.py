@@ -1,4 +1,4 @@
-"""The one partition dimension of a pipeline: the arrival day."""
+"""The partitions of a pipeline's assets: arrival days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANGE_END_TAG = "dagster/asset_partition_range_end"
 
 
 def arrival_days(pipeline: Pipeline) -> dg.DailyPartitionsDefinition:
-    """The arrival days, UTC, from the pipeline's first to its last, or to yesterday."""
+    """The arrival days (UTC) from the pipeline's first to its last day, by default yesterday."""
     end = pipeline.partitions.end
     return dg.DailyPartitionsDefinition(
         start_date=pipeline.partitions.start.isoformat(),
@@ -35,5 +35,5 @@ def range_tags(first: str, last: str) -> dict[str, str]:
 
 
 def days_of(partition_keys: Sequence[str]) -> list[date]:
-    """The days of a run's partitions."""
+    """The arrival days that a run's partition keys name."""
     return [date.fromisoformat(key) for key in partition_keys]

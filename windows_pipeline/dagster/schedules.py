@@ -18,16 +18,17 @@ from windows_pipeline.storage.tables import source_tables
 def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
     """The schedule of the job that materializes every asset of a pipeline.
 
-    Every ten minutes where the pipeline follows its source as a stream. Else daily: the newest
-    landed days, and those just before them that are not there yet, or failed. A day failed where
-    any asset's last run for the day did; the schedule asks for such a day each night until the day
-    is materialized. What one step never began for a day, as of a definition that is new, is left
-    to a backfill.
+    If the pipeline follows its source as a stream, the schedule runs the job every ten minutes.
+    Otherwise it runs the job each night for the unbroken run of landed days that ends with the
+    newest landed day: for the days that are not materialized, and for the days that failed. A day
+    failed if the last run of any asset for it failed; the schedule requests the day each night
+    until it is materialized. Days that an asset was never run for, as after a new window
+    definition, need a backfill.
     """
     job = dg.define_asset_job(
         f"{pipeline.name}_all",
         selection=dg.AssetSelection.groups(pipeline.name),
-        description=f"All tables of {pipeline.name}, for some arrival days.",
+        description=f"Materializes all tables of {pipeline.name} for the selected arrival days.",
     )
     if not pipeline.source.by_days:
         return dg.ScheduleDefinition(
@@ -35,7 +36,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
             job=job,
             cron_schedule="*/10 * * * *",
             execution_timezone="UTC",
-            description=f"Ingests what came to {pipeline.name}, and computes what follows.",
+            description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
         )
 
     @dg.schedule(
@@ -62,20 +63,20 @@ def _runs_of_newest_days(
     known = set(days.get_partition_keys(current_time=context.scheduled_execution_time))
     landed = [day for day in landed_days(path) if day.isoformat() in known]
     if not landed:
-        return dg.SkipReason(f"{path} holds no landed day of the pipeline's partitions")
-    newest = _without_gap(landed)
+        return dg.SkipReason(f"{path} contains no landed day within the pipeline's partitions")
+    newest = _newest_without_gap(landed)
     failed = _failed(context.instance, _assets_of(context, job), newest, days)
-    there = context.instance.get_materialized_partitions(raw_events)
-    new = {day for day in newest if day.isoformat() not in there}
-    asked = _firsts(new, failed)
-    if not asked:
+    materialized = context.instance.get_materialized_partitions(raw_events)
+    new = {day for day in newest if day.isoformat() not in materialized}
+    firsts = _first_days(new, failed)
+    if not firsts:
         return dg.SkipReason(f"the newest landed day, {landed[-1]}, is materialized")
     tick = context.scheduled_execution_time.date().isoformat()
-    return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in asked]
+    return [_request(first.isoformat(), newest[-1].isoformat(), tick) for first in firsts]
 
 
-def _without_gap(landed: Sequence[date]) -> list[date]:
-    """The landed days that end, without a gap, with the newest one."""
+def _newest_without_gap(landed: Sequence[date]) -> list[date]:
+    """The longest run of consecutive landed days that ends with the newest landed day."""
     first = len(landed) - 1
     while first and landed[first] - landed[first - 1] == timedelta(days=1):
         first -= 1
@@ -85,33 +86,36 @@ def _without_gap(landed: Sequence[date]) -> list[date]:
 def _assets_of(context: dg.ScheduleEvaluationContext, job: str) -> Iterable[dg.AssetKey]:
     repository = context.repository_def
     if repository is None:
-        raise ValueError(f"{job}: evaluate its schedule within the project's definitions")
+        raise ValueError(
+            f"{job}: its schedule must be evaluated with a repository, but the context has none; "
+            "evaluate it within the project's definitions"
+        )
     return repository.get_job(job).asset_layer.executable_asset_keys
 
 
 def _failed(
     instance: dg.DagsterInstance,
     assets: Iterable[dg.AssetKey],
-    among: Sequence[date],
+    candidates: Sequence[date],
     days: dg.DailyPartitionsDefinition,
 ) -> set[date]:
-    """Of some days those for which the last run of an asset ended without it."""
-    keys = [day.isoformat() for day in among]
-    told = (instance.get_status_by_partition(asset, keys, days) or {} for asset in assets)
+    """The days for which the last run of at least one asset failed."""
+    keys = [day.isoformat() for day in candidates]
+    statuses = (instance.get_status_by_partition(asset, keys, days) or {} for asset in assets)
     return {
         date.fromisoformat(key)
-        for of_asset in told
-        for key, status in of_asset.items()
+        for status_by_key in statuses
+        for key, status in status_by_key.items()
         if status == dg.AssetPartitionStatus.FAILED
     }
 
 
-def _firsts(new: set[date], failed: set[date]) -> list[date]:
-    """The first days of the ranges to ask for, each up to the newest day.
+def _first_days(new: set[date], failed: set[date]) -> list[date]:
+    """The first days of the ranges to request; each range ends with the newest day.
 
-    Days behind the last one that failed come by themselves first, so that a day that fails again
-    does not hold them up. Then all from the first on: a raw day that is missing holds back what
-    follows it.
+    The first range holds the new days after the last failed day, so that a day that fails again
+    does not delay them. The second range starts at the first new or failed day, because a missing
+    raw day blocks all later days.
     """
     last_failed = max(failed, default=date.min)
     firsts = [min((day for day in new if day > last_failed), default=None)]
@@ -121,7 +125,7 @@ def _firsts(new: set[date], failed: set[date]) -> list[date]:
 
 
 def _request(first: str, last: str, tick: str) -> dg.RunRequest:
-    """A run of some days; its key has it asked for once a tick."""
+    """Requests a run of a range of days; the run key makes it unique within a tick."""
     if first == last:
         return dg.RunRequest(run_key=f"{last} on {tick}", partition_key=last)
     return dg.RunRequest(run_key=f"{first}...{last} on {tick}", tags=range_tags(first, last))

@@ -11,7 +11,7 @@ from windows_pipeline.settings import Settings
 
 
 class SparkResource(LazyPySparkResource):
-    """A session made on first use, as the settings say; the steps of a run share it."""
+    """A Spark session with the settings' configuration, started on first use; steps share it."""
 
     @property
     def spark_session(self) -> SparkSession:
@@ -20,10 +20,10 @@ class SparkResource(LazyPySparkResource):
 
 
 def spark_resource(settings: Settings) -> dg.ResourceDefinition:
-    """Defines the resource that the steps take; a run's config has no say in it.
+    """Defines the resource `spark` of the steps, which takes no run config.
 
-    Dagster turns each field of a `ConfigurableResource` into run config, and some keys of Spark
-    name code to load. So the resource is made here, by a definition whose config has no fields.
+    Dagster turns each field of a `ConfigurableResource` into run config, and some of Spark's keys
+    name code to load. A definition without config fields keeps run config from setting them.
     """
     use_this_python()
     return dg.ResourceDefinition(

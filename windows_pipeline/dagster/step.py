@@ -1,6 +1,6 @@
-"""Runs a library job as a Dagster step: checks first, then materializations."""
+"""Runs a library job as a Dagster step: reports checks first, then materializations."""
 
-# No deferred annotations here: Dagster reads those of the functions it calls.
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -27,7 +27,7 @@ ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[str, dg.Metadat
 
 
 def asset_key(table: Table) -> dg.AssetKey:
-    """A table's asset key: its name in parts."""
+    """A table's asset key: the parts of its name."""
     return dg.AssetKey(table.name.split("/"))
 
 
@@ -39,14 +39,14 @@ def step(
 ) -> dg.AssetsDefinition:
     """Makes the assets of a job's tables, with its checks.
 
-    The tables of a job are written together, whichever of them is selected; with only
-    checks selected, they run on what is published and nothing is written.
+    A run writes all tables of the job, whichever of their assets is selected. If only checks are
+    selected, they run on the published results, and the run writes nothing.
 
     Args:
         pipeline: The pipeline.
-        job: The job; its first table is the one that the checks belong to.
-        deps: The assets whose tables it reads.
-        extra_metadata: What else to show with the first table.
+        job: The job; the checks belong to the asset of its first table.
+        deps: The assets of the tables that the job reads.
+        extra_metadata: Computes further metadata of the first table.
     """
     main = asset_key(job.tables[0])
     specs = [
@@ -100,7 +100,7 @@ def step(
                     day_metadata(table, result, day), key, partition_key=day.isoformat()
                 )
             if extra_metadata and key == main:
-                # With the last day only: Dagster keeps a copy with each day that it is given.
+                # Only for the last day: Dagster stores a copy for each day.
                 context.add_asset_metadata(
                     extra_metadata(session, days), key, partition_key=days[-1].isoformat()
                 )
@@ -126,12 +126,12 @@ def _check_results(
 
 def _not_published(job: Job, result: JobResult) -> dg.Failure:
     failed = [
-        check.check.name for check in result.checks if not check.passed and check.check.blocking
+        found.check.name for found in result.checks if not found.passed and found.check.blocking
     ]
     return dg.Failure(
-        f"{job.tables[0].name}: {', '.join(failed)} failed; nothing of it was published, it stands "
-        "as it was. The checks' metadata says what must hold, and shows failing rows; their "
-        "descriptions name the cure."
+        f"{job.tables[0].name}: {', '.join(failed)} failed, so the run published nothing and the "
+        "table is unchanged. Each check's description says what must hold, and its metadata shows "
+        "failing rows. Fix their cause and materialize the days again."
     )
 
 

@@ -1,6 +1,6 @@
-"""The tables of a pipeline that follows its source: one step ingests what came."""
+"""The assets of a pipeline that follows its source as a stream: one step writes all tables."""
 
-# No deferred annotations here: Dagster reads those of the functions it calls.
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -24,8 +24,8 @@ _CONFIG = {
     "every": dg.Field(
         str,
         is_required=False,
-        description="Look for more so often ('10 seconds'), until the run is terminated; left "
-        "out: ingest what there is, check it, end.",
+        description="How often to look for new records ('10 seconds'), until the run is "
+        "terminated; by default the run ingests the available records, checks them and ends.",
     )
 }
 StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
@@ -34,9 +34,9 @@ StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
     """The assets of every table that the stream writes, with their checks.
 
-    A run ingests what there is, micro-batch by micro-batch, and ends. Then the checks look at the
-    days that the run touched, as they are published: no check blocks a micro-batch. A run whose
-    config has `every` goes on until it is terminated, and reports each micro-batch as it ends.
+    A run ingests the available records in micro-batches. Then it checks the published results of
+    the days that it changed, and ends: no check blocks a micro-batch. A run whose config sets
+    `every` continues until it is terminated, and reports each micro-batch when it ends.
     """
     jobs = _jobs(pipeline, settings)
     tables = [table for job in jobs for table in job.tables]
@@ -60,18 +60,20 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
         every: str | None = context.op_execution_context.op_config.get("every")
         batches: list[BatchResult] = []
 
-        def note(result: BatchResult) -> None:
+        def report(result: BatchResult) -> None:
             context.log.info(
                 f"micro-batch {result.batch}: {result.accepted} records accepted, "
-                f"{result.rejected} rejected; {result.passed_over} files passed over"
+                f"{result.rejected} rejected; {result.passed_over} files skipped"
             )
             if every is None:
                 batches.append(result)
             else:
                 raw_events = asset_key(tables[0])
-                context.log_event(dg.AssetMaterialization(raw_events, metadata=_brought([result])))
+                context.log_event(
+                    dg.AssetMaterialization(raw_events, metadata=_batch_metadata([result]))
+                )
 
-        run_stream(session, pipeline, settings, every=every, on_batch=note)
+        run_stream(session, pipeline, settings, every=every, on_batch=report)
         for table in tables:
             yield dg.MaterializeResult(
                 asset_key(table), metadata=_metadata(table, batches, session)
@@ -92,10 +94,10 @@ def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
 
 
 def _spec(pipeline: Pipeline, job: Job, table: Table) -> dg.AssetSpec:
-    own = {one.name for one in job.tables}
+    written = {output.name for output in job.tables}
     return dg.AssetSpec(
         asset_key(table),
-        deps=[asset_key(one) for one in job.inputs if one.name not in own],
+        deps=[asset_key(source) for source in job.inputs if source.name not in written],
         group_name=pipeline.name,
         kinds={"pyspark", "delta"},
         description=table.description,
@@ -112,10 +114,10 @@ def _metadata(
         "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
         "delta_version": dg.MetadataValue.int(table.version(spark)),
     }
-    return metadata | _brought(batches)
+    return metadata | _batch_metadata(batches)
 
 
-def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
+def _batch_metadata(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
     metadata: dict[str, dg.MetadataValue] = {
         "micro_batches": dg.MetadataValue.int(len(batches)),
         "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
@@ -129,17 +131,17 @@ def _brought(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
 
 
 def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
-    """The results of all checks on some days; Dagster wants one of each, also without any day."""
+    """The results of all checks on days; Dagster requires a result of each, even for no days."""
     main = asset_key(job.tables[0])
     if not days:
-        nothing = {"days": dg.MetadataValue.text("none so far")}
-        yield from (check_event(main, check, nothing, passed=True) for check in job.checks)
+        no_days = {"days": dg.MetadataValue.text("none so far")}
+        yield from (check_event(main, check, no_days, passed=True) for check in job.checks)
         return
     for result in check_published(job, spark, days):
         yield check_event(main, result.check, check_metadata(result), passed=result.passed)
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
-    """The days that were touched; the newest one where none was."""
-    touched = {day for batch in batches for day in batch.units}
-    return sorted(touched) or sorted({row.arrival_unit for row in log})[-1:]
+    """The days that the micro-batches changed; if there are none, the newest day."""
+    changed = {day for batch in batches for day in batch.units}
+    return sorted(changed) or sorted({row.arrival_unit for row in log})[-1:]

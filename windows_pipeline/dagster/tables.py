@@ -1,4 +1,4 @@
-"""The assets of a pipeline's tables: one asset a table."""
+"""The assets of a pipeline's tables: one asset for each table."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 
 
 def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
-    """Makes the assets of every table of a pipeline, with their checks.
+    """Makes the assets of all tables of a pipeline, with their checks.
 
-    Tables that one step writes are one `dg.AssetsDefinition` with several keys. A pipeline that
-    follows its source as a stream has a single step, which writes all tables.
+    If a step writes several tables, they form one `dg.AssetsDefinition` with several keys. A
+    pipeline that follows its source as a stream has a single step, which writes all tables.
 
     Args:
         pipeline: The pipeline.
-        settings: Where its tables lie, and how Spark runs.
+        settings: The location of the tables, and how Spark runs.
 
     Returns:
         The definitions; the steps need the resource `spark`, see `spark_resource`.
@@ -62,7 +62,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         alerts(pipeline, windows_name, settings),
     ]
     if pipeline.windows[windows_name].trigger is not None:
-        # final_windows confirm or withdraw the early warnings of firings.
+        # final_windows confirms or withdraws the early warnings of firings.
         firings = step(
             pipeline,
             FiringsJob(pipeline, windows_name, settings),
