@@ -121,7 +121,7 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "no name of a key": (
         lambda events: wp.windowed(events, TUMBLE).by(3),  # type: ignore[arg-type]
-        "by: 3 is no name of a column; pass its name as text",
+        "by: must be a column's name, not 3; pass its name as text",
     ),
     "key twice": (
         lambda events: wp.windowed(events, TUMBLE).by("user", "user").agg(),
@@ -145,11 +145,11 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "a Column": (
         lambda events: wp.windowed(events, COUNTED).agg(F.col("w")),  # type: ignore[arg-type]
-        "aggregates: Column<'w'> is no aggregate of windows_pipeline",
+        "aggregates: must be aggregates of windows_pipeline, not Column<'w'>",
     ),
     "a name": (
         lambda events: wp.windowed(events, COUNTED).agg("user"),  # type: ignore[arg-type]
-        "aggregates: 'user' is no aggregate of windows_pipeline; take count()",
+        "aggregates: must be aggregates of windows_pipeline, not 'user'; pass count()",
     ),
     "a sum of text": (
         lambda events: wp.windowed(events, COUNTED).agg(sum_("user")),
@@ -175,10 +175,18 @@ def test_uses_refused(events: DataFrame, what: str) -> None:
 def test_a_stream_is_refused(spark: SparkSession, window: GroupWindow) -> None:
     """Rule F3: with or without windows, nothing is computed of what never ends."""
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(ValueError, match=r"events: this is a stream.*write its micro-batches"):
+    with pytest.raises(
+        ValueError,
+        match=r"events: must be a batch DataFrame, but is a stream.*write its micro-batches",
+    ):
         wp.windowed(stream, window)
-    with pytest.raises(ValueError, match=r"events: this is a stream.*write its micro-batches"):
+    with pytest.raises(
+        ValueError,
+        match=r"events: must be a batch DataFrame, but is a stream.*write its micro-batches",
+    ):
         stream.transform(wp.windows(window).agg())
     tumbling = TimeWindows.of_size_with_no_grace("1 minute")
-    with pytest.raises(ValueError, match="events: this is a stream"):
+    with pytest.raises(
+        ValueError, match="events: must be a batch DataFrame, but is a streaming DataFrame"
+    ):
         stream.transform(wp.windows(tumbling, event_time="timestamp").agg(count()))

@@ -49,8 +49,8 @@ def timed(events: DataFrame, windows: WindowSpec = TEN_MS) -> Windowed[DataFrame
         ("key", "ms", [sum_("name")], "sum(name): column 'name' is of type string"),
         ("key", "ms", [sum_("at"), sum_("at")], "'sum_at' would be the name of two columns"),
         ("key", "ms", [count().alias("window_end")], "'window_end' would be the name of two"),
-        ("key", "ms", [count().alias("_Slice")], "must not begin with '_', and '_Slice' does"),
-        ("key", "ms", [count().alias("_c")], "must not begin with '_', and '_c' does"),
+        ("key", "ms", [count().alias("_Slice")], "must not begin with '_', but '_Slice' does"),
+        ("key", "ms", [count().alias("_c")], "must not begin with '_', but '_c' does"),
         ("nothing", "ms", [count()], "'nothing' is of type void"),
         ("pause", "ms", [count()], "'pause' is of type interval"),
         ("any_case", "ms", [count()], "'any_case' is of type string collate UTF8_LCASE"),
@@ -84,15 +84,15 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
     (lambda w: w.agg(sum_("n")), "aggregates: sum_n: there is no column 'n'"),
     (
         lambda w: w.agg(count().where("ms")),
-        "aggregates: count: where: 'ms' is of type bigint, no condition",
+        "aggregates: count: where: must be a boolean condition, but 'ms' is of type bigint",
     ),
     (
         lambda w: w.agg(sum_("ms").where("n > 0")),
-        "aggregates: sum_ms: where: 'n > 0' is no expression over a record of ['at', 'key', ",
+        "aggregates: sum_ms: where: 'n > 0' must be an expression over a record of ['at', 'key', ",
     ),
     (
         lambda w: w.agg(sum_("ms +").alias("x")),
-        "aggregates: x: 'ms +' is no expression over a record of [",
+        "aggregates: x: 'ms +' must be an expression over a record of [",
     ),
     (
         lambda w: w.by("key", "Key").agg(),
@@ -100,30 +100,30 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
     ),
     (
         lambda w: w.agg("count"),  # type: ignore[arg-type]
-        "aggregates: 'count' is no aggregate of windows_pipeline; take count()",
+        "aggregates: must be aggregates of windows_pipeline, not 'count'; pass count()",
     ),
     (
         lambda w: w.agg(None),  # type: ignore[arg-type]
-        "aggregates: None is no aggregate of windows_pipeline",
+        "aggregates: must be aggregates of windows_pipeline, not None",
     ),
     (
         lambda w: w.agg([count()]),  # type: ignore[arg-type]
         "is a list; pass aggregates one by one, as in .agg(count(), sum_('n'))",
     ),
-    (lambda w: w.by(WRONG), "by: 3 is no name of a column; pass its name as text"),
+    (lambda w: w.by(WRONG), "by: must be a column's name, not 3; pass its name as text"),
     (
         lambda w: w.by(["key"]),  # type: ignore[arg-type]
-        "by: ['key'] is no name of a column; pass its name as text, several as .by('one', ",
+        "by: must be a column's name, not ['key']; pass its name as text, several as .by('one', ",
     ),
     (
         lambda _: wp.windows(TEN_MS, by=WRONG),
-        "by: 3 is no name of a column; pass its name as text, or a list of names",
+        "by: must be a column's name, not 3; pass its name as text, or a list of names",
     ),
-    (lambda _: wp.windows(TEN_MS, by=[WRONG]), "by: 3 is no name of a column"),
+    (lambda _: wp.windows(TEN_MS, by=[WRONG]), "by: must be a column's name, not 3"),
     (lambda w: w.by("*").agg(), "by: there is no column '*'"),
     (
         lambda w: w.event_time(None),  # type: ignore[arg-type]
-        "event_time: None is no name of a column",
+        "event_time: must be a column's name, not None",
     ),
     (
         lambda w: w.agg(pre_aggregate="no"),  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
         lambda w: w.final().agg(pre_aggregate="no"),  # type: ignore[arg-type]
         "pre_aggregate: must be True or False, not 'no'",
     ),
-    (lambda w: w.arrival(WRONG), "arrival: 3 is no name of a column"),
+    (lambda w: w.arrival(WRONG), "arrival: must be a column's name, not 3"),
     (lambda w: w.arrival(), "arrival: no column is named; name it, as in .arrival('offset')"),
     (lambda w: w.arrival("name").agg(), "arrival: offset 'name' is of type string"),
     (lambda w: w.arrival("at", "name").agg(), "arrival: offset 'name' is of type string"),
@@ -144,7 +144,7 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
     ),
     (
         lambda w: w.arrival("ms", partition=WRONG),
-        "arrival: partition: 3 is no name of a column; pass its name as text",
+        "arrival: partition: must be a column's name, not 3; pass its name as text",
     ),
     (
         lambda w: w.arrival("ms", idle_after="0 ms"),
@@ -176,15 +176,15 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
     )
     other = "cogroup: other must be a stream in windows, not "
     mistakes: dict[str, Callable[[], object]] = {
-        "events: '10 ms' is no DataFrame": lambda: wp.windowed(wrong, TEN_MS),
-        "events: 'ten ms' is no DataFrame": lambda: (
+        "events: must be a DataFrame, not '10 ms'": lambda: wp.windowed(wrong, TEN_MS),
+        "events: must be a DataFrame, not 'ten ms'": lambda: (
             wp.windows(hops)
             .event_time("ms")
             .agg()(
                 "ten ms"  # type: ignore[arg-type]
             )
         ),
-        "events: 'rows' is no DataFrame": lambda: wp.windows(around).agg()(
+        "events: must be a DataFrame, not 'rows'": lambda: wp.windows(around).agg()(
             "rows"  # type: ignore[arg-type]
         ),
         f"{of_windows}'10 ms'; take one": lambda: wp.windowed(events, wrong),
@@ -202,7 +202,9 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "cogroup: stream 2: give every stream an arrival, or none": lambda: stream.cogroup(
             coming
         ).agg(),
-        "aggregates: 3 is no aggregate": lambda: stream.cogroup(stream, WRONG),
+        "aggregates: must be aggregates of windows_pipeline, not 3; pass": lambda: stream.cogroup(
+            stream, WRONG
+        ),
         "late: whether a record is late follows from when it came, and the order of": stream.late,
         "firings: when windows fire follows from the order of arrival, and": lambda: stream.firings(
             trigger
@@ -218,12 +220,16 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "input_ends: must be True or False, not 3": lambda: coming.firings(
             trigger, input_ends=WRONG
         ),
-        "arrival: 3 is no name of a column": lambda: wp.windowed(events, around).arrival(WRONG),
-        "aggregates: 3 is no aggregate of windows_pipeline": lambda: wp.windowed(
+        "arrival: must be a column's name, not 3": lambda: wp.windowed(events, around).arrival(
+            WRONG
+        ),
+        "aggregates: must be aggregates of windows_pipeline, not 3": lambda: wp.windowed(
             events, around
         ).agg(WRONG),
-        "event_time: column 'ms' is there 2 times": lambda: timed(twice).agg(),
-        "by: column 'a.b' has a point in its name; write it in backticks, '`a.b`'": lambda: (
+        "event_time: the name 'ms' must be unique, but 2 columns have it": lambda: timed(
+            twice
+        ).agg(),
+        "by: column 'a.b' has a dot in its name; write it in backticks, '`a.b`'": lambda: (
             timed(dotted).by("a.b").agg()
         ),
     }
@@ -309,20 +315,23 @@ def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
 ) -> None:
     wrong: Any = F.sum("ms")
     by_key = timed(events)
-    with pytest.raises(ValueError, match="is no aggregate of windows_pipeline"):
+    with pytest.raises(ValueError, match="must be aggregates of windows_pipeline, not"):
         by_key.agg(wrong)
-    with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
+    with pytest.raises(ValueError, match=r"by: must be a column's name, not "):
         by_key.by(wrong)
-    with pytest.raises(ValueError, match=r"by: .* is no name of a column"):
+    with pytest.raises(ValueError, match=r"by: must be a column's name, not "):
         wp.windows(TEN_MS, by=wrong)
     of_all = count().where(F.sum("ms") > 3)
-    with pytest.raises(ValueError, match=r"aggregates: count: where: .* is no expression over"):
+    with pytest.raises(
+        ValueError, match=r"aggregates: count: where: .* must be an expression over"
+    ):
         by_key.agg(of_all)
     text_is_true = sum_("ms").where(F.col("name"))
-    told = "aggregates: sum_ms: where: Column<'name'> is of type string"
+    told = "where: must be a boolean condition, but Column<'name'> is of type string"
+    told = f"^aggregates: sum_ms: {told}"
     with pytest.raises(ValueError, match=told):
         by_key.agg(text_is_true)
-    with pytest.raises(ValueError, match=r"event_time: .* is no name of a column"):
+    with pytest.raises(ValueError, match=r"event_time: must be a column's name, not "):
         by_key.event_time(wrong)
     text: Any = "10 ms"
     with pytest.raises(ValueError, match=r"windows must be SlidingWindows, .*, not '10 ms'; take"):

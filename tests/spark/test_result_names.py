@@ -28,14 +28,18 @@ def test_a_key_that_is_named_twice_is_to_be_named_once() -> None:
 
 @pytest.mark.parametrize("name", ["closed", "Window_End"])
 def test_a_key_with_the_name_of_the_results_own_is_to_be_renamed_before(name: str) -> None:
-    cure = f"rename yours before, as with events.withColumnRenamed\\('{name}', 'own_{name}'\\)"
-    with pytest.raises(ValueError, match=f"^by: '{name}' is a column that the result .*; {cure}"):
+    cure = f"rename yours before, as with events.withColumnRenamed\\('{name}', 'my_{name}'\\)"
+    with pytest.raises(
+        ValueError, match=f"^by: must not name '{name}', because the result .*; {cure}"
+    ):
         require_results(["key", name], ["window_end", "closed"], [])
 
 
 @pytest.mark.parametrize("taken", [["total"], ["TOTAL"]])
 def test_an_aggregate_with_another_columns_name_is_to_have_an_alias(taken: list[str]) -> None:
-    told = r"^aggregates: 'total' would be .*; give sum\(amount\) another with \.alias\('...'\)"
+    told = (
+        r"^aggregates: 'total' would be .*; give sum\(amount\) another name with \.alias\('...'\)"
+    )
     with pytest.raises(ValueError, match=told):
         require_results(taken, [], [TOTAL])
     with pytest.raises(ValueError, match=told):

@@ -1,1 +1,1 @@
-"""What a user of the library calls on a DataFrame, and in SQL."""
+"""The public API: windows over any DataFrame, and in SQL."""

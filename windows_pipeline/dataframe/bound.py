@@ -1,4 +1,4 @@
-"""What a builder ends in: a DataFrame, or a function for `DataFrame.transform`."""
+"""The results of a builder: a DataFrame, or a function for `DataFrame.transform`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 Transform = Callable[[DataFrame], DataFrame]
-"""What `DataFrame.transform` takes."""
+"""A function for `DataFrame.transform`."""
 Result = TypeVar("Result")
-"""A DataFrame where a builder has its records, else a Transform."""
+"""A DataFrame if the builder has its records, else a Transform."""
 Bind = Callable[[Transform], Result]
-"""Makes the result of what is to be done with records."""
+"""Makes a builder's result from the function that computes it from records."""
 
 
 def bound_to(events: DataFrame) -> Bind[DataFrame]:
-    """The records are there: what is to be done with them gives a DataFrame."""
+    """For a builder with records: applies the function, so that the result is a DataFrame."""
     return lambda transform: transform(events)
 
 
 def unbound(transform: Transform) -> Transform:
-    """The records come later: what is to be done with them is the result."""
+    """For a builder without records: the function itself is the result."""
     return transform

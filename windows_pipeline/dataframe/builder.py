@@ -1,4 +1,4 @@
-"""Where all windows on a DataFrame begin: `windowed(events, spec)` and `windows(spec)`."""
+"""The entry points to windows on a DataFrame: `windowed(events, spec)` and `windows(spec)`."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ def windowed(events: DataFrame, windows: RowWindow) -> RowWindowed[DataFrame]: .
 def windowed(
     events: DataFrame, windows: WindowSpec | GroupWindow | RowWindow
 ) -> Windowed[DataFrame] | GroupWindowed[DataFrame] | RowWindowed[DataFrame]:
-    """Puts a DataFrame's records in windows: say by what, then what of them you want.
+    """Assigns a DataFrame's records to windows; the builder's verbs say how, and what to compute.
 
-    For example, how many events each user had in each hour that is over:
+    For example, the number of each user's events in each closed hour:
 
         hour = TimeWindows.of_size_and_grace("1 hour", "5 minutes")
         windowed(events, hour).by("user").event_time("ts").final().agg(count())
 
     Args:
-        events: The records; no stream.
-        windows: The windows. By event time: `SlidingWindows`, `TimeWindows`, `SessionWindows`;
-            FLIP-11's, from `windows_pipeline.flip11`: group windows (`Tumble`, `Slide`,
+        events: The records, as a batch DataFrame.
+        windows: Windows by event time (`SlidingWindows`, `TimeWindows`, `SessionWindows`), or
+            FLIP-11's windows from `windows_pipeline.flip11`: group windows (`Tumble`, `Slide`,
             `Session`) and row windows (`SlideRows`, `TumbleRows`, `SessionRows`).
 
     Returns:
-        A builder with the verbs that these windows have; each ends in a DataFrame.
+        A builder with the verbs of these windows; its last verb returns a DataFrame.
 
     Raises:
-        ValueError: No DataFrame, a stream (rule F3), or no windows.
+        ValueError: `events` is no DataFrame or is a stream (rule F3), or `windows` is no window
+            specification.
     """
     builder = _builder(windows, bound_to(events))
     if isinstance(builder, RowWindowed):
@@ -69,7 +70,7 @@ def windows(
     by: str | Sequence[str] = (),
     event_time: str | None = None,
 ) -> Windowed[Transform] | GroupWindowed[Transform] | RowWindowed[Transform]:
-    """The builder of `windowed` before it has records, for chains of `DataFrame.transform`.
+    """Makes the builder of `windowed` without records, for chains of `DataFrame.transform`.
 
     For example:
 
@@ -77,16 +78,16 @@ def windows(
 
     Args:
         windows: See `windowed`.
-        by: The key's column or columns, as the verb `by` takes them.
-        event_time: The event time's column, as the verb `event_time` takes it; None to leave
-            it to the verb, or to `on` of FLIP-11's windows.
+        by: The key's column or columns; see the verb `by`.
+        event_time: The event time's column; see the verb `event_time`. None if that verb, or
+            `on` of FLIP-11's windows, names the column.
 
     Returns:
-        The builder that `windowed` gives for these windows; each end of it is a function for
-        `DataFrame.transform`.
+        The builder that `windowed` returns for these windows, except that its last verb returns
+        a function for `DataFrame.transform`.
 
     Raises:
-        ValueError: No windows, or what is no name.
+        ValueError: `windows` is no window specification, or a name is not a string.
     """
     builder = _builder(windows, unbound).by(*_names(by))
     return builder if event_time is None else builder.event_time(event_time)
@@ -95,10 +96,10 @@ def windows(
 def _builder(
     windows: WindowSpec | GroupWindow | RowWindow, bind: Bind[Result]
 ) -> Windowed[Result] | GroupWindowed[Result] | RowWindowed[Result]:
-    """The builder of these windows' verbs.
+    """The builder for this kind of windows.
 
     Raises:
-        ValueError: No windows.
+        ValueError: `windows` is no window specification.
     """
     if isinstance(windows, GroupWindow):
         return GroupWindowed(windows, bind)
@@ -118,15 +119,16 @@ def _builder(
 
 
 def _names(columns: str | Sequence[str]) -> Sequence[str]:
-    """Names of columns, of one or several.
+    """A list of column names, from one name or several.
 
     Raises:
-        ValueError: Something else.
+        ValueError: `columns` is neither a string nor a list or tuple.
     """
     if isinstance(columns, str):
         return [columns]
     if not isinstance(columns, (list, tuple)):
         raise ValueError(
-            f"by: {columns!r} is no name of a column; pass its name as text, or a list of names"
+            f"by: must be a column's name, not {columns!r}; pass its name as text, or a list of "
+            "names"
         )
     return columns

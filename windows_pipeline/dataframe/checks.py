@@ -1,4 +1,4 @@
-"""Checks of what a user passes: each refusal names the argument, the value and the fix."""
+"""Checks a user's arguments: each error names the argument, the value and the fix."""
 
 from __future__ import annotations
 
@@ -15,65 +15,69 @@ from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.aggregates.functions import ColumnOrName
 
 NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType, T.CalendarIntervalType)
-"""Types that nothing is grouped by: they have no order."""
+"""Types that have no order, so that no key or order of arrival can have them."""
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
 
 
 def require_bounded(events: DataFrame) -> None:
-    """Refuses what is no DataFrame, and a streaming one, which never ends (rule F3).
+    """Requires a batch DataFrame: a streaming DataFrame never ends (rule F3).
 
     Raises:
-        ValueError: It is one; says what to do instead.
+        ValueError: `events` is no DataFrame, or is a streaming DataFrame.
     """
     if not isinstance(events, DataFrame):
-        raise ValueError(f"events: {events!r} is no DataFrame; pass one, as spark.table(...) gives")
+        raise ValueError(
+            f"events: must be a DataFrame, not {events!r}; pass one, such as spark.table(...)"
+        )
     if events.isStreaming:
         raise ValueError(
-            "events: this is a stream, and windows are computed of records that are all there; "
+            "events: must be a batch DataFrame, but is a streaming DataFrame, which never ends; "
             "write its micro-batches to a table (foreachBatch) and let a pipeline, or a batch "
             "DataFrame of that table, compute the windows"
         )
 
 
 def require_names(argument: str, names: Sequence[object]) -> None:
-    """Refuses what is no list of names of columns.
+    """Requires that each column name is a string.
 
     Raises:
-        ValueError: Names the argument and what is no name.
+        ValueError: A name is not a string.
     """
     for name in names:
         if not isinstance(name, str):
             raise ValueError(
-                f"{argument}: {name!r} is no name of a column; pass its name as text, several as "
-                f".{argument}('one', 'other')"
+                f"{argument}: must be a column's name, not {name!r}; pass its name as text, "
+                f"several as .{argument}('one', 'other')"
             )
 
 
 def refuse_verb(builder: object, name: str, advice: Mapping[str, str]) -> NoReturn:
-    """Says what to do in place of a verb that a builder does not have.
+    """Raises an error that says what to do instead of a verb that a builder does not have.
 
     Args:
-        builder: What it was asked of.
-        name: The verb.
-        advice: What to do, by the verbs that other builders have.
+        builder: The builder.
+        name: The verb, or any other missing attribute.
+        advice: What to do instead, by verb of other builders.
 
     Raises:
         AttributeError: Always.
     """
-    known = type(builder).__name__
+    builder_name = type(builder).__name__
     if name not in advice:
-        raise AttributeError(f"{known!r} object has no attribute {name!r}")
-    raise AttributeError(f"{name}: {known} does not have it: {advice[name]}")
+        raise AttributeError(f"{builder_name!r} object has no attribute {name!r}")
+    raise AttributeError(f"{name}: {builder_name} does not have this verb: {advice[name]}")
 
 
 def require_column(events: DataFrame, argument: str, name: str) -> T.DataType:
     """The type of a column.
 
     Raises:
-        ValueError: There is none of this name, or more than one.
+        ValueError: No column, or more than one column, has this name.
     """
     if not isinstance(name, str):
-        raise ValueError(f"{argument}: {name!r} is no name of a column; pass its name as text")
+        raise ValueError(
+            f"{argument}: must be a column's name, not {name!r}; pass its name as text"
+        )
     try:
         found = list(events.select(name).schema)
     except AnalysisException:
@@ -84,54 +88,54 @@ def require_column(events: DataFrame, argument: str, name: str) -> T.DataType:
 
 
 def _unknown(events: DataFrame, name: str) -> str:
-    times = sum(name.lower() == each.lower() for each in events.columns)
+    times = sum(name.lower() == column.lower() for column in events.columns)
     if times > 1:
-        return f"column {name!r} is there {times} times; rename or drop one"
+        return f"the name {name!r} must be unique, but {times} columns have it; rename or drop one"
     if times == 1:
-        return f"column {name!r} has a point in its name; write it in backticks, '`{name}`'"
+        return f"column {name!r} has a dot in its name; write it in backticks, '`{name}`'"
     near = get_close_matches(name, events.columns, 1, 0.7)
     fix = f"did you mean {near[0]!r}?" if near else f"use one of {events.columns}"
     return f"there is no column {name!r}; {fix}"
 
 
 def require_aggregates(aggregates: Sequence[object]) -> None:
-    """Refuses what is no aggregate.
+    """Requires that each argument is an aggregate.
 
     Raises:
-        ValueError: Names it.
+        ValueError: An argument is not an aggregate.
     """
-    for one in aggregates:
-        if isinstance(one, (list, tuple)):
+    for aggregate in aggregates:
+        if isinstance(aggregate, (list, tuple)):
             raise ValueError(
-                f"aggregates: {one!r} is a list; pass aggregates one by one, as in "
+                f"aggregates: {aggregate!r} is a list; pass aggregates one by one, as in "
                 ".agg(count(), sum_('n'))"
             )
-        if not isinstance(one, Aggregation):
+        if not isinstance(aggregate, Aggregation):
             raise ValueError(
-                f"aggregates: {one!r} is no aggregate of windows_pipeline; take count(), "
-                "sum_('n') and the like from there"
+                f"aggregates: must be aggregates of windows_pipeline, not {aggregate!r}; pass "
+                "count(), sum_('n') or the like"
             )
 
 
-def require_computable(events: DataFrame, one: Aggregation) -> None:
-    """Refuses an aggregate whose column or condition these records do not have.
+def require_computable(events: DataFrame, aggregation: Aggregation) -> None:
+    """Requires that the records have an aggregate's column and condition.
 
     Raises:
-        ValueError: Names the result, and the column or the condition.
+        ValueError: The column or the condition is not an expression over these records.
     """
-    argument = f"aggregates: {one.result_name}"
-    if isinstance(one.column, str) and one.column.isidentifier():
-        require_column(events, argument, one.column)
-    elif one.column is not None:
-        _require_expression(events, argument, one.column)
-    if one.condition is None:
+    argument = f"aggregates: {aggregation.result_name}"
+    if isinstance(aggregation.column, str) and aggregation.column.isidentifier():
+        require_column(events, argument, aggregation.column)
+    elif aggregation.column is not None:
+        _require_expression(events, argument, aggregation.column)
+    if aggregation.condition is None:
         return
     where = f"{argument}: where"
-    kind = _require_expression(events, where, one.condition)
+    kind = _require_expression(events, where, aggregation.condition)
     if not isinstance(kind, T.BooleanType):
         raise ValueError(
-            f"{where}: {one.condition!r} is of type {kind.simpleString()}, no condition; "
-            "compare it with something, as in where('n > 0')"
+            f"{where}: must be a boolean condition, but {aggregation.condition!r} is of type "
+            f"{kind.simpleString()}; compare it with a value, as in where('n > 0')"
         )
 
 
@@ -139,43 +143,43 @@ def _require_expression(events: DataFrame, argument: str, expression: ColumnOrNa
     """The type of an expression over one record.
 
     Raises:
-        ValueError: Spark cannot make a column of it.
+        ValueError: Spark cannot evaluate the expression over one record.
     """
     try:
         column = column_of(events, expression)
-        # Beside other columns, so that it is none over all records.
+        # The other columns make Spark refuse an aggregate over all records.
         return events.select("*", column).schema[-1].dataType
     except AnalysisException as error:
         reason = str(error).split("\n", 1)[0]
         raise ValueError(
-            f"{argument}: {expression!r} is no expression over a record of {events.columns}: "
-            f"{reason}"
+            f"{argument}: {expression!r} must be an expression over a record of "
+            f"{events.columns}: {reason}"
         ) from None
 
 
 def column_of(events: DataFrame, column: ColumnOrName) -> Column:
-    """A column, or an expression; what is a column's name is that column, whatever else it says."""
+    """The column of this name if there is one; else the expression that the text contains."""
     if not isinstance(column, str):
         return cast("Column", column)
     return F.col(column) if column in events.columns and "." not in column else F.expr(column)
 
 
 def require_orderable(name: str, kind: T.DataType) -> None:
-    """Refuses a key of a type that has no order, also in a struct's field.
+    """Requires that a key's type, and the types of a struct's fields, can be sorted.
 
     Raises:
-        ValueError: Names the column.
+        ValueError: The type cannot be sorted, or its collation does not sort by bytes.
     """
     if isinstance(kind, T.StructType):
         for part in kind:
             require_orderable(f"{name}.{part.name}", part.dataType)
     elif isinstance(kind, T.StringType) and not kind.isUTF8BinaryCollation():
         raise ValueError(
-            f"by: {name!r} is of type {kind.simpleString()}; text goes by its bytes here: cast it "
-            "to string, and make one text of those that are to be alike, as with lower"
+            f"by: {name!r} is of type {kind.simpleString()}; a key must compare by its bytes: cast "
+            "it to string, and make texts that shall be equal the same before, as with lower"
         )
     elif isinstance(kind, NO_KEYS):
         raise ValueError(
-            f"by: {name!r} is of type {kind.simpleString()}; a key takes {_SORTS_IN_ARROW}: "
+            f"by: {name!r} is of type {kind.simpleString()}; a key must be of {_SORTS_IN_ARROW}: "
             "cast it, as with to_json"
         )

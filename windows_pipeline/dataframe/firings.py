@@ -1,4 +1,4 @@
-"""Every firing of a window as a row, or what a user's function makes of it."""
+"""Computes a row for each firing of a window, or applies a user's function to each firing."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ from windows_pipeline.windows.firing.window_function import WindowFunction
 
 
 def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: bool) -> DataFrame:
-    """Each firing of each window (rule E2); see `Windowed.firings`.
+    """Computes a row for each firing of each window (rule E2); see `Windowed.firings`.
 
     Args:
         windows: The windows.
-        trigger: When they fire.
-        stream: The records, with arrival.
-        input_ends: Whether nothing comes after the last record.
+        trigger: When the windows fire.
+        stream: The records, with their order of arrival.
+        input_ends: Whether no further records follow the last record.
 
     Raises:
-        ValueError: A trigger that the windows don't take, or a column that does not fit.
+        ValueError: The windows do not support the trigger, or a column is missing or of a wrong
+            type.
     """
     own = input_of(stream)
     several = stream.arrival is not None and stream.arrival.partition is not None
@@ -94,22 +95,23 @@ def processed(
     *,
     input_ends: bool,
 ) -> DataFrame:
-    """What a user's function makes of each firing (rule E3); see `Windowed.process`.
+    """Applies a user's function to each firing (rule E3); see `Windowed.process`.
 
     Args:
         windows: The windows.
-        trigger: When they fire.
+        trigger: When the windows fire.
         function: The function.
-        stream: The records, with arrival.
-        input_ends: Whether nothing comes after the last record.
+        stream: The records, with their order of arrival.
+        input_ends: Whether no further records follow the last record.
 
     Raises:
-        ValueError: See `fired`; or aggregates for a function that takes records.
+        ValueError: See `fired`; or the stream has aggregates although the function takes records.
     """
     if function.records is not None:
         if stream.aggregates:
             raise ValueError(
-                "aggregates: the window function takes records; leave out the aggregates"
+                "aggregates: must be empty, because the window function takes records; leave them "
+                "out"
             )
         for name in function.records:
             require_column(stream.events, "records", name)
@@ -124,7 +126,7 @@ def processed(
 
 
 def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: bool) -> DataFrame:
-    """The columns of `firing_evaluation.fire`."""
+    """The firings of each window; see `plan.fire` for the columns."""
     if trigger.final_only:
         return _when_closed(windows, own, input_ends=input_ends)
     targets = {0: FiringSpec(trigger.fitted(windows), trigger)}
@@ -133,7 +135,7 @@ def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: boo
 
 
 def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFrame:
-    """Each window once, as the engine has it when it closes (rule E1)."""
+    """One firing for each window, with its result when it closes (rule E1)."""
     arrival = _arrival(own)
     delay_ms = windows.close_delay_ms
     timed = with_close_times(own.records(), delay_ms, arrival)
@@ -141,7 +143,7 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
     in_time = with_stream_times(own.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
     advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
-    # An end that belongs to its window is passed a millisecond later (rule A4).
+    # Stream time passes an inclusive window end one millisecond later (rule A4).
     beyond_ms = delay_ms if isinstance(windows, TimeWindows) else delay_ms + 1
     closed = found if input_ends else found.where("closed")
     return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
@@ -149,5 +151,7 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
 
 def _arrival(own: Input) -> Arrival:
     if own.arrival is None:
-        raise ValueError("arrival: firings need the order of arrival")
+        raise ValueError(
+            "arrival: firings need the order of arrival, but none is named; add .arrival('offset')"
+        )
     return own.arrival

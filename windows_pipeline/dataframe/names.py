@@ -1,4 +1,4 @@
-"""No two columns of a result have one name: each refusal names the argument and the fix."""
+"""Keeps the column names of a result unique: each error names the argument and the fix."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from windows_pipeline.aggregates import Aggregate
 
 RESERVED = "_"
-"""How each column begins that the engine adds while it computes."""
+"""The prefix of the columns that the engine adds while it computes."""
 _NAME = re.compile(r"\w+")
 _QUOTED = re.compile("`((?:[^`]|``)*)`")
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """What stands before a final ' as name', in any case, and that name; None where none does."""
+    """Splits a final ' as name' (in any case) off a text; the name is None if there is none."""
     parts = text.rsplit(None, 2)
     if len(parts) == 3 and parts[1].lower() == "as" and _NAME.fullmatch(parts[2]):
         return parts[0].strip(), parts[2]
@@ -22,72 +22,76 @@ def split_name(text: str) -> tuple[str, str | None]:
 
 
 def unquoted(name: str) -> str:
-    """A column's name as it is, without the backticks that it is written in: a.b for `a.b`."""
+    """A column's name without the backticks of its SQL form: a.b for `a.b`."""
     return _QUOTED.sub(lambda part: part[1].replace("``", "`"), name)
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark finds it: in backticks where a point in it would say otherwise."""
+    """A column's name in SQL: in backticks if it contains a dot or a backtick."""
     return "`{}`".format(name.replace("`", "``")) if set(name) & set(".`") else name
 
 
 def require_once(argument: str, names: Sequence[str], fix: str) -> None:
-    """Refuses a name that comes twice.
+    """Requires that names are unique, regardless of case.
 
     Args:
-        argument: Where they stand.
+        argument: The argument that contains the names.
         names: The names.
-        fix: What to do about it, the end of a sentence.
+        fix: What to do about a repeated name; the end of the error's sentence.
 
     Raises:
-        ValueError: Names it.
+        ValueError: A name occurs twice.
     """
     seen: set[str] = set()
     for name in names:
-        # Spark does not tell names apart by case.
+        # Spark compares names regardless of case.
         if name.lower() in seen:
             raise ValueError(f"{argument}: {name!r} comes twice; {fix}")
         seen.add(name.lower())
 
 
-def require_results(by: Sequence[str], own: Sequence[str], aggregates: Sequence[Aggregate]) -> None:
-    """Refuses a key or an aggregate that has another column's name in the result.
+def require_results(
+    by: Sequence[str], fixed: Sequence[str], aggregates: Sequence[Aggregate]
+) -> None:
+    """Requires that the columns of a result have unique names.
 
     Args:
         by: The key's columns.
-        own: The columns that the result has anyway.
+        fixed: The columns that every result of these windows has.
         aggregates: The aggregates.
 
     Raises:
-        ValueError: Names it.
+        ValueError: A key or an aggregate has the name of another column, or an aggregate's name
+            begins with the reserved prefix.
     """
     require_once("by", by, "name each column of the key once")
-    require_apart("by", by, own)
-    taken = {name.lower() for name in (*by, *own)}
-    for one in aggregates:
-        if one.name.lower() in taken:
+    require_apart("by", by, fixed)
+    taken = {name.lower() for name in (*by, *fixed)}
+    for aggregate in aggregates:
+        if aggregate.name.lower() in taken:
             raise ValueError(
-                f"aggregates: {one.name!r} would be the name of two columns of the result; give "
-                f"{one} another with .alias('...')"
+                f"aggregates: {aggregate.name!r} would be the name of two columns of the result; "
+                f"give {aggregate} another name with .alias('...')"
             )
-        if one.name.startswith(RESERVED):
+        if aggregate.name.startswith(RESERVED):
             raise ValueError(
-                f"aggregates: a result's name must not begin with {RESERVED!r}, and {one.name!r} "
-                f"does; give {one} another name with .alias('...')"
+                f"aggregates: a result's name must not begin with {RESERVED!r}, but "
+                f"{aggregate.name!r} does; give {aggregate} another name with .alias('...')"
             )
-        taken.add(one.name.lower())
+        taken.add(aggregate.name.lower())
 
 
-def require_apart(argument: str, columns: Sequence[str], own: Sequence[str]) -> None:
-    """Refuses a column of the user's that has the name of one that the result has anyway.
+def require_apart(argument: str, columns: Sequence[str], fixed: Sequence[str]) -> None:
+    """Requires that no user's column has the name of a fixed column of the result.
 
     Raises:
-        ValueError: Names it.
+        ValueError: A column has the name of a fixed column.
     """
-    taken = {name.lower() for name in own}
+    taken = {name.lower() for name in fixed}
     for name in columns:
         if name.lower() in taken:
             raise ValueError(
-                f"{argument}: {name!r} is a column that the result has of its own; rename yours "
-                f"before, as with events.withColumnRenamed({name!r}, 'own_{name}')"
+                f"{argument}: must not name {name!r}, because the result has a fixed column of "
+                f"this name; rename yours before, as with "
+                f"events.withColumnRenamed({name!r}, 'my_{name}')"
             )
