@@ -76,15 +76,21 @@ COUNTED = Tumble.over(rows(2)).on("at").alias("w")
 USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     "no time column": (
         lambda events: wp.windowed(events, Tumble.over("1 minute").alias("w")).agg(),
-        "window: it has no column of time; name it with .event_time('ts') or .on",
+        ("window: must have a column of time, but none is named; add .event_time('ts') or .on"),
     ),
     "no arrival column": (
         lambda events: wp.windowed(events, Tumble.over(rows(2)).alias("w")).agg(),
-        "window: it has no column of the order of arrival; name it with .arrival('offset') or",
+        (
+            "window: must have a column of the order of arrival, but none is named; "
+            "add .arrival('offset') or"
+        ),
     ),
     "no alias": (
         lambda events: wp.windowed(events, Tumble.over("1 minute").on("ts")).agg(),
-        "window: it has no name, which its column of bounds needs; give it one with .alias",
+        (
+            "window: must have an alias, which names the column of its bounds, but has none; "
+            "add .alias"
+        ),
     ),
     "no advance": (
         lambda events: wp.windowed(events, Slide.over("1 minute")),  # type: ignore[call-overload]
@@ -113,11 +119,17 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
     ),
     "time of windows by rows": (
         lambda events: wp.windowed(events, COUNTED).event_time("ts"),
-        "event_time: windows of rows(...) go by the order of arrival; name it with .arrival('ts')",
+        (
+            "event_time: windows of rows(...) follow the order of arrival; "
+            "name its column with .arrival('ts')"
+        ),
     ),
     "arrival of windows by time": (
         lambda events: wp.windowed(events, TUMBLE).arrival("at"),
-        "arrival: group windows by time take every row as on time; leave it out, or use",
+        (
+            "arrival: group windows by time treat every row as on time; "
+            "leave .arrival(...) out, or use"
+        ),
     ),
     "no name of a key": (
         lambda events: wp.windowed(events, TUMBLE).by(3),  # type: ignore[arg-type]

@@ -134,7 +134,10 @@ MISTAKES: list[tuple[Callable[[Windowed[DataFrame]], object], str]] = [
         "pre_aggregate: must be True or False, not 'no'",
     ),
     (lambda w: w.arrival(WRONG), "arrival: must be a column's name, not 3"),
-    (lambda w: w.arrival(), "arrival: no column is named; name it, as in .arrival('offset')"),
+    (
+        lambda w: w.arrival(),
+        "arrival: must name at least one column, but names none; add one, as in .arrival('offset')",
+    ),
     (lambda w: w.arrival("name").agg(), "arrival: offset 'name' is of type string"),
     (lambda w: w.arrival("at", "name").agg(), "arrival: offset 'name' is of type string"),
     (lambda w: w.arrival("n").agg(), "arrival: offset: there is no column 'n'"),
@@ -199,21 +202,23 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "cogroup: stream 2: its key is of type bigint": lambda: stream.cogroup(
             stream.by("ms")
         ).agg(),
-        "cogroup: stream 2: give every stream an arrival, or none": lambda: stream.cogroup(
-            coming
-        ).agg(),
+        "cogroup: stream 2: either all streams or none must have an arrival": lambda: (
+            stream.cogroup(coming).agg()
+        ),
         "aggregates: must be aggregates of windows_pipeline, not 3; pass": lambda: stream.cogroup(
             stream, WRONG
         ),
-        "late: whether a record is late follows from when it came, and the order of": stream.late,
-        "firings: when windows fire follows from the order of arrival, and": lambda: stream.firings(
+        "late: whether a record is late depends on the order of arrival, which": stream.late,
+        "firings: when windows fire depends on the order of arrival, which": lambda: stream.firings(
             trigger
         ),
-        "process: when windows fire follows from the order of arrival, and": lambda: stream.process(
+        "process: when windows fire depends on the order of arrival, which": lambda: stream.process(
             trigger, wrong
         ),
-        "trigger: '10 ms' is none": lambda: coming.firings(wrong),
-        "function: '10 ms' is none": lambda: coming.process(trigger, wrong),
+        "trigger: must be a Trigger, not '10 ms'; pass": lambda: coming.firings(wrong),
+        "function: must be a WindowFunction, not '10 ms'; pass": lambda: coming.process(
+            trigger, wrong
+        ),
         "aggregates: the window function takes records": lambda: coming.process(
             trigger, WindowFunction(lambda *_: [], "n bigint", records=["at"]), count()
         ),
@@ -253,7 +258,7 @@ NO_EVENT_TIME: dict[str, Callable[[Windowed[DataFrame]], object]] = {
 @pytest.mark.parametrize("end", NO_EVENT_TIME)
 def test_an_event_time_that_is_not_named_is_to_be_added(events: DataFrame, end: str) -> None:
     """Rule F3: of each end, also before it has records."""
-    told = re.escape("no column of it is named; add .event_time('ts') with its name")
+    told = re.escape("no column of the event time is named; add .event_time('ts')")
     with pytest.raises(ValueError, match=f"^event_time: .*{told}"):
         NO_EVENT_TIME[end](wp.windowed(events, TEN_MS).by("key").arrival("at"))
 
@@ -275,9 +280,9 @@ def test_a_verb_that_windows_do_not_have_says_what_to_do(events: DataFrame) -> N
         (grouped, "firings", "for firings use TimeWindows"),
         (grouped, "process", "for firings use TimeWindows"),
         (grouped, "cogroup", "for several use TimeWindows"),
-        (both, "by", "say it of each stream before cogroup"),
-        (both, "late", "ask each stream by itself"),
-        (both.final(), "event_time", "say it before final()"),
+        (both, "by", "call it on each stream before cogroup"),
+        (both, "late", "call it on each stream alone"),
+        (both.final(), "event_time", "call it before final()"),
         (coming.final(), "firings", "pass Trigger.until_window_closes()"),
     ]
     for builder, verb, told in refused:

@@ -48,13 +48,13 @@ def test_calls_are_read_from_the_text() -> None:
         ("sliding_windows(events)", "TABLE(...), the records, as its first argument is missing"),
         ("sliding_windows(TABLE events)", "TABLE(...), with parentheses is missing"),
         ("sliding_windows(TABLE(events", "its '(' is not closed"),
-        ("sliding_windows(TABLE())", "TABLE() holds nothing"),
+        ("sliding_windows(TABLE())", "TABLE() must contain a table or a query"),
         ("sliding_windows(TABLE(e) ORDER BY ts, size => 1)", "only PARTITION BY may"),
         ("sliding_windows(TABLE(e) PARTITION BY 3, size => 1)", "a column's name in PARTITION BY"),
         ("sliding_windows(TABLE(e), 'ts')", "the name of an argument is missing"),
         ("sliding_windows(TABLE(e), size 1)", "'=>' after size is missing"),
         ("sliding_windows(TABLE(e), size => other)", "size takes a literal"),
-        ("sliding_windows(TABLE(e), size => 1.5)", "size: 1.5 is no whole number"),
+        ("sliding_windows(TABLE(e), size => 1.5)", "size: must be a whole number, not 1.5"),
         ("sliding_windows(TABLE(e), size => 1, SIZE => 2)", "size comes twice"),
         ("sliding_windows(TABLE(e), size => 1", "',' or ')' is missing"),
     ],
@@ -134,17 +134,20 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
             SLIDING.replace("sum(amount)", "sum(amount), percentile(amount, array())"),
             "sliding_windows: aggregates: 'percentile(amount, array())': percentage: 'array()' is",
         ),
-        (SLIDING.replace("time_difference", "size"), "sliding_windows: it takes no 'size'"),
+        (
+            SLIDING.replace("time_difference", "size"),
+            "sliding_windows: has no argument 'size'; use",
+        ),
         (SLIDING.replace("'10 minutes'", "'0 ms'"), "time_difference: '0 seconds' must be above"),
-        (SLIDING.replace("'10 minutes'", "10"), "time_difference: 10 is no text"),
+        (SLIDING.replace("'10 minutes'", "10"), "time_difference: must be text, not 10"),
         (SLIDING.replace("time_col => 'ts', ", ""), "sliding_windows: 'time_col' is missing"),
         (
             SLIDING.replace("grace", "source_partition_col").replace("0 seconds", "user"),
-            "source_partition_col says nothing without offset_col",
+            "source_partition_col needs offset_col",
         ),
         (
             "count_windows(TABLE(events), order_col => 'at', size => '3', aggregates => 'sum(at)')",
-            "count_windows: size: '3' is no whole number of rows",
+            "count_windows: size: must be a whole number of rows, not '3'",
         ),
     ],
 )
@@ -159,5 +162,5 @@ def test_mistakes_in_a_call(spark: SparkSession, events: DataFrame, query: str, 
 def test_a_view_of_a_call_is_refused(spark: SparkSession, events: DataFrame) -> None:
     """Spark would read the view's text again, without these functions."""
     del events
-    with pytest.raises(ValueError, match="a view keeps its text"):
+    with pytest.raises(ValueError, match="a view stores its text"):
         wp.sql(spark, f"CREATE TEMPORARY VIEW v AS SELECT * FROM {SLIDING}")  # noqa: S608

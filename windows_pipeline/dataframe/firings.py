@@ -46,28 +46,33 @@ def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: 
         ValueError: The windows do not support the trigger, or a column is missing or of a wrong
             type.
     """
-    own = input_of(stream)
+    stream_input = input_of(stream)
     several = stream.arrival is not None and stream.arrival.partition is not None
     partition = ["fired_after_partition"] if several else []
     timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
-    require_results(own.key_names, [*_COLUMNS, *timeout, *partition], own.aggregates)
-    found = _fired(windows, trigger, own, input_ends=input_ends)
+    require_results(
+        stream_input.key_names, [*_COLUMNS, *timeout, *partition], stream_input.aggregates
+    )
+    found = _fired(windows, trigger, stream_input, input_ends=input_ends)
     after_partition = F.col(f"{AFTER}source_partition")
     return found.select(
-        *(F.col(key).alias(name) for key, name in zip(own.keys, own.key_names, strict=True)),
-        own.instant("_window_start_ms").alias("window_start"),
-        own.instant("_window_end_ms").alias("window_end"),
-        *session_timeout(windows, own),
+        *(
+            F.col(key).alias(name)
+            for key, name in zip(stream_input.keys, stream_input.key_names, strict=True)
+        ),
+        stream_input.instant("_window_start_ms").alias("window_start"),
+        stream_input.instant("_window_end_ms").alias("window_end"),
+        *session_timeout(windows, stream_input),
         "firing_id",
         "reason",
         "cause",
-        own.instant("_stream_time_ms").alias("stream_time"),
+        stream_input.instant("_stream_time_ms").alias("stream_time"),
         F.col(f"{AFTER}offset").alias("fired_after"),
         *(after_partition.alias(name) for name in partition),
-        own.instant("_first_event_time_ms").alias("first_event_time"),
-        own.instant("_last_event_time_ms").alias("last_event_time"),
+        stream_input.instant("_first_event_time_ms").alias("first_event_time"),
+        stream_input.instant("_last_event_time_ms").alias("last_event_time"),
         "record_count",
-        *(F.col(f"`{one.name}`") for one in own.aggregates),
+        *(F.col(f"`{each.name}`") for each in stream_input.aggregates),
         "is_final",
     )
 
@@ -117,30 +122,39 @@ def processed(
             require_column(stream.events, "records", name)
         record = F.struct(*(F.col(f"`{name}`") for name in function.records))
         stream = replace(stream, aggregates=[collect_list(record).alias(RECORDS)])
-    own = input_of(stream)
-    require_results((), ["record_count"], own.aggregates)
-    names = ["record_count", *(one.name for one in own.aggregates)]
-    found = _fired(windows, trigger, own, input_ends=input_ends)
-    kernel = FunctionKernel(function, own.keys, names)
+    stream_input = input_of(stream)
+    require_results((), ["record_count"], stream_input.aggregates)
+    names = ["record_count", *(each.name for each in stream_input.aggregates)]
+    found = _fired(windows, trigger, stream_input, input_ends=input_ends)
+    kernel = FunctionKernel(function, stream_input.keys, names)
     return found.mapInArrow(kernel, function.schema)
 
 
-def _fired(windows: WindowSpec, trigger: Trigger, own: Input, *, input_ends: bool) -> DataFrame:
+def _fired(
+    windows: WindowSpec, trigger: Trigger, stream_input: Input, *, input_ends: bool
+) -> DataFrame:
     """The firings of each window; see `plan.fire` for the columns."""
     if trigger.final_only:
-        return _when_closed(windows, own, input_ends=input_ends)
+        return _when_closed(windows, stream_input, input_ends=input_ends)
     targets = {0: FiringSpec(trigger.fitted(windows), trigger)}
-    timed = with_stream_times(own.records(), _arrival(own), input_ends=input_ends)
-    return fire(timed, targets, own.keys, own.aggregates, ARRIVAL_COLUMNS, input_ends=input_ends)
+    timed = with_stream_times(stream_input.records(), _arrival(stream_input), input_ends=input_ends)
+    return fire(
+        timed,
+        targets,
+        stream_input.keys,
+        stream_input.aggregates,
+        ARRIVAL_COLUMNS,
+        input_ends=input_ends,
+    )
 
 
-def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFrame:
+def _when_closed(windows: WindowSpec, stream_input: Input, *, input_ends: bool) -> DataFrame:
     """One firing for each window, with its result when it closes (rule E1)."""
-    arrival = _arrival(own)
+    arrival = _arrival(stream_input)
     delay_ms = windows.close_delay_ms
-    timed = with_close_times(own.records(), delay_ms, arrival)
-    found = evaluate_windows(timed, windows, own, own.aggregates)
-    in_time = with_stream_times(own.records(), arrival, input_ends=input_ends)
+    timed = with_close_times(stream_input.records(), delay_ms, arrival)
+    found = evaluate_windows(timed, windows, stream_input, stream_input.aggregates)
+    in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
     advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)
     # Stream time passes an inclusive window end one millisecond later (rule A4).
@@ -149,9 +163,9 @@ def _when_closed(windows: WindowSpec, own: Input, *, input_ends: bool) -> DataFr
     return at_closing(closed, beyond_ms, advances, in_time.schema, ARRIVAL_COLUMNS)
 
 
-def _arrival(own: Input) -> Arrival:
-    if own.arrival is None:
+def _arrival(stream_input: Input) -> Arrival:
+    if stream_input.arrival is None:
         raise ValueError(
             "arrival: firings need the order of arrival, but none is named; add .arrival('offset')"
         )
-    return own.arrival
+    return stream_input.arrival

@@ -1,4 +1,4 @@
-"""The builder of FLIP-11's group windows, by time or by rows, and what computes them."""
+"""Builds and computes FLIP-11's group windows, by time or by rows."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from windows_pipeline.windows import CountWindows, GroupWindow, SessionWindows
 
 @dataclass(frozen=True, slots=True)
 class GroupWindowed(Generic[Result]):
-    """Rows in windows to group by (rule F1); made by `windowed` and `windows`.
+    """Rows grouped by windows (rule F1); made by `windowed` and `windows`.
 
-    All rows are on time and every window is a result, as in Flink's batch mode; what of rows
-    does not fill a window at the end is none.
+    As in Flink's batch mode, all rows are on time and every window is a result. Rows at the end
+    that do not fill a window by rows are in no window.
 
-    Each verb returns a new builder; where one is called twice, the last call counts. `agg` is
-    the end: of `windowed(events, ...)` it gives a DataFrame, of `windows(...)` a function for
-    `DataFrame.transform`.
+    Each verb returns a new builder; if a verb is called twice, the last call counts. `agg` is
+    the last verb: after `windowed(events, ...)` it returns a DataFrame, after `windows(...)` a
+    function for `DataFrame.transform`.
 
     Attributes:
         window: The windows, with an alias.
         bind: Makes the result at the end.
         keys: The key's columns.
-        order: The columns that order arrival, of windows by rows; none where the window's `on`
-            names it.
+        order: For windows by rows, the columns that order arrival; empty if the window's `on`
+            names the column.
     """
 
     window: GroupWindow
@@ -52,76 +52,76 @@ class GroupWindowed(Generic[Result]):
     order: tuple[str, ...] = ()
 
     def by(self, *columns: str) -> GroupWindowed[Result]:
-        """Names the key: each value of it has windows of its own.
+        """Names the key's columns; each value of the key has separate windows.
 
         Args:
-            columns: The key's columns; nulls are a value (rule A6), and a point in a name goes
-                in backticks. None of them, or no `by`, for windows over all rows.
+            columns: The key's columns; null is a value (rule A6), and a name with a dot is
+                written in backticks. Without columns, or without `by`, windows are over all
+                rows.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("by", columns)
         return replace(self, keys=columns)
 
     def event_time(self, column: str) -> GroupWindowed[Result]:
-        """Names the time that windows go by, as FLIP-11's `on` does.
+        """Names the column of the windows' time, as FLIP-11's `on` does.
 
         Args:
-            column: The event's time or, for windows in processing time, that of its ingest: a
-                timestamp (finer parts than milliseconds are cut off), or a bigint or int of
-                milliseconds.
+            column: The column of the event time or, for windows by processing time, of the ingest
+                time: a timestamp (truncated to milliseconds), or a bigint or int of milliseconds.
 
         Raises:
-            ValueError: What is no name, or windows by rows.
+            ValueError: The name is not a string, or the windows are by rows.
         """
         require_names("event_time", [column])
         if isinstance(self.window.windows, CountWindows):
             raise ValueError(
-                "event_time: windows of rows(...) go by the order of arrival; name it with "
-                f".arrival({column!r})"
+                "event_time: windows of rows(...) follow the order of arrival; name its column "
+                f"with .arrival({column!r})"
             )
         return replace(self, window=self.window.on(column))
 
     def arrival(self, *columns: str) -> GroupWindowed[Result]:
-        """Says in which order rows came: what windows by rows go by, as FLIP-11's `on` does.
+        """Names the columns that order arrival, which windows by rows follow, as FLIP-11's `on`.
 
         Args:
-            columns: What orders the rows of a key, of any type that sorts; each combination of
-                values once.
+            columns: The columns that order the rows of a key, of any type that can be sorted; each
+                combination of values must be unique within a key.
 
         Raises:
-            ValueError: What is no name, or windows by time.
+            ValueError: A name is not a string, or the windows are by time.
         """
         require_names("arrival", columns)
         if not isinstance(self.window.windows, CountWindows):
             raise ValueError(
-                "arrival: group windows by time take every row as on time; leave it out, or use "
-                "TimeWindows or SessionWindows, of which late() tells"
+                "arrival: group windows by time treat every row as on time; leave .arrival(...) "
+                "out, or use TimeWindows or SessionWindows, which have late()"
             )
         return replace(self, order=columns)
 
     def agg(self, *aggregates: Aggregation) -> Result:
-        """A row for each window of each key.
+        """Computes a row for each window of each key.
 
         Args:
-            aggregates: What to compute, such as `count()` and `sum_("amount")`. Of windows by
-                rows `first`, `last` and the like go by arrival.
+            aggregates: What to compute, such as `count()` and `sum_("amount")`. For windows
+                by rows, aggregates such as `first` and `last` follow the order of arrival.
 
         Returns:
-            Rows in no order: the key's columns; a column of the alias's name, a struct of
-            `start` and `end`, so that `select("w.start")` takes one; and the aggregates. Of
-            windows by time both are of the time's type, the end does not belong to the window,
-            and a session's is its last row and the gap. Of windows by rows they are what orders
-            arrival, of the first and the last row, both within.
+            Unordered rows with the key's columns; a struct named by the alias, with `start` and
+            `end`, as in `select("w.start")`; and the aggregates. For windows by time, both bounds
+            have the time's type and the end is exclusive; a session ends at its last row's time
+            plus the gap. For windows by rows, the bounds are the arrival values of the first and
+            the last row, both inclusive.
 
         Raises:
-            ValueError: No alias, one that is a column's name, no time or order of arrival, no
-                such column, one of no fitting type, two results of one name, or a streaming
-                DataFrame (rule F3).
+            ValueError: The alias is missing or is a column's name; the time or the order of
+                arrival is not named; a column is missing or of a wrong type; two results have one
+                name; or `events` is a streaming DataFrame (rule F3).
             ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
-            SparkRuntimeException: When Spark runs it: a time or what orders arrival is null, or
-                the latter comes twice.
+            SparkRuntimeException: When Spark runs it: a time or an arrival value is null, or an
+                arrival value occurs twice within a key.
         """
         require_aggregates(aggregates)
         name = self._alias()
@@ -131,21 +131,22 @@ class GroupWindowed(Generic[Result]):
     def _alias(self) -> str:
         if self.window.name is None:
             raise ValueError(
-                "window: it has no name, which its column of bounds needs; give it one with "
-                ".alias('w')"
+                "window: must have an alias, which names the column of its bounds, but has none; "
+                "add .alias('w')"
             )
         return self.window.name
 
     def _on(self) -> tuple[str, ...]:
-        """The columns that windows go by."""
+        """The column of the windows' time, or the columns that order arrival."""
         if self.order:
             return self.order
         if self.window.column is None:
             by_rows = isinstance(self.window.windows, CountWindows)
-            what = "the order of arrival" if by_rows else "time"
+            subject = "the order of arrival" if by_rows else "time"
             verb = ".arrival('offset')" if by_rows else ".event_time('ts')"
             raise ValueError(
-                f"window: it has no column of {what}; name it with {verb} or .on('...')"
+                f"window: must have a column of {subject}, but none is named; add {verb} or "
+                ".on('...')"
             )
         return (self.window.column,)
 
@@ -164,16 +165,16 @@ class GroupWindowed(Generic[Result]):
         results = [one.result_name for one in aggregates]
         fix = "rename one, as with count().alias('...')"
         require_once("aggregates", [*key_names, name, *results], fix)
-        for one in aggregates:
-            require_computable(events, one)
-        # Under names of their own none of them is in the way of the windows' own columns.
-        own = [one.alias(f"aggregate_{place}") for place, one in enumerate(aggregates)]
+        for aggregation in aggregates:
+            require_computable(events, aggregation)
+        # Neutral names cannot collide with the columns of the windows.
+        renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
         match self.window.windows:
             case CountWindows() as windows:
-                found = _count_windows(events, windows, self.keys, Arrival(tuple(on)), own)
+                found = _count_windows(events, windows, self.keys, Arrival(tuple(on)), renamed)
                 bounds = ("first_offset", "last_offset")
             case windows:
-                stream = Stream(events, self.keys, on[0], own)
+                stream = Stream(events, self.keys, on[0], renamed)
                 found = aggregate_streams(windows, [stream])
                 is_session = isinstance(windows, SessionWindows)
                 bounds = ("window_start", "session_timeout" if is_session else "window_end")
@@ -185,21 +186,21 @@ class GroupWindowed(Generic[Result]):
             F.struct(start, end).alias(name),
             *(
                 F.col(each.result_name).alias(result)
-                for each, result in zip(own, results, strict=True)
+                for each, result in zip(renamed, results, strict=True)
             ),
         )
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do in place of a verb of windows that close."""
+            """Says what to do instead of a verb that only windows by event time have."""
             others = "use TimeWindows or SessionWindows"
             advice = {
                 "final": "every window is final; call agg",
                 "late": f"no row is late in group windows; for grace and lateness {others}",
                 "firings": f"each window has one result; for firings {others}",
                 "process": f"each window has one result; for firings {others}",
-                "cogroup": f"a group window is of one DataFrame; for several {others}",
+                "cogroup": f"a group window reads one DataFrame; for several {others}",
             }
             refuse_verb(self, name, advice)
 
@@ -211,16 +212,18 @@ def _count_windows(
     arrival: Arrival,
     aggregates: Sequence[Aggregation],
 ) -> DataFrame:
-    """Windows by rows: the key's columns, `first_offset`, `last_offset` and the aggregates."""
-    own = Input(events, keys, None, aggregates, arrival)
+    """Computes windows by rows: key, `first_offset`, `last_offset` and the aggregates."""
+    counted = Input(events, keys, None, aggregates, arrival)
     for column in events.select(*arrival.columns).schema:
         if isinstance(column.dataType, NO_KEYS):
             raise ValueError(
                 f"on: {column.name!r} is of type {column.dataType.simpleString()}, which has no "
                 "order; name a column of numbers, text, times or a struct of these"
             )
-    found = evaluate_counts(own.records(), {0: windows}, own.keys, own.aggregates)
-    named = [F.col(key).alias(name) for key, name in zip(own.keys, own.key_names, strict=True)]
+    found = evaluate_counts(counted.records(), {0: windows}, counted.keys, counted.aggregates)
+    named = [
+        F.col(key).alias(name) for key, name in zip(counted.keys, counted.key_names, strict=True)
+    ]
     return found.select(
-        *named, "first_offset", "last_offset", *(F.col(one.name) for one in own.aggregates)
+        *named, "first_offset", "last_offset", *(F.col(each.name) for each in counted.aggregates)
     )

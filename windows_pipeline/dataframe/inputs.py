@@ -1,4 +1,4 @@
-"""A user's DataFrame as the engine takes it: keys, times in milliseconds, values, arrival."""
+"""Turns a user's DataFrame into the engine's records: keys, times in ms, values, arrival."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from windows_pipeline.windows.arguments import require_positive
 from windows_pipeline.windows.durations import Duration, duration_ms
 
 _NULLABLE_TIME_MS = "nullable_time_ms"
-"""For what is broadcast: an error would come out of there as one of Java's threads."""
+"""The column of event times for broadcasts: there Spark would report an error of
+`_event_time_ms` as an exception of a Java thread."""
 _NO_OFFSETS = (*NO_KEYS, T.StringType, T.BinaryType, T.BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How records came: what stream time, and so lateness, follows from (rules A1 to A4).
+    """The order of arrival, which determines stream time and lateness (rules A1 to A4).
 
     Attributes:
-        columns: The columns that order arrival within a source partition, each combination of
-            values once: of numbers, dates, timestamps, or structs of these.
-        partition: The column of the source partition; None for a single one.
+        columns: The columns that order arrival within a source partition: numbers, dates,
+            timestamps, or structs of these. Each combination of values must be unique.
+        partition: The column of the source partition; None for a single source partition.
         idle_after: How far a source partition's stream time may lie behind the furthest one
             and still hold windows open; None for any distance (rule A4).
     """
@@ -51,20 +52,23 @@ class Arrival:
         """Checks the arguments."""
         require_names("arrival", self.columns)
         if not self.columns:
-            raise ValueError("arrival: no column is named; name it, as in .arrival('offset')")
+            raise ValueError(
+                "arrival: must name at least one column, but names none; add one, as in "
+                ".arrival('offset')"
+            )
         if self.partition is not None and not isinstance(self.partition, str):
             raise ValueError(
-                f"arrival: partition: {self.partition!r} is no name of a column; pass its name as "
-                "text"
+                f"arrival: partition: must be a column's name, not {self.partition!r}; pass its "
+                "name as text"
             )
         _ = self.idle_after_ms
 
     @property
     def idle_after_ms(self) -> int | None:
-        """The same in milliseconds.
+        """`idle_after` in milliseconds.
 
         Raises:
-            ValueError: No duration, or one not above zero.
+            ValueError: `idle_after` is not a duration above zero.
         """
         if self.idle_after is None:
             return None
@@ -74,34 +78,34 @@ class Arrival:
 
     @property
     def offset(self) -> Column:
-        """What orders arrival: the column, or a struct of several."""
+        """The column that orders arrival, or a struct of several columns."""
         columns = [F.col(name) for name in self.columns]
         return columns[0] if len(columns) == 1 else F.struct(*columns)
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input: its records, and what is asked of them.
+    """One input stream of windows: its records, and the aggregates to compute.
 
     Attributes:
         events: The records.
         by: The key's columns.
         event_time: The event time's column: a timestamp, or a bigint of milliseconds; None
-            where only the order of arrival counts.
-        of: What is computed of the values.
-        arrival: How the records came; None where all are on time.
-        source: The stream's number: of two, each has source partitions and values of its own.
+            if only the order of arrival matters.
+        aggregations: The aggregates to compute.
+        arrival: The order of arrival; None if all records are on time.
+        source: The index of the stream; each stream has separate source partitions and values.
     """
 
     events: DataFrame
     by: Sequence[str]
     event_time: str | None
-    of: Sequence[Aggregation] = field(default=())
+    aggregations: Sequence[Aggregation] = field(default=())
     arrival: Arrival | None = None
     source: int = 0
 
     def __post_init__(self) -> None:
-        """Checks that it ends, what is asked, and the key's and the event time's types."""
+        """Checks that the DataFrame is a batch, the arguments, and the types of key and time."""
         require_bounded(self.events)
         self._require_arguments()
         for name, key_type in zip(self.by, self.key_types, strict=True):
@@ -114,14 +118,14 @@ class Input:
             )
 
     def _require_arguments(self) -> None:
-        """Refuses what is no column, no aggregate or no arrival."""
+        """Checks the columns, the aggregates and the order of arrival."""
         for name in self.by:
             require_column(self.events, "by", name)
         if self.event_time is not None:
             require_column(self.events, "event_time", self.event_time)
-        require_aggregates(self.of)
-        for one in self.of:
-            require_computable(self.events, one)
+        require_aggregates(self.aggregations)
+        for aggregation in self.aggregations:
+            require_computable(self.events, aggregation)
         values = self.events.select(*self._value_columns).schema
         for aggregate in self.aggregates:
             aggregate.result_type(values[aggregate.column].dataType.simpleString())
@@ -133,16 +137,16 @@ class Input:
             require_column(self.events, "arrival: partition", arrival.partition)
         for name in arrival.columns:
             kind = require_column(self.events, "arrival: offset", name)
-            # Where there are no times any order will do; group windows judge it themselves.
+            # Without an event time any order will do; group windows check the types themselves.
             if self.event_time is not None and isinstance(kind, _NO_OFFSETS):
                 raise ValueError(
-                    f"arrival: offset {name!r} is of type {kind.simpleString()}, whose order is "
-                    "not that of numbers or times; cast it, as to bigint"
+                    f"arrival: offset {name!r} is of type {kind.simpleString()}, but must be "
+                    "of numbers, dates or timestamps; cast it, as to bigint"
                 )
 
     @property
     def idle_after(self) -> Duration | None:
-        """How far a source partition may lie behind."""
+        """How far a source partition may lag before it is idle; None for any distance."""
         return None if self.arrival is None else self.arrival.idle_after
 
     @cached_property
@@ -160,7 +164,7 @@ class Input:
     @property
     def keys(self) -> list[str]:
         """The key's columns as `records` names them."""
-        return [f"_key_{place}" for place in range(len(self.by))]
+        return [f"_key_{index}" for index in range(len(self.by))]
 
     @property
     def key_names(self) -> list[str]:
@@ -169,38 +173,39 @@ class Input:
 
     @property
     def _values(self) -> list[str]:
-        """The column of each aggregate; several of one column share it."""
-        asked = [(_identity(one.column), _identity(one.condition)) for one in self.of]
-        return [f"_value_{self.source}_{asked.index(one)}" for one in asked]
+        """The value column of each aggregate; aggregates of equal columns share a value column."""
+        inputs = [(_identity(each.column), _identity(each.condition)) for each in self.aggregations]
+        return [f"_value_{self.source}_{inputs.index(each)}" for each in inputs]
 
     @property
     def _value_columns(self) -> list[Column]:
-        """What is aggregated: null where a condition is not true, so that it does not count."""
+        """The values to aggregate: null where a condition is not true, so that none counts."""
         columns = {}
-        for one, name in zip(self.of, self._values, strict=True):
-            value = F.lit(1) if one.column is None else column_of(self.events, one.column)
-            if one.condition is not None:
-                value = F.when(column_of(self.events, one.condition), value)
+        for each, name in zip(self.aggregations, self._values, strict=True):
+            value = F.lit(1) if each.column is None else column_of(self.events, each.column)
+            if each.condition is not None:
+                value = F.when(column_of(self.events, each.condition), value)
             columns[name] = value.alias(name)
         return list(columns.values())
 
     @property
     def aggregates(self) -> list[Aggregate]:
-        """What the engine computes, of the columns that `records` makes."""
+        """The engine's aggregates, over the value columns of `records`."""
         return [
-            Aggregate(one.result_name, one.function, value, one.percentage, one.written)
-            for one, value in zip(self.of, self._values, strict=True)
+            Aggregate(each.result_name, each.function, value, each.percentage, each.written)
+            for each, value in zip(self.aggregations, self._values, strict=True)
         ]
 
     def records(self, *extra: Column) -> DataFrame:
-        """The columns that the engine takes.
+        """The records with the columns that the engine needs.
 
         Args:
-            extra: Columns to keep.
+            extra: Further columns to keep.
 
         Returns:
-            `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (an error where there is
-            none) and `nullable_time_ms`, the values, `source` (int), `source_partition` and
+            `_computed_day` (0), `_key_0` and so on, `_event_time_ms` (raises an error
+            where it is null) and `nullable_time_ms`, the values, `source` (int),
+            `source_partition` and
             `offset` (null without `arrival`), and the extra columns.
         """
         keys = zip(self.by, self.key_types, self.keys, strict=True)
@@ -229,23 +234,24 @@ class Input:
         return F.unix_millis(time) if is_timestamp else time.cast("bigint")
 
     def _known_time_ms(self) -> Column:
-        """The event time, an error where it is null (rule A6)."""
+        """The event time in milliseconds; raises an error where it is null (rule A6)."""
         if self.event_time is None:
             return self._time_ms()
         missing = (
-            f"event_time: {self.event_time!r} is null in a record, which so has no place in time; "
-            f"leave such records out, as with events.where('{self.event_time} IS NOT NULL')"
+            f"event_time: {self.event_time!r} is null in a record, but every record needs "
+            f"an event time; leave such records out, as with "
+            f"events.where('{self.event_time} IS NOT NULL')"
         )
         return F.coalesce(self._time_ms(), F.raise_error(F.lit(missing)).cast("bigint"))
 
     def instant(self, name: str, plus_ms: int = 0) -> Column:
-        """A column of milliseconds, and some more, as the event time's type."""
+        """A column of milliseconds plus `plus_ms`, converted to the event time's type."""
         milliseconds = F.col(name) + F.lit(plus_ms) if plus_ms else F.col(name)
         if isinstance(self.time_type, T.TimestampType):
             return F.timestamp_millis(milliseconds)
         if isinstance(self.time_type, T.LongType):
             return milliseconds
-        # Whatever Spark is told of casts: a bound of a window must not wrap.
+        # A window's bound must not wrap, whatever Spark's ANSI setting for casts.
         beyond = F.lit(f"event_time: {self.event_time!r} is an int, and {name} fits none; cast it ")
         refused = F.raise_error(F.concat(beyond, F.lit("to bigint milliseconds"))).cast("int")
         known = F.coalesce(milliseconds.try_cast("int"), refused)
@@ -253,19 +259,19 @@ class Input:
 
 
 ARRIVAL_COLUMNS = ("source", "source_partition", "offset")
-"""What orders arrival among records that met one close time (rule A1)."""
+"""The columns that order arrival among records with equal close times (rule A1)."""
 
 
 def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
-    """Adds the close time that each record met and the one that all of them leave.
+    """Adds the close time at each record's arrival, and the close time after all records.
 
     Args:
-        records: What `Input.records` gives.
-        delay_ms: How far the close time lies behind stream time (rule A3).
-        arrival: How the records came; None where all are on time.
+        records: The result of `Input.records`.
+        delay_ms: The distance from stream time back to the close time (rule A3).
+        arrival: The order of arrival; None if all records are on time.
 
     Returns:
-        With `_close_after_ms`, and where arrival is known `_close_time_ms` (bigint).
+        The records with `_close_after_ms` and, if `arrival` is given, `_close_time_ms` (bigint).
     """
     if arrival is not None:
         records = records.withColumn("_close_time_ms", _stream_time_ms() - F.lit(delay_ms))
@@ -273,7 +279,7 @@ def with_close_times(records: DataFrame, delay_ms: int, arrival: Arrival | None)
 
 
 def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> DataFrame:
-    """The close time that all records leave, as a row: `_close_after_ms` (bigint).
+    """The close time after all records, as a single row: `_close_after_ms` (bigint).
 
     Args:
         records: See `with_close_times`.
@@ -290,18 +296,18 @@ def close_after(records: DataFrame, delay_ms: int, arrival: Arrival | None) -> D
 def with_stream_times(
     records: DataFrame, arrival: Arrival, *, input_ends: bool = False
 ) -> DataFrame:
-    """Adds the stream time that each record met; keeps what the merge holds for good (A1, A2).
+    """Adds the stream time at each record's arrival, and drops undecided records (A1, A2).
 
-    Of several source partitions the slowest that is not idle tells how far their merge has
-    come; what lies behind its place is left out (rule A4).
+    The slowest source partition that is not idle limits how far the merge of several source
+    partitions is final; records beyond its position are dropped (rule A4).
 
     Args:
-        records: What `Input.records` gives.
-        arrival: How the records came.
-        input_ends: Whether no source partition brings more, so that all of the merge is there.
+        records: The result of `Input.records`.
+        arrival: The order of arrival.
+        input_ends: Whether no further records follow, so that the whole merge is final.
 
     Returns:
-        With `_stream_time_ms` (bigint).
+        The records with `_stream_time_ms` (bigint).
     """
     timed = records.withColumn("_stream_time_ms", _stream_time_ms())
     if arrival.partition is None or input_ends:
@@ -313,21 +319,24 @@ def with_stream_times(
         active_from_ms = F.array_max(all_ends)["ms"] - idle_after_ms
         every = F.filter(all_ends, lambda end: end["ms"] >= active_from_ms)
     reached = ends.agg(F.array_min(every).alias("reached"))
-    place = F.struct(F.col("_stream_time_ms").alias("ms"), "source", "source_partition")
-    return timed.crossJoin(F.broadcast(reached)).where(place <= F.col("reached")).drop("reached")
+    position = F.struct(F.col("_stream_time_ms").alias("ms"), "source", "source_partition")
+    return timed.crossJoin(F.broadcast(reached)).where(position <= F.col("reached")).drop("reached")
 
 
 def _stream_time_ms() -> Column:
-    """The largest event time of a source partition up to each record (rule A2)."""
+    """The largest event time in a source partition up to each record (rule A2)."""
     in_order = Window.partitionBy("source", "source_partition").orderBy("offset")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     offset = F.col("offset")
     partition = F.coalesce("source_partition", F.lit("of all records"))
     unknown = F.concat(F.lit("arrival: in source partition "), partition, F.lit(" "))
-    missing = F.concat(unknown, F.lit("a record has no offset, so its place is not known"))
+    missing = F.concat(
+        unknown,
+        F.lit("a record has no offset, so its order of arrival is unknown; fill the column"),
+    )
     twice = F.concat(
         unknown, F.lit("offset "), offset.cast("string"),
-        F.lit(" comes twice, so the order of arrival is not known; each value must be there once"),
+        F.lit(" comes twice, so the order of arrival is unknown; make each value unique"),
     )  # fmt: skip
     refused = F.when(offset.isNull(), F.raise_error(missing).cast("bigint")).when(
         offset == F.lag("offset").over(in_order), F.raise_error(twice).cast("bigint")
@@ -344,9 +353,9 @@ def _slowest_active(idle_after_ms: int | None) -> Column:
     return F.array_min(F.filter(every, lambda time_ms: time_ms >= active_from_ms))
 
 
-def _identity(asked: ColumnOrName | None) -> object:
-    """What tells one column or condition from another; expressions that look alike are two."""
-    return asked if asked is None or isinstance(asked, str) else id(asked)
+def _identity(expression: ColumnOrName | None) -> object:
+    """A value that identifies a column or condition; `Column` objects compare by identity."""
+    return expression if expression is None or isinstance(expression, str) else id(expression)
 
 
 def _holds_doubles(kind: T.DataType) -> bool:
@@ -356,7 +365,7 @@ def _holds_doubles(kind: T.DataType) -> bool:
 
 
 def _normal(key: Column, kind: T.DataType) -> Column:
-    """A key whose equal values are equal to the bit: one NaN, no -0.0."""
+    """A key whose equal values have equal bits: a single NaN, and 0.0 for -0.0."""
     if isinstance(kind, T.StructType) and _holds_doubles(kind):
         parts = [_normal(key.getField(part.name), part.dataType).alias(part.name) for part in kind]
         return F.when(key.isNotNull(), F.struct(*parts))

@@ -1,4 +1,4 @@
-"""The builder of FLIP-11's row windows, a result beside each row, and what computes them."""
+"""Builds and computes FLIP-11's row windows, which add results to each row."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _RECORD = "record"
 
 @dataclass(frozen=True, slots=True)
 class RowWindowed(Generic[Result]):
-    """Rows with a window around each (rule F2); made by `windowed` and `windows`.
+    """Rows that each have a window (rule F2); made by `windowed` and `windows`.
 
-    Each verb returns a new builder; where one is called twice, the last call counts. `agg` is
-    the end: of `windowed(events, ...)` it gives a DataFrame, of `windows(...)` a function for
-    `DataFrame.transform`.
+    Each verb returns a new builder; if a verb is called twice, the last call counts. `agg` is
+    the last verb: after `windowed(events, ...)` it returns a DataFrame, after `windows(...)` a
+    function for `DataFrame.transform`.
 
     Attributes:
         window: The windows.
         bind: Makes the result at the end.
         keys: The key's columns.
         order: The columns that order arrival.
-        others: Further windows of the same rows, each with its aggregates.
+        others: Further windows over the same rows, with their aggregates.
     """
 
     window: RowWindow
@@ -60,45 +60,44 @@ class RowWindowed(Generic[Result]):
     others: tuple[tuple[RowWindow, tuple[Aggregation, ...]], ...] = ()
 
     def by(self, *columns: str) -> RowWindowed[Result]:
-        """Names the key: a window holds rows of one value of it.
+        """Names the key's columns; a window contains rows with one value of the key.
 
         Args:
-            columns: The key's columns; nulls are a value (rule A6). None of them, or no `by`,
-                for windows over all rows.
+            columns: The key's columns; null is a value (rule A6). Without columns, or without
+                `by`, windows are over all rows.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("by", columns)
         return replace(self, keys=columns)
 
     def event_time(self, column: str) -> RowWindowed[Result]:
-        """Names the time that windows go by, as FLIP-11's `on` does.
+        """Names the column of the windows' time, as FLIP-11's `on` does.
 
         Args:
-            column: The event's time or, for windows by processing time, that of its ingest: a
-                timestamp (finer parts than milliseconds are cut off), or a bigint or int of
-                milliseconds.
+            column: The column of the event time or, for windows by processing time, of the ingest
+                time: a timestamp (truncated to milliseconds), or a bigint or int of milliseconds.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("event_time", [column])
         return replace(self, window=self.window.on(column))
 
     def beside(self, window: RowWindow, *aggregates: Aggregation) -> RowWindowed[Result]:
-        """Adds another window of each row, with aggregates of its own.
+        """Adds another window of each row, with separate aggregates.
 
-        Key and arrival are those of this builder; the first window's aggregates are those of
-        `agg` at the end. Each window is a shuffle.
+        The added window uses this builder's key and order of arrival; `agg` at the end names the
+        first window's aggregates. Each window costs a shuffle.
 
         Args:
-            window: The other window, with `on` where it goes by time. Each of several windows
-                has an alias.
-            aggregates: What to compute of it.
+            window: The other window, with `on` if it is by time. Each of several windows needs
+                an alias.
+            aggregates: The aggregates of the added window.
 
         Raises:
-            ValueError: What is no row window, or no aggregate.
+            ValueError: `window` is no row window, or an argument is no aggregate.
         """
         if not isinstance(window, RowWindow):
             raise ValueError(
@@ -109,40 +108,41 @@ class RowWindowed(Generic[Result]):
         return replace(self, others=(*self.others, (window, aggregates)))
 
     def arrival(self, *columns: str) -> RowWindowed[Result]:
-        """Says in which order rows came.
+        """Names the columns that order arrival.
 
-        It decides between rows of equal times, and alone where windows go by arrival. Frames by
-        time do not ask for it: there, rows of equal times are peers.
+        Windows by arrival follow this order; windows by rows over time use it for rows of equal
+        times. Frames by time do not need it, because rows of equal times are peers there.
 
         Args:
-            columns: What orders arrival within a key, each combination of values once.
+            columns: The columns that order arrival within a key; each combination of values must
+                be unique.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("arrival", columns)
         return replace(self, order=columns)
 
     def agg(self, *aggregates: Aggregation) -> Result:
-        """Each row with aggregates of its window beside it.
+        """Adds aggregates of each row's window to the row.
 
         Args:
-            aggregates: What to compute, such as `count()` and `sum_("amount")`.
+            aggregates: The aggregates to compute, such as `count()` and `sum_("amount")`.
 
         Returns:
-            The rows with all their columns, in no order; of tumbling windows and sessions by
-            time, where there is an alias, a column of that name with `start` and, of tumbling
-            ones, `end` (a struct, of the time's type; `w.start`); and the aggregates; then the
-            same of each window that `beside` added.
+            The unordered rows with all their columns and the aggregates. Before the aggregates,
+            tumbling windows and sessions by time with an alias add a struct of that name (as in
+            `w.start`) with `start` and, for tumbling windows, `end`, both of the time's type.
+            Each window that `beside` added appends its columns in the same way.
 
         Raises:
-            ValueError: A window that the columns do not serve, a name that is there already,
-                several windows without an alias each, or a streaming DataFrame (rule F3). When
-                Spark runs it: a time is out of range.
-            SparkRuntimeException: When Spark runs it: a time is null (rule A6); or of a frame
-                without a start a sum of integers does not fit a bigint (rule G2).
-            ArithmeticError: When Spark runs it: of others, a sum does not fit its type (rule
-                G2).
+            ValueError: A column that a window needs is missing or of a wrong type, a result's
+                name is taken, one of several windows has no alias, or `events` is a streaming
+                DataFrame (rule F3). When Spark runs it: a time is out of range.
+            SparkRuntimeException: When Spark runs it: a time is null (rule A6), or a sum of
+                integers over a frame without a start does not fit a bigint (rule G2).
+            ArithmeticError: When Spark runs it: a sum over any other window does not fit its
+                type (rule G2).
         """
         require_aggregates(aggregates)
         wanted = ((self.window, aggregates), *self.others)
@@ -151,7 +151,7 @@ class RowWindowed(Generic[Result]):
 
         def transform(events: DataFrame) -> DataFrame:
             require_no_stream(events, windows)
-            steps = (partial(_beside, *each, self.keys, self.order) for each in wanted)
+            steps = (partial(_with_results, *each, self.keys, self.order) for each in wanted)
             return reduce(lambda rows, step: step(rows), steps, events)
 
         return self.bind(transform)
@@ -159,7 +159,7 @@ class RowWindowed(Generic[Result]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do in place of a verb of windows that close."""
+            """Says what to do instead of a verb that only windows by event time have."""
             whole = "every row has one result, which is final; call agg"
             others = "for firings use TimeWindows, SlidingWindows or SessionWindows"
             advice = {
@@ -167,38 +167,42 @@ class RowWindowed(Generic[Result]):
                 "late": "no row is late in row windows; leave it out",
                 "firings": others,
                 "process": others,
-                "cogroup": "a row window is of one DataFrame; union them before",
+                "cogroup": "a row window reads one DataFrame; union them before",
             }
             refuse_verb(self, name, advice)
 
 
-def _beside(
+def _with_results(
     window: RowWindow,
     aggregates: Sequence[Aggregation],
     by: Sequence[str],
     arrival: Sequence[str],
     events: DataFrame,
 ) -> DataFrame:
-    """The rows with one window's results beside them."""
-    names = [one.result_name for one in aggregates]
-    plain = window if window.time_column is None else window.on(unquoted(window.time_column))
-    require_fitting(plain, events.columns, _unquoted(by), _unquoted(arrival), names)
-    own = Input(events, by, window.time_column, aggregates)
+    """Adds the results of one window to each row."""
+    names = [aggregation.result_name for aggregation in aggregates]
+    unquoted_window = (
+        window if window.time_column is None else window.on(unquoted(window.time_column))
+    )
+    require_fitting(unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), names)
+    row_input = Input(events, by, window.time_column, aggregates)
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
-    orders = {f"arrival_{place}": name for place, name in enumerate(arrival)}
-    rows = own.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
-    answered = _answered(window, own, rows, list(orders))
-    results = (F.col(result_column(place)).alias(name) for place, name in enumerate(names))
-    return answered.select(f"{_RECORD}.*", *_bounds(window, own), *results)
+    orders = {f"arrival_{index}": name for index, name in enumerate(arrival)}
+    rows = row_input.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
+    evaluated = _evaluate(window, row_input, rows, list(orders))
+    results = (F.col(result_column(index)).alias(name) for index, name in enumerate(names))
+    return evaluated.select(f"{_RECORD}.*", *_bounds(window, row_input), *results)
 
 
 def _unquoted(names: Sequence[str]) -> list[str]:
     return [unquoted(name) for name in names]
 
 
-def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[str]) -> DataFrame:
-    """Each row as one column, with its results by their places."""
-    aggregates, keys = own.aggregates, own.keys
+def _evaluate(
+    window: RowWindow, row_input: Input, rows: DataFrame, arrival: Sequence[str]
+) -> DataFrame:
+    """Each row as the column `record`, with its results in columns by index."""
+    aggregates, keys = row_input.aggregates, row_input.keys
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
         return evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
     length_ms = row_shard_length_ms(window)
@@ -208,9 +212,10 @@ def _answered(window: RowWindow, own: Input, rows: DataFrame, arrival: Sequence[
     return evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
 
 
-def _bounds(window: RowWindow, own: Input) -> list[Column]:
-    """The window's start and end, under its alias."""
-    start, end = own.instant("_window_start_ms"), own.instant("_window_end_ms")
+def _bounds(window: RowWindow, row_input: Input) -> list[Column]:
+    """The window's bounds, as a struct named by its alias; none without an alias."""
+    start = row_input.instant("_window_start_ms")
+    end = row_input.instant("_window_end_ms")
     match window:
         case TumbleRows(unit=FrameUnit.RANGE, name=str(name)):
             return [F.struct(start.alias("start"), end.alias("end")).alias(name)]
@@ -221,10 +226,10 @@ def _bounds(window: RowWindow, own: Input) -> list[Column]:
 
 
 def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
-    """Refuses what is no DataFrame, and a streaming one (rule F3).
+    """Requires a batch DataFrame, as row windows need all rows (rule F3).
 
     Raises:
-        ValueError: Says what to do instead.
+        ValueError: `events` is no DataFrame, or is a streaming DataFrame.
     """
     if not isinstance(events, DataFrame) or not events.isStreaming:
         require_bounded(events)
@@ -232,8 +237,8 @@ def require_no_stream(events: DataFrame, windows: Sequence[RowWindow]) -> None:
     for window in windows:
         if isinstance(window, SlideRows) and window.ahead is None:
             raise ValueError(
-                f"{window.label}: following without a bound has no result on a stream, which does "
-                "not end; bound it"
+                f"{window.label}: following without a bound has no result on a stream, which "
+                "never ends; bound it"
             )
     raise ValueError(
         f"{windows[0].label}: row windows take no streaming DataFrame; write its micro-batches to "

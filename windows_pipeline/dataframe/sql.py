@@ -1,6 +1,6 @@
 """Windows in SQL: `sql(spark, "SELECT * FROM tumbling_windows(TABLE(events) ...)")`.
 
-Each call of a window function becomes the same plan as on a DataFrame; Spark does the rest.
+Each call of a window function becomes the plan that `windowed` makes; Spark runs the rest.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ Arguments = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A window function: what it takes, and the windows it makes of that."""
+    """A window function of SQL: its arguments, and how to make windows from them."""
 
-    makes: Callable[[Arguments], WindowSpec | GroupWindow]
+    make_windows: Callable[[Arguments], WindowSpec | GroupWindow]
     required: tuple[str, ...]
     optional: tuple[str, ...] = ("grace", "offset_col", "source_partition_col")
 
 
-def _hopping(given: Arguments) -> WindowSpec:
-    tumbling = TimeWindows.of_size_and_grace(_text(given, "size"), _grace(given))
-    return tumbling.advance_by(_text(given, "advance")) if "advance" in given else tumbling
+def _hopping(arguments: Arguments) -> WindowSpec:
+    tumbling = TimeWindows.of_size_and_grace(_text(arguments, "size"), _grace(arguments))
+    return tumbling.advance_by(_text(arguments, "advance")) if "advance" in arguments else tumbling
 
 
-def _sliding(given: Arguments) -> WindowSpec:
-    difference = _text(given, "time_difference")
-    return SlidingWindows.of_time_difference_and_grace(difference, _grace(given))
+def _sliding(arguments: Arguments) -> WindowSpec:
+    difference = _text(arguments, "time_difference")
+    return SlidingWindows.of_time_difference_and_grace(difference, _grace(arguments))
 
 
-def _session(given: Arguments) -> WindowSpec:
-    return SessionWindows.of_inactivity_gap_and_grace(_text(given, "gap"), _grace(given))
+def _session(arguments: Arguments) -> WindowSpec:
+    return SessionWindows.of_inactivity_gap_and_grace(_text(arguments, "gap"), _grace(arguments))
 
 
-def _counted(given: Arguments) -> GroupWindow:
-    size = _whole(given, "size")
-    advance = _whole(given, "advance") if "advance" in given else size
+def _counted(arguments: Arguments) -> GroupWindow:
+    size = _whole(arguments, "size")
+    advance = _whole(arguments, "advance") if "advance" in arguments else size
     window = Slide.over(RowCount(size)).every(RowCount(advance))
-    window = window.on(quoted(_text(given, "order_col"))).alias("window_of_rows")
-    return window.with_short_first() if given.get("short_first", False) else window
+    window = window.on(quoted(_text(arguments, "order_col"))).alias("window_of_rows")
+    return window.with_short_first() if arguments.get("short_first", False) else window
 
 
 _KINDS = {
@@ -82,8 +82,8 @@ _KINDS = {
 def sql(spark: SparkSession, query: str) -> DataFrame:
     """Runs Spark SQL that may call window functions where a table may stand.
 
-    A function of its own, no verb of `windowed`: a query names its tables, and may call several
-    window functions, each on other records.
+    `sql` is a function, not a verb of `windowed`, because a query names its tables and may call
+    several window functions on different records.
 
     For example:
 
@@ -93,9 +93,9 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
              aggregates => 'count(*), sum(amount)')
         WHERE sum_amount > 100
 
-    The first argument is TABLE(name) or TABLE(query), whose names the session must know: those
-    of the query's own WITH it does not. PARTITION BY takes columns (several in parentheses);
-    without it windows are over all records. Further arguments are literals by name:
+    The first argument is TABLE(name) or TABLE(query). The session must know all names in it; names
+    from the outer query's WITH are unknown there. PARTITION BY takes columns (several in
+    parentheses); without it windows are over all records. Further arguments are named literals:
 
     | function           | needs                                 |
     |--------------------|---------------------------------------|
@@ -105,38 +105,39 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     | `session_windows`  | `time_col`, `gap`                     |
     | `count_windows`    | `order_col`, `size`                   |
 
-    and `aggregates`, calls such as 'count(*), sum(amount) AS total' of the library's functions,
-    `collect_list` among them; they may have `grace`,
-    `offset_col` and `source_partition_col` (see `Windowed.arrival`), count windows `advance` and
-    `short_first` (see `CountWindows`).
+    All functions need `aggregates`: calls of the library's functions, such as
+    'count(*), sum(amount) AS total',
+    including `collect_list`. Optional
+    arguments are `grace`, `offset_col` and `source_partition_col` (see `Windowed.arrival`); for
+    `count_windows` they are `advance` and `short_first` (see `CountWindows`).
 
     Args:
         spark: The session.
         query: Any query or command but CREATE VIEW.
 
     Returns:
-        What Spark answers. A window function has the columns of `Windowed.agg`; `count_windows`
-        the key's, `window_start`, `window_end` (the first and last row's `order_col`) and the
-        aggregates.
+        The query's result. A window function has the columns of `Windowed.agg`; `count_windows`
+        has the key's columns, `window_start`, `window_end` (`order_col` of the first and last
+        row) and the aggregates.
 
     Raises:
-        ValueError: A call with a mistake; names the function, the argument and the cure.
+        ValueError: A call has a mistake; the error names the function, the argument and the fix.
     """
     kinds = [token.token_type for token in tokens_of(query)]
     calls = list(window_calls(query, _KINDS))
     if calls and kinds[0] is TokenType.CREATE and TokenType.VIEW in kinds:
         raise ValueError(
-            "query: a view keeps its text, which Spark alone cannot read again; use "
+            "query: a view stores its text, and Spark does not know window functions in it; use "
             "sql(spark, 'SELECT ...').createOrReplaceTempView(...)"
         )
     if not calls:
         return spark.sql(query)
     frames: dict[str, Any] = {
-        f"windows_{place}": _windows(spark, call) for place, call in enumerate(calls)
+        f"windows_{index}": _windows(spark, call) for index, call in enumerate(calls)
     }
     bounds = [0, *(each for call in calls for each in (call.start, call.end)), len(query)]
     between = [query[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
-    # Spark puts frames where their names stand in braces; the query's own braces are doubled.
+    # Spark replaces names in braces by DataFrames, so the braces of the query are doubled.
     text, *others = [each.replace("{", "{{").replace("}", "}}") for each in between]
     for name, other in zip(frames, others, strict=True):
         text += f"{{{name}}}{other}"
@@ -144,19 +145,21 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
 
 
 def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
-    kind, given = _KINDS[call.function], dict(call.arguments)
+    kind, arguments = _KINDS[call.function], dict(call.arguments)
     _require_arguments(call, kind)
     is_query = tokens_of(call.table)[0].token_type in _QUERIES
     records = sql(spark, call.table) if is_query else spark.table(call.table)
     try:
-        aggregates = _aggregates(_text(given, "aggregates"))
+        aggregates = _aggregates(_text(arguments, "aggregates"))
         of = [each.column for each in aggregates if isinstance(each.column, str)]
-        _require_columns(records, [*call.partition_by, *_columns(given), *of])
-        windows = kind.makes(given)
+        _require_columns(records, [*call.partition_by, *_columns(arguments), *of])
+        windows = kind.make_windows(arguments)
         if isinstance(windows, GroupWindow):
             return _count_windows(records, windows, call.partition_by, aggregates)
         timed = windowed(records, windows).by(*(quoted(name) for name in call.partition_by))
-        return _arriving(timed.event_time(quoted(_text(given, "time_col"))), given).agg(*aggregates)
+        return _arriving(timed.event_time(quoted(_text(arguments, "time_col"))), arguments).agg(
+            *aggregates
+        )
     except ValueError as error:
         raise ValueError(f"{call.function}: {error}") from None
 
@@ -167,12 +170,12 @@ def _count_windows(
     by: Sequence[str],
     aggregates: Sequence[Aggregation],
 ) -> DataFrame:
-    names = [*by, "window_start", "window_end", *(one.result_name for one in aggregates)]
+    names = [*by, "window_start", "window_end", *(each.result_name for each in aggregates)]
     require_once("aggregates", names, "rename one, as in 'count(*) AS n'")
     keys = [quoted(name) for name in by]
     found = windowed(records, window).by(*keys).agg(*aggregates)
     bounds = (F.col(f"{window.name}.{part}").alias(f"window_{part}") for part in ("start", "end"))
-    results = (F.col(f"`{one.result_name}`") for one in aggregates)
+    results = (F.col(f"`{each.result_name}`") for each in aggregates)
     return found.select(*keys, *bounds, *results)
 
 
@@ -180,56 +183,56 @@ def _require_arguments(call: WindowCall, kind: _Kind) -> None:
     known = (*kind.required, *kind.optional)
     for name in call.arguments:
         if name not in known:
-            raise ValueError(
-                f"{call.function}: it takes no {name!r}; its arguments are {', '.join(known)}"
-            )
+            raise ValueError(f"{call.function}: has no argument {name!r}; use {', '.join(known)}")
     for name in kind.required:
         if name not in call.arguments:
             raise ValueError(f"{call.function}: {name!r} is missing; add {name} => ...")
 
 
-def _columns(given: Arguments) -> list[str]:
-    return [_text(given, name) for name in given if name.endswith("_col")]
+def _columns(arguments: Arguments) -> list[str]:
+    return [_text(arguments, name) for name in arguments if name.endswith("_col")]
 
 
 def _require_columns(records: DataFrame, names: Sequence[str]) -> None:
-    there = {name.lower() for name in records.columns}
+    known = {name.lower() for name in records.columns}
     for name in names:
-        if name.lower() not in there:
+        if name.lower() not in known:
             raise ValueError(f"there is no column {name!r}; use one of {records.columns}")
 
 
-def _arriving(timed: Windowed[DataFrame], given: Arguments) -> Windowed[DataFrame]:
-    """The windows with the order of arrival, where the call names it."""
+def _arriving(timed: Windowed[DataFrame], arguments: Arguments) -> Windowed[DataFrame]:
+    """The windows with the order of arrival, if the call names one."""
     partition = "source_partition_col"
-    if "offset_col" in given:
-        of_partition = quoted(_text(given, partition)) if partition in given else None
-        return timed.arrival(quoted(_text(given, "offset_col")), partition=of_partition)
-    if partition in given:
-        raise ValueError(f"{partition} says nothing without offset_col; add it")
+    if "offset_col" in arguments:
+        of_partition = quoted(_text(arguments, partition)) if partition in arguments else None
+        return timed.arrival(quoted(_text(arguments, "offset_col")), partition=of_partition)
+    if partition in arguments:
+        raise ValueError(f"{partition} needs offset_col, which is missing; add offset_col => ...")
     return timed
 
 
-def _grace(given: Arguments) -> str:
-    return _text(given, "grace") if "grace" in given else "0 ms"
+def _grace(arguments: Arguments) -> str:
+    return _text(arguments, "grace") if "grace" in arguments else "0 ms"
 
 
-def _text(given: Arguments, name: str) -> str:
-    value = given[name]
+def _text(arguments: Arguments, name: str) -> str:
+    value = arguments[name]
     if not isinstance(value, str):
-        raise ValueError(f"{name}: {value!r} is no text; put it in quotes")
+        raise ValueError(f"{name}: must be text, not {value!r}; put it in quotes")
     return value
 
 
-def _whole(given: Arguments, name: str) -> int:
-    value = given[name]
+def _whole(arguments: Arguments, name: str) -> int:
+    value = arguments[name]
     if type(value) is not int:
-        raise ValueError(f"{name}: {value!r} is no whole number of rows; write one, as in 100")
+        raise ValueError(
+            f"{name}: must be a whole number of rows, not {value!r}; write one, as in 100"
+        )
     return value
 
 
 def _aggregates(text: str) -> list[Aggregation]:
-    """Reads 'count(*), sum(amount) AS total' as a pipeline's file has its aggregates."""
+    """Parses 'count(*), sum(amount) AS total' in the syntax of pipeline files."""
     try:
         return [_aggregate(part) for part in _calls_in(text)]
     except ValueError as error:
@@ -237,13 +240,13 @@ def _aggregates(text: str) -> list[Aggregation]:
 
 
 def _calls_in(text: str) -> list[str]:
-    """What stands between commas that are in no parentheses."""
+    """Splits a text at the commas outside parentheses."""
     calls, depth, start = [], 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if character == "," and depth == 0:
-            calls.append(text[start:place].strip())
-            start = place + 1
+            calls.append(text[start:index].strip())
+            start = index + 1
     return [*calls, text[start:].strip()]
 
 

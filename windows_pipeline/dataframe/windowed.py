@@ -24,13 +24,13 @@ from windows_pipeline.windows.firing.window_function import WindowFunction
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the verbs have said so far.
+    """The arguments of the verbs called so far.
 
     Attributes:
         windows: The windows.
         by: The key's columns.
-        event_time: The event time's column; None before `event_time`.
-        arrival: How records came; None where all are on time.
+        event_time: The event time's column; None before the verb `event_time`.
+        arrival: The order of arrival; None if all records are on time.
         others: The other streams in the same windows.
     """
 
@@ -44,34 +44,34 @@ class Plan:
         """The event time's column.
 
         Raises:
-            ValueError: None is named.
+            ValueError: No column is named.
         """
         if self.event_time is None:
             raise ValueError(
-                "event_time: these windows go by event time, and no column of it is named; add "
-                ".event_time('ts') with its name"
+                "event_time: these windows need an event time, but no column of the event time is "
+                "named; add .event_time('ts')"
             )
         return self.event_time
 
-    def require_arrival(self, verb: str, reason: str) -> Arrival:
-        """How records came.
+    def require_arrival(self, verb: str, dependent: str) -> Arrival:
+        """The order of arrival.
 
         Raises:
-            ValueError: It is not said.
+            ValueError: The order of arrival is not named.
         """
         if self.arrival is None:
             raise ValueError(
-                f"{verb}: {reason}, and the order of arrival is not named; add .arrival('offset') "
-                "with the column that orders it"
+                f"{verb}: {dependent} depends on the order of arrival, which no column names; add "
+                ".arrival('offset') with the column that orders records"
             )
         return self.arrival
 
     def stream(self, events: DataFrame, aggregates: Sequence[Aggregation]) -> Stream:
-        """The records with what was said of them."""
+        """The records with the arguments of the verbs."""
         return Stream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
     def every(self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool) -> Transform:
-        """Computes every window.
+        """Makes the function that computes every window.
 
         Raises:
             ValueError: See `Windowed.agg`.
@@ -87,7 +87,7 @@ class Plan:
         return transform
 
     def joined(self, other: Windowed[DataFrame], aggregates: Sequence[Aggregation]) -> Plan:
-        """The same with one more stream.
+        """This plan with one more stream.
 
         Raises:
             ValueError: See `Windowed.cogroup`.
@@ -111,13 +111,13 @@ class Plan:
 class Windowed(Generic[Result]):
     """Records in windows by event time; made by `windowed` and `windows`.
 
-    Each verb returns a new builder; where one is called twice, the last call counts. Ends are
-    `agg`, `final().agg`, `late`, `firings`, `process` and `cogroup(...).agg`: of
-    `windowed(events, ...)` they give a DataFrame, of `windows(...)` a function for
-    `DataFrame.transform`. Records are checked there, before anything runs.
+    Each verb returns a new builder; if a verb is called twice, the last call counts. The last verbs
+    are `agg`, `final().agg`, `late`, `firings`, `process` and `cogroup(...).agg`: after
+    `windowed(events, ...)` they return a DataFrame, after `windows(...)` a function for
+    `DataFrame.transform`. They check the columns before any Spark job runs.
 
     Attributes:
-        plan: What the verbs have said so far.
+        plan: The arguments of the verbs called so far.
         bind: Makes the result at the end.
     """
 
@@ -125,28 +125,28 @@ class Windowed(Generic[Result]):
     bind: Bind[Result] = field(repr=False)
 
     def by(self, *columns: str) -> Windowed[Result]:
-        """Names the key: each value of it has windows of its own.
+        """Names the key's columns; each value of the key has separate windows.
 
         Args:
-            columns: The key's columns; nulls are a value (rule A6), a struct's field is
-                'part.field', and a point in a name goes in backticks. None of them, or no
-                `by`, for windows over all records.
+            columns: The key's columns; null is a value (rule A6), a struct's field is
+                'part.field', and a name with a dot is written in backticks. Without columns, or
+                without `by`, windows are over all records.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("by", columns)
         return replace(self, plan=replace(self.plan, by=columns))
 
     def event_time(self, column: str) -> Windowed[Result]:
-        """Names the event time.
+        """Names the column of the event time.
 
         Args:
-            column: A timestamp (finer parts than milliseconds are cut off), or a bigint or int
+            column: A timestamp (truncated to milliseconds), or a bigint or int
                 of milliseconds.
 
         Raises:
-            ValueError: What is no name.
+            ValueError: A name is not a string.
         """
         require_names("event_time", [column])
         return replace(self, plan=replace(self.plan, event_time=column))
@@ -154,80 +154,78 @@ class Windowed(Generic[Result]):
     def arrival(
         self, *columns: str, partition: str | None = None, idle_after: Duration | None = None
     ) -> Windowed[Result]:
-        """Says in which order records came, so that they can be late (rules A1 to A5).
+        """Names the columns that order arrival, so that records can be late (rules A1 to A5).
 
-        Without it every record is on time, and stream time is the largest event time of all.
-        With it each record meets the close time of its arrival, and counts only in the windows
-        that were not closed then.
+        Without an order of arrival every record is on time, and stream time is the largest event
+        time of all records. With it, a record counts only in the windows that were not closed when
+        the record arrived.
 
         Args:
-            columns: What orders arrival within a source partition, mostly one column of
-                offsets: numbers, dates, timestamps, or structs of these; each combination of
-                values once.
-            partition: The column of the source partition; None for a single one.
+            columns: The columns that order arrival within a source partition, usually a single
+                column of offsets: numbers, dates, timestamps, or structs of these. Each
+                combination of values must be unique.
+            partition: The column of the source partition; None for a single source partition.
             idle_after: How far a source partition's stream time may lie behind the furthest
                 one and still hold windows open; None for any distance (rule A4).
 
         Raises:
-            ValueError: What is no name, or no duration above zero.
+            ValueError: A name is not a string, or `idle_after` is no duration above zero.
         """
         arrival = Arrival(columns, partition, idle_after)
         return replace(self, plan=replace(self.plan, arrival=arrival))
 
     def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
-        """Every window of each key as it stands (rule E1), with aggregates.
+        """Computes every window of each key, closed or open, with aggregates (rule E1).
 
         Args:
-            aggregates: What to compute, such as `count()` and `sum_("amount")`.
-            pre_aggregate: Whether records of hopping and tumbling windows are summed up before
-                they are moved, by pieces of time that no window's bound cuts (rule C2); with
-                `collect_list` or a user's aggregate they never are. It pays where keys have
-                several records in such a piece; for distinct counts, percentiles and medians
-                several of one value, of one combination of values where several columns have
-                such. Where there is about one of each it costs more than it saves: pass False.
-                Results are the same.
+            aggregates: The aggregates to compute, such as `count()` and `sum_("amount")`.
+            pre_aggregate: Whether to aggregate records of hopping and tumbling windows before the
+                shuffle, in slices of time that no window's bound cuts (rule C2). It never applies
+                to `collect_list` or a user's aggregate. Pre-aggregation pays if keys have several
+                records in a slice; for distinct counts, percentiles and medians, several records
+                with equal values of all such columns. If a slice has about one record, pass
+                False. The results do not depend on this argument.
 
         Returns:
-            Rows in no order: the key's columns; `window_start`, `window_end`,
+            Unordered rows with the key's columns; `window_start`, `window_end`,
             `first_event_time` and `last_event_time` (of the event time's type; the last two
             null in an empty window), for sessions `session_timeout` (the end and the gap);
             `record_count` (bigint); the aggregates; and `closed` (boolean), whether the window
             is final.
 
         Raises:
-            ValueError: No event time, no such column, one of no fitting type, or two results of
-                one name.
+            ValueError: The event time is not named, a column is missing or of a wrong type, or two
+                results have one name.
             ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
                 type (rule G2).
-            SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or what
-                orders arrival is null or comes twice in a source partition (rule A1).
+            SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an
+                arrival value is null or occurs twice in a source partition (rule A1).
         """
         return self.bind(self.plan.every(aggregates, pre_aggregate=pre_aggregate))
 
     def final(self) -> Final[Result]:
-        """Only windows that are closed, as Kafka's `suppress(untilWindowCloses)` (rule E1)."""
+        """Restricts results to closed windows: Kafka's `suppress(untilWindowCloses)` (rule E1)."""
         return Final(self.plan, self.bind)
 
     def late(self) -> Result:
-        """The records that no window counts, with the reason (rule A5); needs `arrival`.
+        """Returns the records that no window counts, with the reason (rule A5); needs `arrival`.
 
         Returns:
-            Those of the rows, in no order, with all their columns and `reason` (string): `late`,
-            all its windows were closed when it came; `outside_windows`, it lies between windows
-            or before the first; `partly_late`, it was in time for some window, but none was
-            made.
-            And `stream_time` and `close_time` that it met (of the event time's type),
-            `late_by_ms` (bigint, milliseconds), how far its event time lay behind the close
-            time.
+            Unordered rows with all columns of these records; `reason` (string): `late` if all
+            windows of the record were closed when it arrived, `outside_windows` if its time is
+            between windows or before the first, `partly_late` if the record was in time for some
+            window, but no such window was created; `stream_time` and `close_time` at its arrival
+            (of the event time's type); and `late_by_ms` (bigint, milliseconds), the close time
+            minus the event time.
 
         Raises:
-            ValueError: No event time, no arrival, no such column, one of no fitting type, or
-                one that has a name that is to be added.
+            ValueError: The event time or the order of arrival is not named, or a column is
+                missing, of a wrong type, or has the name of an added column.
             SparkRuntimeException: See `agg`.
         """
         plan = self.plan
         plan.require_event_time()
-        arrival = plan.require_arrival("late", "whether a record is late follows from when it came")
+        arrival = plan.require_arrival("late", "whether a record is late")
         return self.bind(
             lambda events: late_records(plan.windows, plan.stream(events, ()), arrival)
         )
@@ -235,24 +233,24 @@ class Windowed(Generic[Result]):
     def firings(
         self, trigger: Trigger, *aggregates: Aggregation, input_ends: bool = False
     ) -> Result:
-        """Each firing of each window as a row (rule E2); needs `arrival`.
+        """Computes a row for each firing of each window (rule E2); needs `arrival`.
 
-        A window passes when stream time reaches its end (of sliding windows and sessions, whose
-        end belongs to them: goes beyond it), and closes a grace later. When it fires before, at
-        and after that is the trigger's. All follows from the order of arrival and stream time
-        alone, so it is the same whenever and in whatever parts it is computed. Of several
-        source partitions, only what their merge holds for good counts (rule A4): up to the
-        record that the slowest one has reached. A Spark job finds where stream time advanced
-        when this is called.
+        A window passes when stream time reaches its end (for sliding windows and sessions, whose
+        end is inclusive: when stream time exceeds it), and closes a grace later. The trigger
+        decides when the window fires before, at and after its end. Firings depend only on the
+        order of arrival and stream time, so any division of the computation gives equal results.
+        With several source partitions, only the final part of their merge counts (rule A4): up
+        to the record that the slowest partition has reached. The call runs a Spark job, which
+        finds where stream time advanced.
 
         Args:
-            trigger: When windows fire. Those of `SlidingWindows.of` take the trigger of their
-                final result only, `Trigger.until_window_closes()`; so do hopping and tumbling
-                ones with `emit_empty`. Empty sliding windows fire once, when they close (rule
+            trigger: When windows fire. Windows of `SlidingWindows.of`, and hopping and tumbling
+                windows with `emit_empty`, support only `Trigger.until_window_closes()`, which
+                fires the final result. Empty sliding windows fire once, when they close (rule
                 B8).
-            aggregates: What to compute of each pane.
-            input_ends: Whether nothing comes after the last record: then all that is open
-                passes and closes after it.
+            aggregates: The aggregates of each pane.
+            input_ends: Whether no further records follow the last record: then all open windows
+                pass and close after it.
 
         Returns:
             Rows in no order: the key's columns; `window_start`, `window_end` (of the event
@@ -267,7 +265,7 @@ class Windowed(Generic[Result]):
             then.
 
         Raises:
-            ValueError: See `late`; or a trigger that the windows don't take.
+            ValueError: See `late`; or the windows do not support the trigger.
             ArithmeticError: See `agg`.
             SparkRuntimeException: See `agg`.
         """
@@ -286,29 +284,31 @@ class Windowed(Generic[Result]):
         *aggregates: Aggregation,
         input_ends: bool = False,
     ) -> Result:
-        """What a user's function makes of each firing (rule E3); needs `arrival`.
+        """Applies a user's function to each firing (rule E3); needs `arrival`.
 
         Args:
             trigger: See `firings`.
-            function: The function; it gets each pane's aggregates, or its records.
-            aggregates: The aggregates that it gets, with `record_count`; none where it gets
-                records.
+            function: The function, which receives each pane's aggregates or records.
+            aggregates: The aggregates that the function receives, besides `record_count`; none if
+                it receives records.
             input_ends: See `firings`.
 
         Returns:
             The rows of the function's schema, in no order.
 
         Raises:
-            ValueError: See `firings`; or aggregates for a function that takes records.
-            RuntimeError: When Spark runs it: the function raised; names key, window and firing.
-            TypeError: When Spark runs it: the function gave what is no row of its schema; names
-                the same.
+            ValueError: See `firings`; or aggregates are passed although the function takes records.
+            RuntimeError: When Spark runs it: the function raised; the error names key,
+                window and firing.
+            TypeError: When Spark runs it: the function returned a value that is no row of its
+                schema; the error names key, window and firing.
         """
         plan = self.plan
         _require_firing(plan, "process", trigger, aggregates, input_ends=input_ends)
         if not isinstance(function, WindowFunction):
             raise ValueError(
-                f"function: {function!r} is none; pass WindowFunction(process, schema)"
+                f"function: must be a WindowFunction, not {function!r}; pass "
+                "WindowFunction(process, schema)"
             )
         return self.bind(
             lambda events: processed(
@@ -321,21 +321,21 @@ class Windowed(Generic[Result]):
         )
 
     def cogroup(self, other: Windowed[DataFrame], *aggregates: Aggregation) -> Cogrouped[Result]:
-        """Adds a second stream to the same windows, with aggregates of its own.
+        """Adds a second stream to the same windows, with separate aggregates.
 
-        As Kafka Streams' `CogroupedKStream`: a window holds the records of all streams. Each
-        stream is a source partition of its own, or several (rule A1), and the slowest one holds
-        windows open (rule A4). The first stream's aggregates are those of `agg` at the end.
+        As in Kafka Streams' `CogroupedKStream`, a window contains the records of all streams. Each
+        stream forms one or several source partitions (rule A1), and the slowest source partition
+        holds windows open (rule A4). `agg` at the end names the first stream's aggregates.
 
         Args:
-            other: The other stream, of the same windows: `windowed(orders, windows)` with `by`,
-                `event_time` and, where this one has it, `arrival`. Keys and event times are of
-                this one's types, whatever their names.
-            aggregates: What to compute of the other stream's records; each skips nulls.
+            other: The other stream, with the same windows: `windowed(orders, windows)` with `by`,
+                `event_time` and, if this stream has it, `arrival`. The types of keys and event
+                times must equal this stream's; their names may differ.
+            aggregates: The aggregates of the other stream's records; each skips nulls.
 
         Raises:
-            ValueError: What is no stream, other windows, or no event time. At the end: types
-                that differ, or only one stream with an arrival.
+            ValueError: `other` is no stream, has other windows or no event time. At the end: types
+                differ, or only some streams have an order of arrival.
         """
         return Cogrouped(self.plan.joined(other, aggregates), self.bind)
 
@@ -345,7 +345,7 @@ class Cogrouped(Generic[Result]):
     """Several streams in the same windows; made by `Windowed.cogroup`.
 
     Attributes:
-        plan: What the verbs have said so far.
+        plan: The arguments of the verbs called so far.
         bind: Makes the result at the end.
     """
 
@@ -357,16 +357,15 @@ class Cogrouped(Generic[Result]):
         return Cogrouped(self.plan.joined(other, aggregates), self.bind)
 
     def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
-        """Every window over the records of all streams, with each stream's aggregates.
+        """Computes every window over the records of all streams, with each stream's aggregates.
 
         Args:
-            aggregates: What to compute of the first stream's records.
+            aggregates: The aggregates of the first stream's records.
             pre_aggregate: See `Windowed.agg`.
 
         Returns:
-            See `Windowed.agg`: the key's columns have the names that the first stream gives
-            them, `record_count` counts the records of all, and the aggregates are the first
-            stream's, then the others'.
+            See `Windowed.agg`. The key's columns are named as in the first stream, `record_count`
+            counts the records of all streams, and the first stream's aggregates come first.
 
         Raises:
             ValueError: See `Windowed.agg` and `Windowed.cogroup`.
@@ -374,15 +373,15 @@ class Cogrouped(Generic[Result]):
         return self.bind(self.plan.every(aggregates, pre_aggregate=pre_aggregate))
 
     def final(self) -> Final[Result]:
-        """Only windows that are closed; see `Windowed.final`."""
+        """Restricts results to closed windows; see `Windowed.final`."""
         return Final(self.plan, self.bind)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do in place of a verb of one stream."""
-            before = "say it of each stream before cogroup"
-            alone = "ask each stream by itself, before cogroup"
+            """Says what to do instead of a verb of a single stream."""
+            before = "call it on each stream before cogroup"
+            alone = "call it on each stream alone, before cogroup"
             advice = {
                 **dict.fromkeys(("by", "event_time", "arrival"), before),
                 **dict.fromkeys(("late", "firings", "process"), alone),
@@ -392,10 +391,10 @@ class Cogrouped(Generic[Result]):
 
 @dataclass(frozen=True, slots=True)
 class Final(Generic[Result]):
-    """Windows, of which only the closed ones are results; made by `Windowed.final`.
+    """Windows whose results are restricted to closed windows; made by `Windowed.final`.
 
     Attributes:
-        plan: What the verbs have said so far.
+        plan: The arguments of the verbs called so far.
         bind: Makes the result at the end.
     """
 
@@ -403,10 +402,10 @@ class Final(Generic[Result]):
     bind: Bind[Result] = field(repr=False)
 
     def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
-        """Each closed window of each key once, with aggregates (rule E1).
+        """Computes each closed window of each key once, with aggregates (rule E1).
 
         Args:
-            aggregates: What to compute.
+            aggregates: The aggregates to compute.
             pre_aggregate: See `Windowed.agg`.
 
         Returns:
@@ -421,14 +420,14 @@ class Final(Generic[Result]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Says what to do in place of a verb that comes before, or of another end."""
-            before = "say it before final()"
+            """Says what to do instead of a verb that `final` rules out."""
+            before = "call it before final()"
             advice = {
                 **dict.fromkeys(("by", "event_time", "arrival", "cogroup"), before),
-                "late": "late records are of no window; leave final() out",
+                "late": "late records are in no window; leave final() out",
                 "firings": "leave final() out and pass Trigger.until_window_closes()",
                 "process": "leave final() out and pass Trigger.until_window_closes()",
-                "final": "it is there already; call agg",
+                "final": "final() is already called; call agg",
             }
             refuse_verb(self, name, advice)
 
@@ -441,10 +440,12 @@ def _require_firing(
     *,
     input_ends: bool,
 ) -> None:
-    """Refuses what no firings can be made of."""
+    """Checks the arguments that `firings` and `process` have in common."""
     plan.require_event_time()
-    plan.require_arrival(verb, "when windows fire follows from the order of arrival")
+    plan.require_arrival(verb, "when windows fire")
     if not isinstance(trigger, Trigger):
-        raise ValueError(f"trigger: {trigger!r} is none; take Trigger.at_window_end(), say")
+        raise ValueError(
+            f"trigger: must be a Trigger, not {trigger!r}; pass Trigger.at_window_end() or the like"
+        )
     require_aggregates(aggregates)
     require_flag("input_ends", input_ends)

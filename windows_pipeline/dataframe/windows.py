@@ -1,4 +1,4 @@
-"""Windows by event time over the records of one or several DataFrames, and late records."""
+"""Computes windows by event time over one or several DataFrames, and late records."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _BOUNDS = ("window_start", "window_end", "first_event_time", "last_event_time")
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One input of windows.
+    """One input stream of windows.
 
     Attributes:
-        events: Its records.
-        by: The key's columns; none of them for windows over all records.
+        events: The records.
+        by: The key's columns; empty for windows over all records.
         event_time: The column of the event time: a timestamp, or a bigint or int of
             milliseconds.
-        aggregates: What is computed of its records.
-        arrival: How they came; None where all are on time.
+        aggregates: The aggregates of these records.
+        arrival: The order of arrival; None if all records are on time.
     """
 
     events: DataFrame
@@ -56,39 +56,42 @@ class Stream:
 def aggregate_streams(
     windows: WindowSpec, streams: Sequence[Stream], *, pre_aggregate: bool = True
 ) -> DataFrame:
-    """Windows over the records of one or several streams, each with its own aggregates.
+    """Computes windows over one or several streams, each with separate aggregates.
 
-    Each stream is a source partition of its own, or several (rule A1), and the slowest one
-    holds windows open (rule A4). Without arrival every record is on time, and stream time is
-    the largest event time of all.
+    Each stream forms one or several source partitions (rule A1), and the slowest source partition
+    holds windows open (rule A4). Without an order of arrival every record is on time, and stream
+    time is the largest event time of all records.
 
     Args:
         windows: The windows.
         streams: The streams, with keys and event times of the same types.
-        pre_aggregate: Whether records of hopping and tumbling windows are summed up before they
-            are moved (rule C2).
+        pre_aggregate: Whether to aggregate records of hopping and tumbling windows before the
+            shuffle (rule C2).
 
     Returns:
-        See `Windowed.agg`; the key's columns have the names that the first stream gives them.
+        See `Windowed.agg`; the key's columns are named as in the first stream.
 
     Raises:
-        ValueError: A column that is not there or of no fitting type, two results of one name,
-            or streams that don't fit together.
+        ValueError: A column is missing or of a wrong type, two results have one name, or the
+            streams do not fit together.
     """
     inputs = [input_of(each, source) for source, each in enumerate(streams)]
     _require_alike(inputs)
     first = inputs[0]
-    aggregates = [one for each in inputs for one in each.aggregates]
+    aggregates = [aggregate for each in inputs for aggregate in each.aggregates]
     require_results(first.key_names, _result_names(windows), aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     delay_ms = windows.close_delay_ms
-    # Where nothing is late, what is closed is told by windows' ends, but for silences.
+    # If no record can be late, a window's end decides whether it is closed; empty windows are
+    # the exception.
     by_end = first.arrival is None and not _emits_empty(windows)
     timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
-    # Of one stream the number of records is there already.
-    counts = {one.name for one in first.of if one.counts_records} if len(inputs) == 1 else set()
-    computed = [one for one in aggregates if one.name not in counts]
+    # A count of all records of a single stream equals `record_count`.
+    counts: set[str] = set()
+    if len(inputs) == 1:
+        counts = {each.name for each in first.aggregations if each.counts_records}
+    computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
     found = evaluate_windows(timed, windows, first, computed, pre_aggregate=pre_aggregate)
     if by_end:
         last_ms = last_instant(windows, F.col("_window_end_ms"))
@@ -100,36 +103,36 @@ def aggregate_streams(
         *session_timeout(windows, first),
         "record_count",
         *(
-            F.col("record_count" if one.name in counts else f"`{one.name}`").alias(one.name)
-            for one in aggregates
+            F.col("record_count" if each.name in counts else f"`{each.name}`").alias(each.name)
+            for each in aggregates
         ),
         "closed",
     )
 
 
 def late_records(windows: WindowSpec, stream: Stream, arrival: Arrival) -> DataFrame:
-    """The records that no window counts, with the reason (rule A5); see `Windowed.late`.
+    """Finds the records that no window counts, with the reason (rule A5); see `Windowed.late`.
 
     Args:
         windows: The windows.
         stream: The records.
-        arrival: How they came.
+        arrival: The order of arrival.
 
     Raises:
-        ValueError: A column that is not there, of no fitting type, or of a name that is added.
+        ValueError: A column is missing, of a wrong type, or has the name of an added column.
     """
-    own = input_of(stream)
+    stream_input = input_of(stream)
     events = stream.events
     added = ("reason", "stream_time", "close_time", "late_by_ms")
     require_once("events", events.columns, "rename or drop one")
     require_apart("events", events.columns, added)
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias("record")
-    timed = with_close_times(own.records(whole), windows.close_delay_ms, arrival)
+    timed = with_close_times(stream_input.records(whole), windows.close_delay_ms, arrival)
     found = late(
         timed,
         {0: ComputedDay(windows)},
-        own.keys,
-        _arrival(windows, own),
+        stream_input.keys,
+        _arrival(windows, stream_input),
         shard_ms=shard_length_ms(windows),
     )
     delayed = found.withColumn(
@@ -138,8 +141,8 @@ def late_records(windows: WindowSpec, stream: Stream, arrival: Arrival) -> DataF
     return delayed.select(
         "record.*",
         "reason",
-        own.instant("_stream_time_ms").alias("stream_time"),
-        own.instant("_close_time_ms").alias("close_time"),
+        stream_input.instant("_stream_time_ms").alias("stream_time"),
+        stream_input.instant("_close_time_ms").alias("close_time"),
         (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
     )
 
@@ -149,10 +152,10 @@ def _emits_empty(windows: WindowSpec) -> bool:
 
 
 def input_of(stream: Stream, source: int = 0) -> Input:
-    """A stream's records, checked, as the engine takes them.
+    """Checks a stream, and turns it into the engine's input.
 
     Raises:
-        ValueError: A column that is not there, or of no fitting type.
+        ValueError: A column is missing or of a wrong type.
     """
     return Input(
         stream.events, stream.by, stream.event_time, stream.aggregates, stream.arrival, source
@@ -167,8 +170,8 @@ def evaluate_windows(
     *,
     pre_aggregate: bool = True,
 ) -> DataFrame:
-    """The windows, each key's time cut into time shards where the windows allow it."""
-    targets = {0: ComputedDay(windows)}
+    """Computes the windows; divides each key's time into time shards if the windows allow it."""
+    computed_days = {0: ComputedDay(windows)}
     of_slices = None
     if pre_aggregate and isinstance(windows, TimeWindows) and can_pre_aggregate(aggregates):
         records, aggregates = with_separate_columns(records, aggregates)
@@ -176,7 +179,7 @@ def evaluate_windows(
         records = in_slices(records, windows, first.keys, aggregates)
     return evaluate(
         records,
-        targets,
+        computed_days,
         first.keys,
         aggregates,
         _arrival(windows, first),
@@ -186,9 +189,9 @@ def evaluate_windows(
 
 
 def _arrival(windows: WindowSpec, first: Input) -> Sequence[str]:
-    """What orders arrival; only sessions ask, and only where records can be late (rule D2)."""
-    asks = isinstance(windows, SessionWindows) and first.arrival is not None
-    return ARRIVAL_COLUMNS if asks else ()
+    """The columns that order arrival; only sessions with late records need them (rule D2)."""
+    needs_arrival = isinstance(windows, SessionWindows) and first.arrival is not None
+    return ARRIVAL_COLUMNS if needs_arrival else ()
 
 
 def _result_names(windows: WindowSpec) -> list[str]:
@@ -197,24 +200,29 @@ def _result_names(windows: WindowSpec) -> list[str]:
 
 
 def session_timeout(windows: WindowSpec, first: Input) -> list[Column]:
-    """The column of a session's last record and the gap; none of other windows."""
+    """The column `session_timeout`: a session's end plus the gap; none for other windows."""
     if not isinstance(windows, SessionWindows):
         return []
     return [first.instant("_window_end_ms", windows.gap_ms).alias("session_timeout")]
 
 
 def _require_alike(inputs: Sequence[Input]) -> None:
-    """Refuses streams whose keys or times differ, or of which only some say how they came."""
+    """Requires equal types of keys and times, and an order of arrival for all streams or none."""
     first = inputs[0]
     for number, other in enumerate(inputs):
         name = f"cogroup: stream {number + 1}"
         _require_same_types(f"{name}: its key", other.key_types, first.key_types)
         _require_same_types(f"{name}: its event time", [other.time_type], [first.time_type])
         if (other.arrival is None) != (first.arrival is None):
-            raise ValueError(f"{name}: give every stream an arrival, or none")
+            raise ValueError(
+                f"{name}: either all streams or none must have an arrival; add .arrival(...) to all"
+            )
         if other.idle_after != first.idle_after:
-            raise ValueError(f"{name}: idle_after differs from the first stream's")
-        if len(inputs) > 1 and any(_takes_nulls(one) for one in other.of):
+            raise ValueError(
+                f"{name}: idle_after must equal the first stream's {first.idle_after!r}, but is "
+                f"{other.idle_after!r}; pass equal values"
+            )
+        if len(inputs) > 1 and any(_takes_nulls(each) for each in other.aggregations):
             raise ValueError(
                 f"{name}: an aggregate that takes nulls would see the other "
                 "streams' records as such; skip nulls"
@@ -226,9 +234,12 @@ def _takes_nulls(aggregation: Aggregation) -> bool:
     return isinstance(function, UserAggregate) and not function.skip_nulls
 
 
-def _require_same_types(what: str, own: Sequence[T.DataType], first: Sequence[T.DataType]) -> None:
-    if list(own) != list(first):
-        texts = [", ".join(kind.simpleString() for kind in kinds) for kinds in (own, first)]
+def _require_same_types(
+    subject: str, types: Sequence[T.DataType], first: Sequence[T.DataType]
+) -> None:
+    if list(types) != list(first):
+        texts = [", ".join(kind.simpleString() for kind in kinds) for kinds in (types, first)]
         raise ValueError(
-            f"{what} is of type {texts[0]}, the first stream's of {texts[1]}; cast one"
+            f"{subject} is of type {texts[0]}, but must be of the first stream's type {texts[1]}; "
+            "cast one"
         )
