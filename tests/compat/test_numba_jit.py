@@ -131,3 +131,24 @@ def test_a_loop_is_compiled_once_whatever_constants_it_is_called_with(folder: Pa
     (folder / "sums.py").write_text(CONSTANTS)
     code = "import parts, sums; print(sums.of(3), len(parts.shifted.signatures))"
     assert told([started(folder, code)]) == ["6 1"]
+
+
+PAIRS = """
+from typing import NamedTuple
+from windows_pipeline.compat.numba_jit import compiled
+
+class {name}(NamedTuple):
+    first: int
+
+@compiled
+def first_of(pair):
+    return pair.first
+"""
+
+
+def test_a_cache_that_names_a_class_which_is_gone_is_made_again(folder: Path) -> None:
+    """As after an update of the library that renames a class."""
+    for name in ("Pair", "Renamed"):
+        (folder / "pairs.py").write_text(PAIRS.format(name=name))
+        code = f"import pairs; print(pairs.first_of(pairs.{name}(7)))"
+        assert told([started(folder, code)]) == ["7"]
