@@ -219,7 +219,7 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
         "function: must be a WindowFunction, not '10 ms'; pass": lambda: coming.process(
             trigger, wrong
         ),
-        "aggregates: the window function takes records": lambda: coming.process(
+        "aggregates: must be empty, because the window function takes": lambda: coming.process(
             trigger, WindowFunction(lambda *_: [], "n bigint", records=["at"]), count()
         ),
         "input_ends: must be True or False, not 3": lambda: coming.firings(
