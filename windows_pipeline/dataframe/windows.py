@@ -88,7 +88,7 @@ def aggregate_streams(
     by_end = first.arrival is None and not _emits_empty(windows)
     timed = records if by_end else with_close_times(records, delay_ms, first.arrival)
     # A count of all records of a single stream equals `record_count`.
-    counts: set[str] = set()
+    counts: set[str | None] = set()
     if len(inputs) == 1:
         counts = {each.name for each in first.aggregations if each.counts_records}
     computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
