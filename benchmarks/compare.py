@@ -126,7 +126,7 @@ def compare(
         ways: Ours among them.
         runs: How many runs of each count.
         engines: The engines.
-        tell: Is told what is being done.
+        tell: Called with a text for each step.
         patience_s: How long a run may wait for others to leave the processors.
 
     Raises:

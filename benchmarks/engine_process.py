@@ -28,7 +28,7 @@ class Resources:
 
     Attributes:
         cores: How many processors.
-        memory_gib: A JVM's heap, or the memory that DuckDB is told to keep to.
+        memory_gib: A JVM's heap, or DuckDB's limit of memory.
         limit_gib: An engine is ended when its whole process tree takes more.
     """
 
@@ -158,7 +158,7 @@ def _serve(pipe: Connection, name: str, resources: Resources) -> None:
             else:
                 value = getattr(engine, method)(*arguments)
             pipe.send((True, value))
-        except Exception as error:  # noqa: BLE001 - the caller is told whatever went wrong
+        except Exception as error:  # noqa: BLE001 - the caller reports whatever went wrong
             lines = traceback.format_exception_only(error)[-1].strip().splitlines()
             pipe.send((False, " ".join(lines)[:500]))
         if method == "close":

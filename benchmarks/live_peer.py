@@ -1,6 +1,6 @@
 """The stream of `benchmarks.live` by Spark's transformWithStateInPandas, as one would write it.
 
-A key's open records are its state; what the watermark has passed is told and forgotten. It writes
+A key's open records are its state; it emits and removes what the watermark has passed. It writes
 one Delta table of closed windows: no raw records, no late ones, no alerts, no checks.
 """
 
@@ -29,7 +29,7 @@ _NEVER_MS = np.iinfo(np.int64).min
 
 
 class SlidingByState(StatefulProcessor):
-    """Sliding windows with both bounds inclusive, each told once, when it closes."""
+    """Sliding windows with both bounds inclusive, each emitted once, when it closes."""
 
     def __init__(self, difference_ms: int) -> None:
         self._difference_ms = difference_ms
@@ -45,7 +45,7 @@ class SlidingByState(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """Adds records; tells what the watermark has closed."""
+        """Adds records and returns the windows that the watermark has closed."""
         given = pd.concat(list(rows))
         at, value = given["at"].to_numpy(np.int64), given["value"].to_numpy(np.int64)
         yield from self._tell(key, at, value, timerValues.getCurrentWatermarkInMs())
@@ -56,7 +56,7 @@ class SlidingByState(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """Tells what the watermark has closed, of a key without new records."""
+        """Returns the windows that the watermark has closed, for a key without new records."""
         none = np.empty(0, np.int64)
         yield from self._tell(key, none, none, timerValues.getCurrentWatermarkInMs())
 
@@ -71,15 +71,15 @@ class SlidingByState(StatefulProcessor):
             closed_ms = known[2]
         order = np.argsort(at, kind="stable")
         at, value = at[order], value[order]
-        told = sliding(at, value, self._difference_ms, closed_ms, close_ms)
+        closed = sliding(at, value, self._difference_ms, closed_ms, close_ms)
         kept = at >= close_ms - self._difference_ms - 1
         self._open.update((at[kept].tobytes(), value[kept].tobytes(), max(closed_ms, close_ms)))
         for timer in self._handle.listTimers():
             self._handle.deleteTimer(timer)
         if kept.any():
             self._handle.registerTimer(max(close_ms, int(at[0])) + 1)
-        if len(told):
-            yield told.assign(key=key[0])[["key", *told.columns]]
+        if len(closed):
+            yield closed.assign(key=key[0])[["key", *closed.columns]]
 
 
 def sliding(

@@ -119,7 +119,7 @@ def numbered_in_ranges(
 
     Args:
         records: `event_time` (bigint, ms) and the columns of the order.
-        within: Numbers start anew with each value of these columns.
+        within: Numbers restart with each value of these columns.
         order: The columns that order the records with equal values of `within`.
         ranges: The number of ranges.
 

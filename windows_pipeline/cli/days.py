@@ -50,7 +50,7 @@ def check(context: typer.Context, pipeline: PipelineName) -> None:
     results: list[tuple[str, CheckResult]] = []
     for job in jobs:
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
-            CONSOLE.print(f"{job.tables[0].name}: not there yet")
+            CONSOLE.print(f"{job.tables[0].name}: the table does not exist yet")
             continue
         for table in job.tables:
             table.require(spark)

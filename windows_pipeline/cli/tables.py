@@ -67,5 +67,7 @@ def maintain(context: typer.Context, pipeline: PipelineName) -> None:
     """Joins small files and deletes those that no version needs any more; rows stay."""
     settings, found, spark = opened(context, pipeline)
     for table in all_tables(found, settings.warehouse):
-        done = maintain_table(spark, table) if table.exists(spark) else "not there yet"
+        done = (
+            maintain_table(spark, table) if table.exists(spark) else "the table does not exist yet"
+        )
         CONSOLE.print(f"{table.name}: {done}")

@@ -127,7 +127,7 @@ def firing_differences(
     computed_days: dict[int, FiringSpec] = {}
     case_of_day: dict[int, int] = {}
     for number, case in cases.items():
-        # A second target fires at each record and shows that record alone: a record in none of
+        # A second computed day fires at each record and shows it alone: a record in none of
         # its firings was dropped.
         alone = replace(case.trigger, early_every_records=1, early_every_ms=None, discards=True)
         for trigger in (case.trigger, alone):

@@ -136,11 +136,11 @@ def _fired(
     """The firings of each window; see `plan.fire` for the columns."""
     if trigger.final_only:
         return _when_closed(windows, stream_input, input_ends=input_ends)
-    targets = {0: FiringSpec(trigger.fitted(windows), trigger)}
+    computed_days = {0: FiringSpec(trigger.fitted(windows), trigger)}
     timed = with_stream_times(stream_input.records(), _arrival(stream_input), input_ends=input_ends)
     return fire(
         timed,
-        targets,
+        computed_days,
         stream_input.keys,
         stream_input.aggregates,
         ARRIVAL_COLUMNS,

@@ -126,10 +126,10 @@ class FiringsJob(WindowsJob):
         warning belongs to its first firing that breaks the rule.
         """
         trigger = self.trigger.spec
-        target = FiringSpec(trigger.fitted(self.windows.spec), trigger)
+        firing = FiringSpec(trigger.fitted(self.windows.spec), trigger)
         fired = unit_firings(
             records,
-            target,
+            firing,
             self.windows.aggregate_list,
             positions,
             resumed,

@@ -53,9 +53,9 @@ class BatchFirings:
         """
         job = self.job
         came_with = F.col(f"{AFTER}batch") == F.lit(self.batch)
-        reached = Positions(self.before.position, self.after.position)
-        targets = {day_number(self.scope.units[-1]): reached}
-        found = job.fired(records, targets, self._resumed(from_ms), came_with)
+        around = Positions(self.before.position, self.after.position)
+        positions = {day_number(self.scope.units[-1]): around}
+        found = job.fired(records, positions, self._resumed(from_ms), came_with)
         # A checkpoint cuts the plan off, which every further query would analyze again.
         fired = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
         new = fired.where("_is_new")

@@ -277,7 +277,7 @@ def _by_tick_interval(
 @compiled
 def _select(
     kind: int,
-    is_first_apart: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    is_first_apart: bool,  # noqa: FBT001  compiled code takes its arguments by position
     interval: int,
     low: int,
     high: int,

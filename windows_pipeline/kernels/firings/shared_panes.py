@@ -35,7 +35,7 @@ def chain(
     selected: np.ndarray,
     until: np.ndarray,
     waiting: int,
-    with_late: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    with_late: bool,  # noqa: FBT001  compiled code takes its arguments by position
     records: np.ndarray,
     start_ms: np.ndarray,
     last_ms: np.ndarray,

@@ -103,7 +103,7 @@ def arrive(
     time: int,
     clock: int,
     entry: int,
-    is_first: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    is_first: bool,  # noqa: FBT001  compiled code takes its arguments by position
     advances: np.ndarray,
     policy: np.ndarray,
     firings: np.ndarray,
@@ -245,7 +245,7 @@ def add_firing(
     state: np.ndarray,
     after: int,
     reason: int,
-    is_final: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    is_final: bool,  # noqa: FBT001  compiled code takes its arguments by position
     firings: np.ndarray,
     used: np.ndarray,
 ) -> np.ndarray:

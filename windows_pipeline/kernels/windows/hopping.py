@@ -25,7 +25,7 @@ def hopping_sweep(
     close_before_ms: np.ndarray,
     close_after_ms: np.ndarray,
     advance_ms: int,
-    emit_empty: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    emit_empty: bool,  # noqa: FBT001  compiled code takes its arguments by position
 ) -> tuple[np.ndarray, ...]:
     """Finds each group's windows that its new records changed or its close time closed.
 

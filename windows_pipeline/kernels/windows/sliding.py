@@ -57,7 +57,7 @@ def sweep(
     close_after_ms: np.ndarray,
     difference_ms: int,
     first_start_ms: int,
-    emit_empty: bool,  # noqa: FBT001  compiled code takes its arguments by place
+    emit_empty: bool,  # noqa: FBT001  compiled code takes its arguments by position
 ) -> tuple[np.ndarray, ...]:
     """Finds each group's windows that its new records changed or its close time closed.
 
