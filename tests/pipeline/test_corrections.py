@@ -20,13 +20,13 @@ from tests.support.pipelines import DAYS, LONGER_GRACE, Project, day, write_unch
 from tests.support.small_ranges import SMALL_RANGES, noted_ranges
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, run_job
-from windows_pipeline.jobs.correction.marker import (
+from windows_pipeline.jobs.correction.run import correct, correction_jobs
+from windows_pipeline.jobs.correction_marker import (
     Correction,
     CorrectionUnfinishedError,
     mark_begun,
     unfinished_correction,
 )
-from windows_pipeline.jobs.correction.run import correct, correction_jobs
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_files import (
     landed_days,
     landed_files,

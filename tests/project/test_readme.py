@@ -21,8 +21,8 @@ from windows_pipeline.checks.table_rules import (
 )
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
-from windows_pipeline.config.checks import ROLE_TYPES
 from windows_pipeline.config.row_kinds import CountKind
+from windows_pipeline.config.source import ROLE_TYPES
 from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.compat.spark_session import configured
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import read_landed
 from windows_pipeline.sources.validation import judged_records

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_files import landed_days, read_landed
 
 DAY = date(2013, 1, 1)

@@ -18,14 +18,14 @@ from tests.support.streams import (
     add_rows,
     declared_pipeline,
 )
-from windows_pipeline.jobs.correction.marker import (
+from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
+from windows_pipeline.jobs.correction_marker import (
     Correction,
     CorrectionUnfinishedError,
     mark_begun,
     mark_needless,
     unfinished_correction,
 )
-from windows_pipeline.jobs.correction.run import CorrectionPlan, correct, plan_correction
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import DefinitionChangedError, Table

@@ -13,12 +13,12 @@ from tests.support.oracle.aggregates import Number, aggregate
 from tests.support.spark_cases import PROPERTY
 from tests.support.windowed import Case, free
 from windows_pipeline.kernels.aggregates.running import (
-    order_codes,
     running_count,
     running_largest,
     running_sum_of_doubles,
     running_sum_of_integers,
 )
+from windows_pipeline.kernels.values import order_codes
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from((2**63 - 1, -(2**63), 2**32, -1))
 DOUBLES = st.floats() | st.sampled_from((0.0, -0.0, 1e16, 1.0, 5e-324, math.nan, -math.nan))

@@ -14,7 +14,7 @@ from windows_pipeline.cli.trace import episodes, trace
 from windows_pipeline.cli.validate import validate
 from windows_pipeline.compat.spark_session import SparkStartError, start_session
 from windows_pipeline.config import ConfigError
-from windows_pipeline.jobs.correction.marker import CorrectionUnfinishedError
+from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
 from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.raw_rows import RawRowsMissingError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError

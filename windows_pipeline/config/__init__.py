@@ -13,12 +13,8 @@ from windows_pipeline.config.load import (
     load_pipelines,
     pipeline_files,
 )
-from windows_pipeline.config.model import (
-    SHARED_TABLES,
-    Partitions,
-    Pipeline,
-    Source,
-)
+from windows_pipeline.config.model import SHARED_TABLES, Partitions, Pipeline
+from windows_pipeline.config.source import Source
 from windows_pipeline.config.source_folder import FolderProblem, folder_problem
 from windows_pipeline.config.window_kinds import Rule, Windows
 from windows_pipeline.text.problems import ConfigError

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError
+from windows_pipeline.config.source import Source
+from windows_pipeline.config.window_kinds import Rule, Windows, fixed_result_columns
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 from windows_pipeline.windows.durations import duration_text
 
-if TYPE_CHECKING:
-    from windows_pipeline.config.model import Partitions, Source
-    from windows_pipeline.config.window_kinds import Rule, Windows
-
-_RAW_COLUMNS = frozenset(
-    {
-        "key",
-        "event_time",
-        "source_partition",
-        "offset",
-        "running_max",
-        "arrival_unit",
-        "record_arrival_unit",
-        "batch",
-        "stream_time",
-        "close_time",
-        "late_by_ms",
-        "file",
-        "malformed",
-        "original",
-        "reason",
-    }
-)
 _RESULT_COLUMNS = frozenset(
     {
         "key",
@@ -70,113 +48,6 @@ _FIRING_COLUMNS = frozenset(
         "state",
     }
 )
-ROLE_TYPES = {
-    "key": ("string", "bigint", "date", "timestamp"),
-    "event_time": ("timestamp", "bigint"),
-    "arrival": ("timestamp", "bigint", "date", "double", "string"),
-    "source_partition": ("string", "bigint", "date", "timestamp"),
-}
-"""The types that a column may have, by the role that the source gives it."""
-
-
-def fixed_result_columns(source: Source) -> dict[str, str]:
-    """Returns the columns of every window's result, aggregates aside, with their Spark types."""
-    times = ("window_start", "window_end", "first_event_time", "last_event_time")
-    return {
-        "key": source.types[source.key],
-        **dict.fromkeys(times, "timestamp"),
-        "record_count": "bigint",
-    }
-
-
-def source_problems(source: Source) -> list[Problem]:
-    """Checks where a source's records are, which columns have roles, and the columns' names."""
-    if not source.columns:
-        text = "declares no column; write one 'name: type' line for each column"
-        return [Problem(("columns",), {}, text)]
-    return [*_location_problems(source), *_role_problems(source), *_column_problems(source)]
-
-
-def _location_problems(source: Source) -> Iterator[Problem]:
-    """Checks that files and Delta tables have a path, and Kafka a topic and no other order."""
-    if source.format != "kafka":
-        if source.path is None:
-            folder = "that holds one folder a day" if source.is_landed else "of the Delta table"
-            text = f"has no value; write 'path: ...' in source, the folder {folder}"
-            yield Problem(("path",), None, text)
-        if source.kafka is not None:
-            text = f"names a topic, but the format is {source.format}; write format: kafka"
-            yield Problem(("kafka",), source.kafka.topic, text)
-        return
-    if source.kafka is None:
-        text = "has no value; write 'kafka: {servers: ..., topic: ...}' in source"
-        yield Problem(("kafka",), None, text)
-    in_order = "the topic's partitions and offsets order its records"
-    reasons = {
-        "path": "a topic has no folder",
-        "arrival": in_order,
-        "source_partition": in_order,
-    }
-    for field, reason in reasons.items():
-        value = getattr(source, field)
-        if value is not None:
-            text = f"must be left out with format: kafka: {reason}; remove {field}"
-            yield Problem((field,), value, text)
-
-
-def _role_problems(source: Source) -> Iterator[Problem]:
-    if source.arrival == "lines" and not source.is_landed and source.arrival_column is None:
-        text = (
-            f"orders the lines of landed files, but a source of format {source.format} has no "
-            "lines; name a column, write event_time, or leave arrival out"
-        )
-        yield Problem(("arrival",), source.arrival, text)
-    if source.idle_after is not None and not source.has_several_partitions:
-        text = (
-            "has no effect on a single source partition; name the column of the partitions under "
-            "source_partition, or leave it out"
-        )
-        yield Problem(("idle_after",), source.idle_after, text)
-    role_of: dict[str, str] = {}
-    for role, column in source.roles.items():
-        if column not in source.columns:
-            fix = nearest(column, source.columns, f"use one of {listed(source.columns)}")
-            text = f"is not a column of the source; declare it under columns, or {fix}"
-            yield Problem((role,), column, text)
-            continue
-        if column in role_of:
-            text = f"is already the {role_of[column]}; name another column"
-            yield Problem((role,), column, text)
-        role_of.setdefault(column, role)
-        if source.types[column] not in ROLE_TYPES[role]:
-            text = (
-                f"is of type {source.columns[column]}; the {role} must be "
-                f"{' or '.join(ROLE_TYPES[role])}: name another column"
-            )
-            yield Problem((role,), column, text)
-
-
-def _column_problems(source: Source) -> Iterator[Problem]:
-    seen: dict[str, str] = {}
-    for column in source.columns:
-        # Spark ignores the case of column names.
-        folded = column.lower()
-        if folded in seen:
-            text = f"differs from {seen[folded]!r} in case only; rename one of them"
-            yield Problem(("columns", column), column, text)
-        seen.setdefault(folded, column)
-        if folded in _RAW_COLUMNS and source.roles.get(folded) != column:
-            names = ", ".join(sorted(_RAW_COLUMNS))
-            text = f"is the name of a column that the tables add ({names}); rename it"
-            yield Problem(("columns", column), column, text)
-
-
-def partition_problems(partitions: Partitions) -> list[Problem]:
-    """Checks that the last arrival day is not before the first."""
-    if partitions.end is None or partitions.end >= partitions.start:
-        return []
-    text = f"must not be before the start, {partitions.start}; write that day or a later one"
-    return [Problem(("end",), str(partitions.end), text)]
 
 
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:

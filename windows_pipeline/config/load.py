@@ -11,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
-from windows_pipeline.config.model import Partitions, Pipeline, Source, Topic
+from windows_pipeline.config.model import Partitions, Pipeline
+from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest

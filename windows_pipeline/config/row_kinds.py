@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
 from windows_pipeline.config.fields import PositiveDurationMs
+from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import Problem, without_value
@@ -26,9 +27,6 @@ from windows_pipeline.windows import (
 )
 from windows_pipeline.windows.durations import duration_ms, duration_text
 from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
-
-if TYPE_CHECKING:
-    from windows_pipeline.config.model import Source
 
 _ROWS = re.compile(r"([+-]?[0-9]+) *rows?")
 _ROW_COUNT = re.compile(r"([+-]?[0-9]+)( *rows?)?")

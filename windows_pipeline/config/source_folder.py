@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.yaml_text import read_yaml
 

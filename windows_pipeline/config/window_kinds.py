@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
 from windows_pipeline.alerts.rule_sql import compile_expression
-from windows_pipeline.config.checks import fixed_result_columns
 from windows_pipeline.config.fields import (
     AggregateText,
     Condition,
@@ -22,6 +21,7 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
+from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
@@ -31,8 +31,15 @@ from windows_pipeline.windows import (
     TimeWindows,
 )
 
-if TYPE_CHECKING:
-    from windows_pipeline.config.model import Source
+
+def fixed_result_columns(source: Source) -> dict[str, str]:
+    """Returns the columns of every window's result, aggregates aside, with their Spark types."""
+    times = ("window_start", "window_end", "first_event_time", "last_event_time")
+    return {
+        "key": source.types[source.key],
+        **dict.fromkeys(times, "timestamp"),
+        "record_count": "bigint",
+    }
 
 
 class Rule(Strict):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.conformance.cases import Answer, AnyCase, Case
-from windows_pipeline.conformance.count_cases import CountAnswers, answer_counts
+from windows_pipeline.conformance.count_run import CountAnswers, answer_counts
 from windows_pipeline.conformance.firing_cases import FiringCase, firing_differences
 from windows_pipeline.conformance.row_cases import RowAnswer
 from windows_pipeline.conformance.row_run import answer_rows

@@ -16,7 +16,7 @@ from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_ch
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.suppression import until_window_closes
 from windows_pipeline.incremental.units import units_frame
-from windows_pipeline.jobs.correction.marker import any_correction
+from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units

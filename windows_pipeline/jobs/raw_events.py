@@ -24,7 +24,7 @@ from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
-from windows_pipeline.jobs.days.computed import days_that_hang_on, withdraw_notes
+from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
 from windows_pipeline.jobs.job import RowCounts, Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve

@@ -13,7 +13,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
-from windows_pipeline.jobs.correction.marker import CorrectionUnfinishedError, unfinished_correction
+from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch

@@ -6,8 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windows_pipeline.kernels.aggregates.running import order_codes
-
 _EXACT_DIGITS = 15
 """Integers of so many digits, and powers of ten up to this one, are exact as doubles."""
 
@@ -71,6 +69,15 @@ def unscaled_integers(column: pa.Array) -> list[int]:
     words = decimal_words(column)
     low, high = words[:, 0].view(np.uint64).tolist(), words[:, 1].tolist()
     return [upper << 64 | lower for upper, lower in zip(high, low, strict=True)]
+
+
+def order_codes(values: np.ndarray) -> np.ndarray:
+    """Integers in Spark's order of numbers: NaN is the largest, -0.0 equals 0.0."""
+    if values.dtype != np.float64:
+        return values.astype(np.int64)
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = plain.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
 def value_codes(column: pa.Array) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
-from windows_pipeline.config.model import Source
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.formats import (
     READERS,
     LandedFile,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.correction.marker import Correction
+from windows_pipeline.jobs.correction_marker import Correction
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows

@@ -17,7 +17,7 @@ from windows_pipeline.jobs.correction.jobs import (
     FiringsCorrection,
     KeyedWindowsCorrection,
 )
-from windows_pipeline.jobs.correction.marker import (
+from windows_pipeline.jobs.correction_marker import (
     Correction,
     CorrectionUnfinishedError,
     finished_number,

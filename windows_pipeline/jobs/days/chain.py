@@ -11,8 +11,8 @@ from windows_pipeline.arrival.log import is_mixed, read_log
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
-from windows_pipeline.jobs.correction.marker import forget_corrections
-from windows_pipeline.jobs.days.computed import noted_days
+from windows_pipeline.jobs.computed_days import noted_days
+from windows_pipeline.jobs.correction_marker import forget_corrections
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job

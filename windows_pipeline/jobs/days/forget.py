@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.days.computed import withdraw_notes
+from windows_pipeline.jobs.computed_days import withdraw_notes
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import all_tables, window_tables

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.fields import epoch_ms
+from windows_pipeline.jobs.computed_days import noted_days, notes_of
 from windows_pipeline.jobs.days.chain import days_landed, window_jobs
-from windows_pipeline.jobs.days.computed import noted_days, notes_of
 from windows_pipeline.jobs.job import JobResult, run_job
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings

@@ -148,15 +148,6 @@ def _sums_of_multiples(
     return sums
 
 
-def order_codes(values: np.ndarray) -> np.ndarray:
-    """Integers in Spark's order of numbers: NaN is the largest, -0.0 equals 0.0."""
-    if values.dtype != np.float64:
-        return values.astype(np.int64)
-    plain = np.where(np.isnan(values), np.nan, values + 0.0)
-    bits = plain.view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-
-
 def running_largest(windows: Windows, codes: np.ndarray, valid: np.ndarray) -> np.ndarray:
     """The record with each window's largest code; -1 where the window has no valid record.
 
