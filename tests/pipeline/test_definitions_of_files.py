@@ -43,9 +43,9 @@ def test_a_file_with_mistakes_is_left_out_with_a_warning(
     assert pipelines_of(definitions) == {"flights"}
     assert definitions.resolve_job_def("flights_all").name == "flights_all"
     first, second = caplog.messages
-    assert f"left out: {tmp_path / 'bad.yaml'}:" in first
+    assert f"because it has a mistake: {tmp_path / 'bad.yaml'}:" in first
     assert "windows.hourly.grace: '6' has no unit" in first
-    assert f"left out: {tmp_path / 'folder.yaml'}: is a folder" in second
+    assert f"because it has a mistake: {tmp_path / 'folder.yaml'}: is a folder" in second
 
 
 def test_with_mistakes_in_all_files_the_code_location_loads_empty(
