@@ -122,7 +122,9 @@ def tables_hold_what_is_shown(pages: DagsterPages, project: Project) -> None:
     try:
         newest = day(LANDED)
         for table in (project.windows.final_windows, project.windows.alerts, *of_firings(project)):
-            rows = Counter(row.arrival_unit for row in table.read(spark).select("arrival_unit").collect())
+            rows = Counter(
+                row.arrival_unit for row in table.read(spark).select("arrival_unit").collect()
+            )
             name = table.name.removeprefix("flights/")
             assert rows, name
             pages.open_day(name, newest)
