@@ -102,7 +102,7 @@ def _ways(names: str, *, full: bool) -> list[Way]:
     wanted = [name.strip() for name in names.split(",")]
     unknown = sorted(set(wanted) - set(WAYS))
     if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(WAYS)}")
+        raise typer.BadParameter(f"{unknown[0]!r} must be one of {', '.join(WAYS)}")
     named = [WAYS[name] for name in wanted]
     return [*_ALWAYS, *(way for way in named if way not in _ALWAYS)]
 

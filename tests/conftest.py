@@ -19,6 +19,7 @@ from tests.support.pipelines import DAYS, LONGER_GRACE, SHORT_GRACE, Project
 from tests.support.shared_folders import alone, made_once
 from tests.support.small_project import SmallProject
 from tests.support.spark import SharedSpark, session_behind
+from tests.support.spark_cases import SHORT_SHARDS
 from windows_pipeline.compat.spark_session import start_session
 from windows_pipeline.settings import KAFKA_PACKAGE, Settings, load_settings
 
@@ -178,6 +179,12 @@ def longer_grace(
         made.compute_unchecked(spark)
 
     return Project(made_once(shared / "longer", make), settings)
+
+
+@pytest.fixture(scope="session")
+def short_shards(settings: Settings) -> Settings:
+    """Settings that cut a key's time into short time shards."""
+    return settings.model_copy(update={"tuning": SHORT_SHARDS})
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ class DagsterPages:
         self._page.goto(f"{self._address}/{group}/lineage")
 
     def shows_asset(self, name: str, checks: str = "") -> None:
-        """The graph has an asset; with checks, it tells how many passed, as `3 / 3 Passed`."""
+        """The graph has an asset; with checks, it shows how many passed, as `3 / 3 Passed`."""
         title = self._page.get_by_text(name, exact=True)
         expect(title).to_be_visible()
         if checks:
@@ -76,7 +76,7 @@ class DagsterPages:
         # The page was open all the time: it has followed the run's steps.
         expect(self._page.get_by_text(re.compile(r"^Succeeded \([1-9]"))).to_be_visible()
 
-    def _launch(self, days: str, told: str, button: str) -> None:
+    def _launch(self, days: str, shown: str, button: str) -> None:
         """Chooses days in the dialog, launches, and follows the link to what was launched."""
         self.open_graph()
         self._page.get_by_role("button", name="Materialize all").click()
@@ -84,7 +84,7 @@ class DagsterPages:
         box = dialog.get_by_role("textbox").first
         box.fill(days)
         box.press("Tab")
-        expect(dialog.get_by_text(told, exact=True)).to_be_visible()
+        expect(dialog.get_by_text(shown, exact=True)).to_be_visible()
         dialog.get_by_role("button", name=button, exact=True).click()
         self._page.get_by_text("View", exact=True).click()
         expect(self._page).to_have_url(re.compile(r"/runs/"))

@@ -117,7 +117,7 @@ def accepted(project: Project, landed: date) -> list[datetime]:
 
 
 def tables_hold_what_is_shown(pages: DagsterPages, project: Project) -> None:
-    """Each day has the rows that its page tells of, at the version that it tells of."""
+    """Each day has the rows and the version that its page shows."""
     spark = start_session(project.settings)
     try:
         newest = day(LANDED)

@@ -40,10 +40,10 @@ def test_values_and_nulls(spark: SparkSession) -> None:
     assert frame.schema == T.StructType.fromDDL(SCHEMA)
     given, empty = frame.selectExpr("* EXCEPT (at)", "unix_micros(at) AS at").collect()
     assert given.at == 1_360_367_999_999_999
-    told = given.asDict(recursive=False)
+    values = given.asDict(recursive=False)
     for name, value in zip(frame.columns, SOMETHING, strict=True):
         if name != "at":
-            assert told[name] == value
+            assert values[name] == value
     assert set(empty) == {None}
 
 

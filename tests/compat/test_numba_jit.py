@@ -23,7 +23,7 @@ def ordered(values):
 def order_of(values):
     return np.argsort(values)
 """
-"""What NumPy's sort and argsort are made of has one name in Numba, told apart by numbers alone."""
+"""NumPy's sort and argsort compile functions of one name; a number alone makes it unique."""
 STEPS = """
 from windows_pipeline.compat.numba_jit import compiled
 from parts import FACTOR
@@ -67,7 +67,7 @@ def started(folder: Path, code: str) -> subprocess.Popen[str]:
     )
 
 
-def told(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
+def printed(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     """What they print, once all of them have ended well."""
     outputs = [process.communicate()[0].strip() for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
@@ -85,7 +85,9 @@ def test_numba_takes_what_is_put_into_its_private_parts(folder: Path) -> None:
         "print(of.unique_id > 10**6 and of.unique_name.endswith(str(of.unique_id)),"
         " *sorted(cache._cache_file._source_stamp))"
     )
-    assert told([started(folder, code)]) == ["True parts.shifted steps.scaled steps.scaled.FACTOR"]
+    assert printed([started(folder, code)]) == [
+        "True parts.shifted steps.scaled steps.scaled.FACTOR"
+    ]
     assert [*folder.rglob("steps.scaled-*.lock")]
     assert [*folder.rglob("steps.scaled-*.nbi")]
 
@@ -94,11 +96,13 @@ def test_numba_takes_what_is_put_into_its_private_parts(folder: Path) -> None:
 def test_code_of_two_processes_is_told_apart_in_a_third(folder: Path) -> None:
     call = "import numpy, sorts; print(sorts.{0}(numpy.array([30, 10, 20])).tolist())"
     sort, argsort = call.format("ordered"), call.format("order_of")
-    told([started(folder, sort)])
+    printed([started(folder, sort)])
     # By Numba's own numbers these have what both are made of be the 7th of its process.
-    told([started(folder, f"import numba; [numba.njit(lambda: 0)() for _ in range(3)]; {argsort}")])
-    assert told([started(folder, f"{sort}; {argsort}")]) == ["[10, 20, 30]\n[1, 2, 0]"]
-    assert told([started(folder, f"{argsort}; {sort}")]) == ["[1, 2, 0]\n[10, 20, 30]"]
+    printed(
+        [started(folder, f"import numba; [numba.njit(lambda: 0)() for _ in range(3)]; {argsort}")]
+    )
+    assert printed([started(folder, f"{sort}; {argsort}")]) == ["[10, 20, 30]\n[1, 2, 0]"]
+    assert printed([started(folder, f"{argsort}; {sort}")]) == ["[1, 2, 0]\n[10, 20, 30]"]
 
 
 @pytest.mark.long
@@ -108,7 +112,7 @@ def test_one_process_compiles_and_the_others_take_what_it_wrote(folder: Path) ->
         "print(sorts.ordered(given)[0], sorts.ordered(given.astype('f8'))[0],"
         " sum(sorts.ordered.stats.cache_misses.values()))"
     )
-    outputs = told([started(folder, code) for _ in range(3)])
+    outputs = printed([started(folder, code) for _ in range(3)])
     assert [output.rsplit(" ", 1)[0] for output in outputs] == ["10 10.0"] * 3
     assert sum(int(output.rsplit(" ", 1)[1]) for output in outputs) == 2
     assert len([*folder.rglob("sorts.ordered-*.nbc")]) == 2
@@ -122,7 +126,7 @@ def test_code_follows_what_it_calls_and_the_constants_of_other_modules(folder: P
         (folder / "parts.py").write_text(PARTS.format(factor=factor, shift=shift))
         # Python itself knows a source by its size and the second in which it was written.
         os.utime(folder / "parts.py", (written_at, written_at))
-        found += told([started(folder, code)])
+        found += printed([started(folder, code)])
     assert found == ["22 0", "22 1", "1002 0", "1503 0"]
 
 
@@ -130,7 +134,7 @@ def test_a_loop_is_compiled_once_whatever_constants_it_is_called_with(folder: Pa
     (folder / "parts.py").write_text(PARTS.format(factor=1, shift=0))
     (folder / "sums.py").write_text(CONSTANTS)
     code = "import parts, sums; print(sums.of(3), len(parts.shifted.signatures))"
-    assert told([started(folder, code)]) == ["6 1"]
+    assert printed([started(folder, code)]) == ["6 1"]
 
 
 PAIRS = """
@@ -151,4 +155,4 @@ def test_a_cache_that_names_a_class_which_is_gone_is_made_again(folder: Path) ->
     for name in ("Pair", "Renamed"):
         (folder / "pairs.py").write_text(PAIRS.format(name=name))
         code = f"import pairs; print(pairs.first_of(pairs.{name}(7)))"
-        assert told([started(folder, code)]) == ["7"]
+        assert printed([started(folder, code)]) == ["7"]

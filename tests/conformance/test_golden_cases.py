@@ -61,7 +61,7 @@ def test_flinks_answers_pass() -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_flinks_firings_pass(tmp_path: Path) -> None:
-    """Rule E2; and what differs is told."""
+    """Rule E2; and the command names what differs."""
     lines = FIRINGS.read_text().splitlines()
     wrong = json.loads(lines[0])
     wrong["id"] = "wrong"
@@ -124,8 +124,8 @@ def test_each_difference_is_told(spark: SparkSession, tmp_path: Path) -> None:
     result = run(file, "--agreed-with", agreed)
     assert result.exit_code == 1
     assert "other" not in result.output
-    for told in WRONG:
-        assert told in result.output
+    for text in WRONG:
+        assert text in result.output
     assert result.output.splitlines()[-1] == f"0 passed, {len(WRONG)} failed"
 
 
@@ -159,8 +159,8 @@ def test_what_is_no_case_fails_and_the_others_run(tmp_path: Path) -> None:
     result = run(file)
     assert result.exit_code == 1
     lines = result.output.split("\n")
-    for number, told in enumerate(texts.values(), 1):
-        assert any(f"{file}:{number}: {told}" in line for line in lines), told
+    for number, text in enumerate(texts.values(), 1):
+        assert any(f"{file}:{number}: {text}" in line for line in lines), text
     assert "contract: 1 of 6 passed" in lines
     assert f"1 passed, {len(texts)} failed" in lines
 

@@ -22,8 +22,8 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.schemas import arrival_log
+from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import spark_schema
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(4)]
 CHECKPOINTS = {"spark.databricks.delta.properties.defaults.checkpointInterval": "4"}
@@ -49,7 +49,8 @@ def for_spark_alone(table: Table) -> Table:
 def table_in(folder: Path, *, partitioned: bool) -> Table:
     location = str(folder / "a b" / "t*{x}")
     return Table(
-        "numbers/log", "Rows.", location, SCHEMA, ("max_event_time",), {"a": "hourly 'x' \"y\""},
+        "numbers/log", "Rows.", location, arrival_log(), ("max_event_time",),
+        {"a": "hourly 'x' \"y\""},
         change_feed=True, partitioned=partitioned,
     )  # fmt: skip
 

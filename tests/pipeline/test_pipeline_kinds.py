@@ -47,7 +47,7 @@ from tests.support.oracle.windows import (
     windows_after,
 )
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import EPOCH, SHORT_SHARDS, spec_of, texts
+from tests.support.spark_cases import EPOCH, spec_of, texts
 from tests.support.streams import run_until_killed
 from windows_pipeline.checks.run import validate
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
@@ -80,12 +80,6 @@ BREAKS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """What is added to a row for a check to find it; nothing where the row is there twice."""
-
-
-@pytest.fixture(scope="module")
-def short_shards(settings: Settings) -> Settings:
-    """Settings that cut a key's time into short time shards."""
-    return settings.model_copy(update={"tuning": SHORT_SHARDS})
 
 
 @pytest.fixture(scope="module")

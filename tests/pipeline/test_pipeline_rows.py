@@ -23,7 +23,7 @@ from tests.support.oracle.rows import CountBlock, RowDefinition, RowsAround, Ses
 from tests.support.oracle.unit_rows import CountDefinition, UnitRow, final_rows, in_time
 from tests.support.oracle.windows import Record, WindowRow
 from tests.support.shared_folders import made_once
-from tests.support.spark_cases import SHORT_SHARDS, instant
+from tests.support.spark_cases import instant
 from windows_pipeline.checks.run import breaking
 from windows_pipeline.incremental.alerts import standing
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
@@ -123,12 +123,6 @@ def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[date]) ->
     for job in jobs:
         result = run_job(job, spark, days)
         assert result.published, [check for check in result.checks if not check.passed]
-
-
-@pytest.fixture(scope="module")
-def short_shards(settings: Settings) -> Settings:
-    """Settings that cut a key's time into short time shards."""
-    return settings.model_copy(update={"tuning": SHORT_SHARDS})
 
 
 @pytest.fixture(scope="module")

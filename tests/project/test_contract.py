@@ -29,8 +29,8 @@ def quick_citations(file: Path) -> set[str]:
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
     tests = [one for one in functions if one.name.startswith("test_")]
     quick: list[ast.FunctionDef | ast.Module] = [one for one in tests if not is_long(one)]
-    told = [*quick, module] if len(quick) == len(tests) else quick
-    return rules_in(" ".join(ast.get_docstring(one) or "" for one in told))
+    cited = [*quick, module] if len(quick) == len(tests) else quick
+    return rules_in(" ".join(ast.get_docstring(one) or "" for one in cited))
 
 
 def test_spans_of_rules_are_read() -> None:

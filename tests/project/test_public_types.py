@@ -33,9 +33,9 @@ def test_a_users_program_is_right_in_strict_mode(tmp_path: Path) -> None:
     checked = subprocess.run(checker, capture_output=True, text=True, check=False)
     found = json.loads(checked.stdout)
     assert found["summary"]["filesAnalyzed"] == 2, checked.stderr
-    told = [(Path(each["file"]).name, each["message"]) for each in found["generalDiagnostics"]]
-    assert [message for name, message in told if name == PROGRAM.name] == []
-    ((_, message),) = told
+    reports = [(Path(each["file"]).name, each["message"]) for each in found["generalDiagnostics"]]
+    assert [message for name, message in reports if name == PROGRAM.name] == []
+    ((_, message),) = reports
     assert '"Aggregation" is not assignable to declared type "int"' in message
 
 

@@ -62,7 +62,7 @@ def run(script: str, programs: Path, **variables: str) -> subprocess.CompletedPr
 
 
 def refusal(script: str, programs: Path, **variables: str) -> str:
-    """The one line that is told when something is missing."""
+    """The one line that says what is missing."""
     ended = run(script, programs, **variables)
     assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()
@@ -77,11 +77,11 @@ def test_java_from_17_on_will_do(programs: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "told"), [("1.8.0_292", "found: 8, java"), ("11.0.2", "found: 11, java")]
+    ("version", "found"), [("1.8.0_292", "found: 8, java"), ("11.0.2", "found: 11, java")]
 )
-def test_an_older_java_is_named(programs: Path, version: str, told: str) -> None:
+def test_an_older_java_is_named(programs: Path, version: str, found: str) -> None:
     write_program(programs / "java", f"echo 'java version \"{version}\"' >&2")
-    assert told in refusal("require_java", programs)
+    assert found in refusal("require_java", programs)
 
 
 def test_a_machine_without_java_is_told_the_cure(programs: Path) -> None:

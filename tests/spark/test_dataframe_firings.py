@@ -150,7 +150,7 @@ def test_source_partitions_are_merged_by_stream_time(spark: SparkSession) -> Non
 def test_the_firings_of_a_unit_follow_from_the_units_up_to_it(spark: SparkSession) -> None:
     """Rule E4: unit by unit, from what can still matter, they are those of the whole.
 
-    Targets of other windows are told by the same job.
+    One job returns the computed days of several windows.
     """
     records, cuts = made(5), [0, 17, 18, 40, 60]
     rows = []
@@ -249,7 +249,7 @@ def test_a_row_that_is_not_of_the_schema(
 ) -> None:
     """Rule E3: with key, window and firing."""
     context = {"firing_id": [7], "reason": ["LATE"], "cause": ["RECORD"], "_stream_time_ms": [9]}
-    told = {
+    columns = {
         "k": ["a"],
         "_window_start_ms": [0],
         "_window_end_ms": [5],
@@ -258,7 +258,7 @@ def test_a_row_that_is_not_of_the_schema(
     }
     kernel = FunctionKernel(WindowFunction(process, "n bigint"), ["k"], ["k"])
     with pytest.raises(error, match=message) as raised:
-        list(kernel(iter([pa.RecordBatch.from_pydict(told)])))
+        list(kernel(iter([pa.RecordBatch.from_pydict(columns)])))
     assert "firing 7 of the window of key 'a' from 0 to 5 (ms)" in str(raised.value)
 
 

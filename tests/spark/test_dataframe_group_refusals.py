@@ -65,10 +65,10 @@ SPECS_REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("what", SPECS_REFUSED)
 def test_specifications_refused(what: str) -> None:
     """Rule F3: each refusal names the argument and the value."""
-    make, told = SPECS_REFUSED[what]
+    make, message = SPECS_REFUSED[what]
     with pytest.raises(ValueError, match=r"^\w+: ") as refused:
         make()
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(message)
 
 
 TUMBLE = Tumble.over("10 minutes").on("ts").alias("w")
@@ -177,10 +177,10 @@ USES_REFUSED: dict[str, tuple[Callable[[DataFrame], object], str]] = {
 @pytest.mark.parametrize("what", USES_REFUSED)
 def test_uses_refused(events: DataFrame, what: str) -> None:
     """Rule F3: what has no meaning on this DataFrame, before anything runs."""
-    use, told = USES_REFUSED[what]
+    use, message = USES_REFUSED[what]
     with pytest.raises(ValueError) as refused:  # noqa: PT011  the text is compared below
         use(events)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize("window", [TUMBLE.on("timestamp"), COUNTED.on("timestamp")])

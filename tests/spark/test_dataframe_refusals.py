@@ -24,7 +24,7 @@ from windows_pipeline import (
 )
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe.windowed import Windowed
-from windows_pipeline.engine.suppression import until_window_closes
+from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.flip11 import SlideRows
 from windows_pipeline.windows import WindowSpec
 
@@ -165,7 +165,7 @@ def test_what_is_no_argument_is_named(
 
 
 def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
-    """Of each verb that takes records; columns that cannot be told apart, too."""
+    """Of each verb that takes records; ambiguous columns, too."""
     hops, trigger = TimeWindows.of_size_with_no_grace("10 ms"), Trigger.at_window_end()
     around = SlideRows.preceding("10 ms").on("ms")
     wrong: Any = "10 ms"
@@ -238,10 +238,10 @@ def test_what_is_none_of_the_arguments_is_named(events: DataFrame) -> None:
             timed(dotted).by("a.b").agg()
         ),
     }
-    for told, make in mistakes.items():
+    for message, make in mistakes.items():
         with pytest.raises(ValueError, match=r"^\w+") as refused:
             make()
-        assert str(refused.value).startswith(told)
+        assert str(refused.value).startswith(message)
 
 
 NO_EVENT_TIME: dict[str, Callable[[Windowed[DataFrame]], object]] = {
@@ -258,8 +258,8 @@ NO_EVENT_TIME: dict[str, Callable[[Windowed[DataFrame]], object]] = {
 @pytest.mark.parametrize("end", NO_EVENT_TIME)
 def test_an_event_time_that_is_not_named_is_to_be_added(events: DataFrame, end: str) -> None:
     """Rule F3: of each end, also before it has records."""
-    told = re.escape("no column of the event time is named; add .event_time('ts')")
-    with pytest.raises(ValueError, match=f"^event_time: .*{told}"):
+    message = re.escape("no column of the event time is named; add .event_time('ts')")
+    with pytest.raises(ValueError, match=f"^event_time: .*{message}"):
         NO_EVENT_TIME[end](wp.windowed(events, TEN_MS).by("key").arrival("at"))
 
 
@@ -285,9 +285,9 @@ def test_a_verb_that_windows_do_not_have_says_what_to_do(events: DataFrame) -> N
         (both.final(), "event_time", "call it before final()"),
         (coming.final(), "firings", "pass Trigger.until_window_closes()"),
     ]
-    for builder, verb, told in refused:
+    for builder, verb, message in refused:
         assert not hasattr(builder, verb)
-        with pytest.raises(AttributeError, match=f"^{verb}: .*{re.escape(told)}"):
+        with pytest.raises(AttributeError, match=f"^{verb}: .*{re.escape(message)}"):
             getattr(builder, verb)
     for builder in (coming, around, grouped, both, both.final()):
         with pytest.raises(AttributeError, match="has no attribute 'aggregate'"):
@@ -310,8 +310,8 @@ def test_times_without_an_instant_are_refused(events: DataFrame, kind: str) -> N
     """What zone, or what part of a millisecond, is meant is the user's to say."""
     seconds = events.withColumn("t", F.expr("timestamp_seconds(ms)"))
     events = seconds.withColumn("t", F.col("ms" if kind == "double" else "t").cast(kind))
-    told = f"event_time: 't' is of type {kind}; cast it to timestamp, or to bigint milliseconds"
-    with pytest.raises(ValueError, match=told):
+    message = f"event_time: 't' is of type {kind}; cast it to timestamp, or to bigint milliseconds"
+    with pytest.raises(ValueError, match=message):
         timed(events).event_time("t").agg(count())
 
 
@@ -332,9 +332,9 @@ def test_columns_and_texts_in_the_place_of_names_and_windows_are_refused(
     ):
         by_key.agg(of_all)
     text_is_true = sum_("ms").where(F.col("name"))
-    told = "where: must be a boolean condition, but Column<'name'> is of type string"
-    told = f"^aggregates: sum_ms: {told}"
-    with pytest.raises(ValueError, match=told):
+    message = "where: must be a boolean condition, but Column<'name'> is of type string"
+    message = f"^aggregates: sum_ms: {message}"
+    with pytest.raises(ValueError, match=message):
         by_key.agg(text_is_true)
     with pytest.raises(ValueError, match=r"event_time: must be a column's name, not "):
         by_key.event_time(wrong)
@@ -387,6 +387,6 @@ def test_a_record_without_event_time_is_refused(events: DataFrame) -> None:
     """Rule A6: the library says so, by the user's own name; it does not drop it."""
     events = events.withColumn("seen", F.expr("timestamp_millis(nullif(ms, 7))"))
     windows = timed(events).event_time("seen").agg(count())
-    told = r"event_time: 'seen' is null in a record.*events\.where\('seen IS NOT NULL'\)"
-    with pytest.raises(SparkRuntimeException, match=told):
+    message = r"event_time: 'seen' is null in a record.*events\.where\('seen IS NOT NULL'\)"
+    with pytest.raises(SparkRuntimeException, match=message):
         windows.collect()

@@ -239,9 +239,9 @@ def test_an_overflow_in_spark_frames_names_the_row(spark: SparkSession) -> None:
     answered = sums.transform(asked).orderBy("at").collect()
     assert [row.total for row in answered] == [most, most, most, 0]
     assert [row.places for row in answered] == [6, 6, 6, 10]  # of integers that cannot overflow
-    told = (
+    message = (
         r"sum\(n\) overflows bigint in the window of a row of key \(k\) at 5 \(ms\); .* "
         "make the column a decimal or a double"
     )
-    with pytest.raises(SparkRuntimeException, match=told):
+    with pytest.raises(SparkRuntimeException, match=message):
         sums.where("at < 3").transform(asked).collect()

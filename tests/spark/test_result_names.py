@@ -37,14 +37,14 @@ def test_a_key_with_the_name_of_the_results_own_is_to_be_renamed_before(name: st
 
 @pytest.mark.parametrize("taken", [["total"], ["TOTAL"]])
 def test_an_aggregate_with_another_columns_name_is_to_have_an_alias(taken: list[str]) -> None:
-    told = (
+    message = (
         r"^aggregates: 'total' would be .*; give sum\(amount\) another name with \.alias\('...'\)"
     )
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         require_results(taken, [], [TOTAL])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         require_results([], taken, [TOTAL])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         require_results([], [], [TOTAL, TOTAL])
 
 

@@ -43,7 +43,7 @@ def test_calls_are_read_from_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "refusal"),
     [
         ("sliding_windows(events)", "TABLE(...), the records, as its first argument is missing"),
         ("sliding_windows(TABLE events)", "TABLE(...), with parentheses is missing"),
@@ -59,11 +59,11 @@ def test_calls_are_read_from_the_text() -> None:
         ("sliding_windows(TABLE(e), size => 1", "',' or ')' is missing"),
     ],
 )
-def test_what_cannot_be_read_is_refused(call: str, told: str) -> None:
+def test_what_cannot_be_read_is_refused(call: str, refusal: str) -> None:
     """Rule F3: a message that names the function, the place and the cure."""
     with pytest.raises(ValueError, match=r"^sliding_windows: near ") as refused:
         list(window_calls(f"SELECT * FROM {call}", NAMES))  # noqa: S608
-    assert told in str(refused.value)
+    assert refusal in str(refused.value)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "refusal"),
     [
         (SLIDING.replace("'ts'", "'tss'"), "sliding_windows: there is no column 'tss'"),
         (SLIDING.replace("BY user", "BY usr"), "sliding_windows: there is no column 'usr'"),
@@ -151,12 +151,14 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
         ),
     ],
 )
-def test_mistakes_in_a_call(spark: SparkSession, events: DataFrame, query: str, told: str) -> None:
+def test_mistakes_in_a_call(
+    spark: SparkSession, events: DataFrame, query: str, refusal: str
+) -> None:
     """Rule F3: each names the function and the argument."""
     del events
     with pytest.raises(ValueError, match="_windows: ") as refused:
         wp.sql(spark, f"SELECT * FROM {query}")  # noqa: S608
-    assert told in str(refused.value)
+    assert refusal in str(refused.value)
 
 
 def test_a_view_of_a_call_is_refused(spark: SparkSession, events: DataFrame) -> None:

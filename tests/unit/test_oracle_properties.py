@@ -71,7 +71,7 @@ def closed_by_more(records: list[Record], definition: Definition) -> list[Record
 @SLOW
 @given(ANY)
 def test_every_record_is_counted_or_listed_once_all_is_closed(case: ArrivalsOf[Definition]) -> None:
-    """Rule A5: ingested = counted + late + uncovered + uncounted, each record in one of them."""
+    """Rule A5: ingested = counted + late + outside + partly late, each record in one of them."""
     records, _, definition = case
     assume(records)
     everything = closed_by_more(records, definition)

@@ -67,8 +67,12 @@ def compiled(function: Function) -> Function:
         cache = dispatcher._cache  # noqa: SLF001
         with global_compiler_lock, _exclusive(cache):
             cache._cache_file._source_stamp = _stamps(dispatcher)  # noqa: SLF001
-            _remove_unreadable(cache._cache_file)  # noqa: SLF001
-            return compile_original(signature)
+            try:
+                return compile_original(signature)
+            except (AttributeError, ImportError):
+                # The cache's index may name a class that the code no longer has.
+                Path(cache._cache_file._index_path).unlink(missing_ok=True)  # noqa: SLF001
+                return compile_original(signature)
 
     def call_by_type(args: Sequence[object], kws: Mapping[str, object]) -> object:
         named = {name: unliteral(kind) for name, kind in kws.items()}  # type: ignore[no-untyped-call]
@@ -77,14 +81,6 @@ def compiled(function: Function) -> Function:
     dispatcher.compile, dispatcher.get_call_template = compile_once, call_by_type
     compiled_function: Function = dispatcher
     return compiled_function
-
-
-def _remove_unreadable(files: Any) -> None:
-    """Removes an index that names a class which the code no longer has; Numba would raise."""
-    try:
-        files._load_index()  # noqa: SLF001
-    except Exception:  # noqa: BLE001  unpickling may raise anything
-        Path(files._index_path).unlink(missing_ok=True)  # noqa: SLF001
 
 
 @contextmanager

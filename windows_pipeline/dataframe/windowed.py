@@ -14,7 +14,7 @@ from windows_pipeline.dataframe.checks import refuse_verb, require_aggregates, r
 from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import Arrival
 from windows_pipeline.dataframe.windows import Stream, aggregate_streams, late_records
-from windows_pipeline.engine.suppression import until_window_closes
+from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.windows import WindowSpec
 from windows_pipeline.windows.arguments import require_flag
 from windows_pipeline.windows.durations import Duration

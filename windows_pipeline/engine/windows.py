@@ -124,6 +124,29 @@ def late(
     return found.drop(TIME_SHARD)
 
 
+def until_window_closes(keyed_windows: DataFrame) -> DataFrame:
+    """Selects the final result of each closed window (rule E1).
+
+    Args:
+        keyed_windows: The state of each window after each arrival unit, with the boolean column
+            `closed`.
+
+    Returns:
+        The rows of closed windows, without the column `closed`. Exactly one arrival unit closes
+        a window, so each closed window has one row.
+
+    Raises:
+        ValueError: `keyed_windows` is no DataFrame, or has no boolean column `closed`.
+    """
+    is_frame = isinstance(keyed_windows, DataFrame)
+    if not is_frame or dict(keyed_windows.dtypes).get("closed") != "boolean":
+        raise ValueError(
+            "keyed_windows: must be a DataFrame of windows, with a boolean column 'closed', not "
+            f"{keyed_windows!r}; pass what windowed(events, windows).agg(...) returns"
+        )
+    return keyed_windows.where("closed").drop("closed")
+
+
 def _windows_of(computed_days: Mapping[int, ComputedDay]) -> WindowSpec:
     """The windows that all computed days share."""
     return next(iter(computed_days.values())).windows

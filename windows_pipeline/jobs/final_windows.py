@@ -14,7 +14,7 @@ from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_checks
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.engine.suppression import until_window_closes
+from windows_pipeline.engine.windows import until_window_closes
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.jobs.correction_marker import any_correction
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows

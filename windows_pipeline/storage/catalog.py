@@ -26,9 +26,11 @@ class TableSpec:
         description: What a row is.
         location: Its folder or URI.
         columns: Its columns; `arrival_unit` is among them.
-        sorted_by: The columns that sort the rows of a file.
-        definition: The part of the pipeline's definition that decides its rows.
-        partitioned: Whether each arrival unit has files of its own.
+        sorted_by: The columns that sort the rows of a file, unless a micro-batch appended the
+            file. Files have statistics of these columns only, so that readers skip files by them.
+        definition: The part of the pipeline's definition that its rows follow.
+        partitioned: Whether each arrival unit has files of its own, so that runs of different
+            units do not conflict. The units of a small table, which is read whole, share files.
         change_feed: Whether Delta keeps a change data feed of it.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -14,6 +15,8 @@ from pyspark.sql import types as T
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.storage import delta_rs
 from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.spark_schema import spark_schema
 from windows_pipeline.text.paths import literal
 
 _MOST_FILES = 1_000
@@ -21,32 +24,19 @@ _MOST_FILES = 1_000
 
 
 @dataclass(frozen=True)
-class StoredTable:
+class StoredTable(TableSpec):
     """A stored Delta table of a pipeline; its column `arrival_unit` is the arrival day.
 
     Attributes:
-        name: Its name for people: `flights/hourly/final_windows`.
-        description: What a row is.
-        location: Its folder or URI.
-        schema: Its columns, `arrival_unit` among them.
-        sorted_by: The columns that sort the rows of a file, unless a micro-batch appended the
-            file. Files have statistics of these columns only, so that readers skip files by them.
-        definition: The part of the pipeline's definition that its rows follow.
-        change_feed: Whether Delta keeps a change data feed of it.
         grace_may_differ: Whether its rows may follow another grace; a correction sets this.
-        partitioned: Whether each arrival unit has files of its own, so that runs of different
-            units do not conflict. The units of a small table, which is read whole, share files.
     """
 
-    name: str
-    description: str
-    location: str
-    schema: T.StructType
-    sorted_by: tuple[str, ...]
-    definition: dict[str, str]
-    change_feed: bool = False
     grace_may_differ: bool = False
-    partitioned: bool = True
+
+    @cached_property
+    def schema(self) -> T.StructType:
+        """Spark's schema of its columns."""
+        return spark_schema(self.columns)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

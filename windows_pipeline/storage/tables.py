@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql import types as T
-
-from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage import catalog
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.schemas import Columns
 from windows_pipeline.storage.table import Table
-
-_TYPES: dict[str, T.DataType] = {
-    "string": T.StringType(),
-    "bigint": T.LongType(),
-    "double": T.DoubleType(),
-    "boolean": T.BooleanType(),
-    "date": T.DateType(),
-    "timestamp": T.TimestampType(),
-}
-
 
 SourceTables = catalog.SourceTables[Table]
 
@@ -80,35 +66,9 @@ def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
     return list(map(_table, catalog.all_tables(pipeline, warehouse)))
 
 
-def spark_schema(columns: Columns) -> T.StructType:
-    """Spark's schema of a table's columns, with their comments."""
-    schema = T.StructType()
-    for column in columns:
-        schema.add(column.name, _spark_type(column.type), True, {"comment": column.comment})
-    return schema
-
-
 def _table(spec: TableSpec) -> Table:
-    return Table(
-        spec.name,
-        spec.description,
-        spec.location,
-        spark_schema(spec.columns),
-        spec.sorted_by,
-        spec.definition,
-        change_feed=spec.change_feed,
-        partitioned=spec.partitioned,
-    )
+    return Table(**vars(spec))
 
 
 def _with_any_grace(table: Table) -> Table:
     return replace(table, grace_may_differ=True)
-
-
-def _spark_type(kind: str | Columns) -> T.DataType:
-    if not isinstance(kind, str):
-        return spark_schema(kind)
-    if kind in _TYPES:
-        return _TYPES[kind]
-    decimal = parse_type(kind)
-    return T.DecimalType(decimal.precision, decimal.scale)

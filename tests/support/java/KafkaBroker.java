@@ -36,7 +36,7 @@ import org.apache.kafka.common.utils.Time;
  * One Kafka node, broker and controller, with Kafka's own clients beside it.
  *
  * <p>Arguments: a folder for its data, the broker's port, the controller's port. Commands, a line
- * each, are told at the methods; keys and values are base64 behind a {@code b}, or {@code -}: null.
+ * each, are documented at the methods; keys and values are base64 behind a {@code b}, or {@code -}: null.
  */
 public final class KafkaBroker {
   private static final Duration PATIENCE = Duration.ofSeconds(20);

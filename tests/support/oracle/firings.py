@@ -65,7 +65,7 @@ class _Window:
     next_id: int = 0
     on_time_was: bool = False
     count: int = 0
-    ends: bool = False  # the end is still to be told of
+    ends: bool = False  # the end of the input is still to come
     tick: int | None = None
     tick_waits: bool = False
 

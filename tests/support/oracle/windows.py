@@ -214,8 +214,9 @@ def _row(unit: int, window: Window, aggregates: Aggregates) -> WindowRow:
 def late_records(records: Sequence[Record], units: int, definition: Definition) -> list[LateRow]:
     """Each record in no window, by unit and record (rule A5), in the unit that settles it.
 
-    Late and uncovered ones stand in the unit of their arrival, an uncounted one (partly late,
-    rule B5) in the unit that closes the last window which could have held it. What is late
+    Late ones and those outside every window stand in the unit of their arrival. One that is
+    dropped (partly late, rule B5) stands in the unit that closes the last window which could
+    have held it. What is late
     for every session stands in the unit after which no record can be merged in before it: a
     source partition that is behind may still bring one that makes a session for it. Of a
     single partition this is the unit of its arrival.

@@ -63,7 +63,7 @@ def row_bound(value: Bound, name: str) -> RowBound:
         name: The argument's name, for the error.
 
     Raises:
-        ValueError: The value is none of these; the message has the argument and the value.
+        ValueError: The value has another form; the message has the argument and the value.
     """
     if isinstance(value, RowBound):
         return value

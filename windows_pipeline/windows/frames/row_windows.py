@@ -87,7 +87,7 @@ class SlideRows(_OnTime):
                 the frame after the row: set an end after the start with `following`.
 
         Raises:
-            ValueError: The bound is none of these.
+            ValueError: The bound has another form.
         """
         start = row_bound(bound, "preceding")
         return cls(unit=start.unit, back=start.distance)
