@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
-from windows_pipeline.cli.printed import CONSOLE, tell
-from windows_pipeline.config import (
-    ConfigError,
-    FolderProblem,
-    Pipeline,
-    folder_problem,
-    load_files,
-    load_folder,
-)
-from windows_pipeline.settings import SettingsError
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import tell
+
+if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    from windows_pipeline.config import FolderProblem, Pipeline
 
 
 def validate(
@@ -30,6 +25,8 @@ def validate(
 
     A source folder that does not exist yet is a warning; a file of that name is an error.
     """
+    from windows_pipeline.config import ConfigError, load_files, load_folder
+
     loaded = load_files(files) if files else load_folder(project_settings().pipelines)
     if loaded.problems:
         raise ConfigError(loaded.all_problems)
@@ -46,6 +43,9 @@ def validate(
 
 def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
     """What is wrong with the source folders, by pipeline file."""
+    from windows_pipeline.config import FolderProblem, folder_problem
+    from windows_pipeline.settings import SettingsError
+
     try:
         landing = project_settings().landing
     except SettingsError as error:
