@@ -12,10 +12,16 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import (
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from windows_pipeline.cli.console import UserStream
 
@@ -27,6 +33,8 @@ MOST_BYTES = 16 * 1024**2
 KEPT_BYTES = 1024**2
 _LOOK_SECONDS = 10.0
 _STREAMS = (("stdout", 1), ("stderr", 2))
+_ERRORS = "backslashreplace"
+"""What is written of characters that the encoding lacks."""
 
 
 class LogFile:
@@ -46,6 +54,7 @@ class LogFile:
         started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
         self.path = folder / f"{command}-{started}-{os.getpid()}.log"
         self._file: BinaryIO | None = None
+        self._text: TextIO | None = None
 
     @property
     def is_open(self) -> bool:
@@ -74,7 +83,7 @@ class LogFile:
             OSError: The log cannot be written.
         """
         text = "".join(traceback.format_exception(error))
-        self.open().write(text.encode(errors="backslashreplace"))
+        self.open().write(text.encode(errors=_ERRORS))
 
     @contextmanager
     def captured(self) -> Iterator[None]:
@@ -96,11 +105,16 @@ class LogFile:
                 stack.callback(os.close, copy)
                 encoding = getattr(sys, name).encoding
                 own[name] = stack.enter_context(
-                    os.fdopen(os.dup(copy), "w", encoding=encoding, errors="backslashreplace")
+                    os.fdopen(os.dup(copy), "w", encoding=encoding, errors=_ERRORS)
                 )
                 stack.callback(os.dup2, copy, descriptor)
                 os.dup2(log.fileno(), descriptor)
             stack.callback(_flush)  # what is buffered belongs to the log
+            if self._text is None:  # stays open, as loggers may keep it
+                self._text = os.fdopen(os.dup(log.fileno()), "w", buffering=1, errors=_ERRORS)
+            # Without these, streams that code has replaced would go past the file descriptors.
+            stack.enter_context(redirect_stdout(self._text))
+            stack.enter_context(redirect_stderr(self._text))
             stack.enter_context(UserStream.replaced(**own))
             stack.callback(ended.set)
             keeper.start()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared, parsed_day
+from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.status import Status
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
     from windows_pipeline.config import Pipeline
     from windows_pipeline.query.newest_rows import NewestRows
     from windows_pipeline.storage.catalog import TableSpec
@@ -75,10 +75,8 @@ def alerts(
             *aggregates,
         ]
         shown.append(Shown(name, spec, first_columns))
-    import pyarrow.compute as pc
-
-    where = None if with_retracted else pc.field("retracted_by").is_null()
-    _show(found, shown, days, limit, as_json=as_json, where=where)
+    null_column = None if with_retracted else "retracted_by"
+    _show(found, shown, days, limit, as_json=as_json, null_column=null_column)
 
 
 def late(
@@ -160,7 +158,7 @@ def _show(
     limit: int,
     *,
     as_json: bool,
-    where: pc.Expression | None = None,
+    null_column: str | None = None,
     order: Sequence[str] | None = None,
 ) -> None:
     """Prints the newest rows of each table; a table that does not exist is a warning.
@@ -174,14 +172,16 @@ def _show(
 
     found: list[tuple[Shown, NewestRows]] = []
     missing = []
-    for table in tables:
-        try:
-            rows = newest_rows(table.spec, limit, *days, where, order)
-        except NoTableError as error:
-            command = "run" if pipeline.source.by_days else "stream"
-            missing.append(f"{error}; to fill it: windows-pipeline {command} {pipeline.name}")
-        else:
-            found.append((table, rows))
+    with Status(CONSOLE, f"{pipeline.name}: reading") as status:
+        for table in tables:
+            status.update(f"{table.spec.name}: reading")
+            try:
+                rows = newest_rows(table.spec, limit, *days, null_column, order)
+            except NoTableError as error:
+                command = "run" if pipeline.source.by_days else "stream"
+                missing.append(f"{error}; to fill it: windows-pipeline {command} {pipeline.name}")
+            else:
+                found.append((table, rows))
     if not found:
         raise NoTableError("\n".join(missing))
     for text in missing:

@@ -20,7 +20,7 @@ from windows_pipeline.cli.console import CONSOLE, PlainConsole, UserStream, prin
 
 _MOST_WIDTH = 40
 """A terminal shows at most so many characters of a value; a pipe gets them all."""
-_LEAST_COLUMNS = 3
+_LEAST_COLUMNS = 2
 _GAP = 3
 _MARGIN = 1
 _LEAST_ROUNDED = 0.001
@@ -67,8 +67,8 @@ def print_json(tables: Sequence[tuple[str | None, pa.Table]]) -> None:
     """Prints the rows of tables as one JSON list, a row a line, the newest of a table last.
 
     Args:
-        tables: Rows, newest first, by window definition. Where a definition is given, `_windows` names it; no
-            column of a table begins with an underscore.
+        tables: Rows, newest first, by window definition. Where a definition is given, `_windows`
+            names it; no column of a table begins with an underscore.
     """
     lines: list[str] = []
     for windows, rows in tables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -47,7 +47,7 @@ def newest_rows(
     limit: int,
     first: date | None = None,
     last: date | None = None,
-    where: pc.Expression | None = None,
+    null_column: str | None = None,
     order: Sequence[str] | None = None,
 ) -> NewestRows:
     """Reads the newest rows of a table: by arrival day, then by the columns that sort its files.
@@ -60,7 +60,7 @@ def newest_rows(
         limit: The greatest number of rows, at least 1.
         first: The first arrival day; None for the table's first.
         last: The last arrival day; None for the table's last.
-        where: A condition on the table's columns but `arrival_unit`; None for all rows.
+        null_column: If given, only rows without a value in this column.
         order: The columns that order the rows of a day; None for those that sort its files.
 
     Raises:
@@ -71,13 +71,16 @@ def newest_rows(
     schema = pa.schema(table.schema().to_arrow())
     of_day = spec.sorted_by if order is None else order
     sort_keys = [(name, "descending") for name in (_DAY, *of_day)]
-    newest = schema.empty_table()
-    for day, paths in _files_by_day(table, first, last).items():
+    # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
+    # half a second.
+    newest = pa.Table.from_batches([], schema)
+    for day, paths in _files_by_day(table, first, last):
         for batch in _batches([f"{spec.location}/{path}" for path in paths]):
             with_day = _with_columns(batch, schema, day)
-            rows = with_day if where is None else with_day.filter(where)
-            found = pa.concat_tables([newest, rows])
-            newest = found.sort_by(sort_keys).slice(0, limit + 1).combine_chunks()
+            if null_column is not None:
+                with_day = with_day.filter(pc.is_null(with_day[null_column]))
+            found = pa.concat_tables([newest, with_day])
+            newest = found.take(pc.sort_indices(found, sort_keys).slice(0, limit + 1))
         if newest.num_rows > limit:
             break
     return NewestRows(newest.slice(0, limit), newest.num_rows > limit)
@@ -103,17 +106,17 @@ def _opened(spec: TableSpec) -> DeltaTable:
 
 def _files_by_day(
     table: DeltaTable, first: date | None, last: date | None
-) -> Mapping[date, list[str]]:
-    """The paths of the files of each arrival day, newest day first."""
+) -> list[tuple[pa.Scalar, list[str]]]:
+    """Each arrival day as Arrow has it, with the paths of its files; newest day first."""
     entries = entries_of_files(table)
-    found: dict[date, list[str]] = {}
     if not entries.num_rows:
-        return found
-    days = entries[f"partition.{_DAY}"].to_pylist()
-    for day, path in zip(days, entries["path"].to_pylist(), strict=True):
+        return []
+    found: dict[date, tuple[pa.Scalar, list[str]]] = {}
+    for scalar, path in zip(entries[f"partition.{_DAY}"], entries["path"].to_pylist(), strict=True):
+        day = scalar.as_py()
         if (first or date.min) <= day <= (last or date.max):
-            found.setdefault(day, []).append(path)
-    return {day: found[day] for day in sorted(found, reverse=True)}
+            found.setdefault(day, (scalar, []))[1].append(path)
+    return [found[day] for day in sorted(found, reverse=True)]
 
 
 def _batches(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -127,13 +130,13 @@ def _batches(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
             yield from opened.iter_batches(_BATCH_ROWS, use_threads=False)
 
 
-def _with_columns(batch: pa.RecordBatch, schema: pa.Schema, day: date) -> pa.Table:
+def _with_columns(batch: pa.RecordBatch, schema: pa.Schema, day: pa.Scalar) -> pa.Table:
     """The rows with the table's columns and types; files lack the column that partitions them."""
     rows = pa.Table.from_batches([batch])
     columns = []
     for field in schema:
         if field.name == _DAY:
-            columns.append(pa.repeat(pa.scalar(day, field.type), rows.num_rows))
+            columns.append(pa.repeat(day, rows.num_rows))
         elif field.name in rows.column_names:
             columns.append(rows[field.name].cast(field.type))
         else:  # the column is newer than the file
