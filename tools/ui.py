@@ -50,11 +50,14 @@ def main(port: int) -> int:
         with Status(CONSOLE, "starting the Dagster UI", lines=CONSOLE):
             _wait(stopped, lambda: dagster.poll() is not None or _answers(port))
         if dagster.poll() is None and not stopped.is_set():
-            CONSOLE.print(f"the Dagster UI: http://{_HOST}:{port}\nits log: {log.path}")
+            CONSOLE.print(
+                f"the Dagster UI: http://{_HOST}:{port}\nits log: {log.path}", soft_wrap=True
+            )
             CONSOLE.print("Ctrl-C stops it")
             _wait(stopped, lambda: dagster.poll() is not None)
         if not stopped.is_set():
-            ERRORS.print(f"error: Dagster has ended with {dagster.poll()}; {log.path} ends with:")
+            text = f"error: Dagster has ended with {dagster.poll()}; {log.path} ends with:"
+            ERRORS.print(text, soft_wrap=True)
             for line in log.path.read_text(errors="replace").splitlines()[-_LAST_LINES:]:
                 ERRORS.print(f"  {line}", soft_wrap=True)
             return 1

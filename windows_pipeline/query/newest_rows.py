@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from windows_pipeline.compat.delta_rs import supports_folder
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.delta_log import entries_of_files, files_hold_exact_rows
+from windows_pipeline.storage.delta_log import exact_files
 
 _DAY = "arrival_unit"
 _BATCH_ROWS = 8_192
@@ -68,13 +68,19 @@ def newest_rows(
         UnreadableTableError: Its folder or its files are not for readers other than Spark.
     """
     table = _opened(spec)
+    entries = exact_files(table)
+    if entries is None:
+        raise UnreadableTableError(
+            f"{spec.name}: its files must hold exactly its rows, and it has deletion vectors or "
+            "renamed columns; read it with Spark"
+        )
     schema = pa.schema(table.schema().to_arrow())
     of_day = spec.sorted_by if order is None else order
     sort_keys = [(name, "descending") for name in (_DAY, *of_day)]
     # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
     # half a second.
     newest = pa.Table.from_batches([], schema)
-    for day, paths in _files_by_day(table, first, last):
+    for day, paths in _files_by_day(entries, first, last):
         for batch in _batches([f"{spec.location}/{path}" for path in paths]):
             with_day = _with_columns(batch, schema, day)
             if null_column is not None:
@@ -95,20 +101,13 @@ def _opened(spec: TableSpec) -> DeltaTable:
         )
     if not Path(location).is_dir() or not DeltaTable.is_deltatable(location):
         raise NoTableError(f"{spec.name}: the table does not exist yet")
-    table = DeltaTable(location)
-    if not files_hold_exact_rows(table):
-        raise UnreadableTableError(
-            f"{spec.name}: its files must hold exactly its rows, and it has deletion vectors or "
-            "renamed columns; read it with Spark"
-        )
-    return table
+    return DeltaTable(location)
 
 
 def _files_by_day(
-    table: DeltaTable, first: date | None, last: date | None
+    entries: pa.Table, first: date | None, last: date | None
 ) -> list[tuple[pa.Scalar, list[str]]]:
     """Each arrival day as Arrow has it, with the paths of its files; newest day first."""
-    entries = entries_of_files(table)
     if not entries.num_rows:
         return []
     found: dict[date, tuple[pa.Scalar, list[str]]] = {}

@@ -23,3 +23,8 @@ def files_hold_exact_rows(table: DeltaTable) -> bool:
     if protocol.min_reader_version == _MAPPED_COLUMNS:
         return False
     return set(protocol.reader_features or ()) <= _PLAIN_FILES
+
+
+def exact_files(table: DeltaTable) -> pa.Table | None:
+    """The log's entries of files that hold exactly the table's rows; None if some do not."""
+    return entries_of_files(table) if files_hold_exact_rows(table) else None
