@@ -20,6 +20,7 @@ from windows_pipeline.cli.printed import (
     print_waiting,
     print_without_records,
 )
+from windows_pipeline.cli.reports import reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
@@ -97,7 +98,7 @@ def run_landed(
             spark, pipeline, settings, days, CONSOLE.print,
             begin=partial(_show_job, status, of_run),
         )  # fmt: skip
-        went_well += print_jobs(results)
+        went_well += print_jobs(reported(results, pipeline, settings, spark))
     if not runs:
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")

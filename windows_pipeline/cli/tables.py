@@ -8,6 +8,7 @@ import typer
 
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import print_jobs
+from windows_pipeline.cli.reports import reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
@@ -34,7 +35,8 @@ def rebuild_stale(
 
     spark = session(context, settings)
     status.update(f"{pipeline.name}: looking for tables that follow an old definition")
-    published = print_jobs(rebuild(spark, pipeline, settings, from_step, report))
+    results = rebuild(spark, pipeline, settings, from_step, report)
+    published = print_jobs(reported(results, pipeline, settings, spark))
     if not published:
         CONSOLE.print(
             f"{pipeline.name}: every table follows {pipeline.name}'s definition; nothing to do"
