@@ -167,12 +167,12 @@ def _show(
         NoTableError: None of the tables exists.
         UnreadableTableError: A table cannot be read without Spark.
     """
-    from windows_pipeline.cli.rows import print_grid, print_json
-    from windows_pipeline.query.newest_rows import NoTableError, newest_rows
-
     found: list[tuple[Shown, NewestRows]] = []
     missing = []
     with Status(CONSOLE, f"{pipeline.name}: reading") as status:
+        from windows_pipeline.cli.rows import print_grid, print_json
+        from windows_pipeline.query.newest_rows import NoTableError, newest_rows
+
         for table in tables:
             status.update(f"{table.spec.name}: reading")
             try:
