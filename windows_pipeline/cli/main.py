@@ -7,6 +7,7 @@ import typer
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.cli.corrections import correct
 from windows_pipeline.cli.days import check, run
+from windows_pipeline.cli.new import new
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.streams import stream
 from windows_pipeline.cli.tables import forget, maintain, rebuild
@@ -30,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (
+    new,
     validate,
     check,
     run,
