@@ -70,9 +70,8 @@ def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
         label = "in order" if bound == 0 else f"up to {duration_text(bound)}"
         bar = "#" * max(round(_BAR * count / most), 1) if count else ""
         console.print(f"  {label:<18}{count:>9,}  {bar}")
-    console.print(
-        f"99 % of the records need a grace of at most {duration_text(grace_ms(lateness))}"
-    )
+    needed = duration_text(grace_ms(lateness))
+    console.print(f"a grace of {needed} is enough for 99 % of the records")
     console.print()
 
 

@@ -83,7 +83,7 @@ def is_money(name: str) -> bool:
 def event_score(name: str) -> int:
     """How much a name sounds like the time of the event itself."""
     parts = set(words(name))
-    return 2 * bool(parts & _EVENT) - 2 * bool(parts & _NOT_EVENT) - 3 * is_arrival(name)
+    return 2 * bool(parts & _EVENT) - 3 * bool(parts & _NOT_EVENT) - 3 * is_arrival(name)
 
 
 def key_score(name: str) -> int:

@@ -150,7 +150,8 @@ def _each_line(lines: Iterable[bytes], width: int) -> Iterator[TextRecord]:
             row = next(csv.reader([line.decode("utf-8", "replace")]), [])
         except csv.Error:
             row = []
-        yield TextRecord(row if len(row) == width else None, line)
+        is_record = len(row) == width and line.count(b'"') % 2 == 0
+        yield TextRecord(row if is_record else None, line)
 
 
 def json_records(lines: Iterable[bytes]) -> Iterator[TextRecord]:
