@@ -307,7 +307,7 @@ windows:
   mine: {kind: sliding, difference: 1 hour, aggregates: {total: sum(x)}}
 ```
 
-[gone](gone.md), [there](README.md#try-it), [not there](README.md#not-there)
+[gone](gone.md), [there](README.md#two-commands), [not there](README.md#not-there)
 """
 
 
