@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -120,7 +121,7 @@ def test_heartbeats_become_a_pipeline_that_sees_silence(project: NewProject) -> 
     assert {name: rule.when for name, rule in windows.alerts.items()} == {
         "silent": "record_count < 1"
     }
-    assert "record_count < 1 (1 times" in said
+    assert "record_count < 1; in the sample about 1 windows break it" in said
     assert project.landed() == [
         *("2026-03-08", "2026-03-08/beats.jsonl", "2026-03-09", "2026-03-09/beats.jsonl")
     ]
@@ -429,3 +430,21 @@ def test_validate_is_silent_about_what_fits_or_cannot_be_read(project: NewProjec
     assert "source.columns" not in project.validate()[1]
     file.rename(file.with_name("a.bin"))
     assert "source.columns" not in project.validate()[1]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    project: NewProject,
+) -> None:
+    (project.folder / "pipelines").write_text("a file in the folder's place")
+    status, said = project.new(project.write("a.csv", csv_text(payments(100))))
+    assert (status, f"{project.folder / 'pipelines'}: " in said) == (2, True), said
+    assert not (project.folder / "data" / "p").exists()
+
+
+def test_a_damaged_compressed_file_is_one_line(project: NewProject) -> None:
+    data = bytearray(gzip.compress(csv_text(payments(1_000)).encode()))
+    data[2_000:2_100] = bytes(100)
+    (project.folder / "a.csv.gz").write_bytes(data)
+    status, said = project.new("a.csv.gz")
+    assert (status, "a.csv.gz: " in said) == (2, True), said
+    assert "Traceback" not in said

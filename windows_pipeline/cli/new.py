@@ -57,6 +57,29 @@ def new(
     Asks what a sample cannot say, where it runs on a terminal. The sample is copied into day
     folders, unless it lies in such folders already. No file is overwritten.
     """
+    try:
+        _new(
+            *(name, source, key, event_time, arrival, windows, size, grace),
+            asks=not yes and sys.stdin.isatty(),
+        )
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}; check its permissions") from None
+
+
+def _new(
+    name: str,
+    source: Path,
+    key: str | None,
+    event_time: str | None,
+    arrival: str | None,
+    windows: Kind,
+    size: str | None,
+    grace: str | None,
+    *,
+    asks: bool,
+) -> None:
     from windows_pipeline.cli import new_report
     from windows_pipeline.settings import load_settings
     from windows_pipeline.starter.new_pipeline import NewPipeline
@@ -65,7 +88,6 @@ def new(
     console = PlainConsole(width=None if sys.stdout.isatty() else 120)
     size_ms = None if size is None else _positive("--size", duration_ms(size, "--size"))
     grace_ms = None if grace is None else _not_negative("--grace", duration_ms(grace, "--grace"))
-    asks = not yes and sys.stdin.isatty()
     made = NewPipeline(name, source, load_settings(Path.cwd()))
     new_report.print_sample(console, made)
     made.choose_event_time(event_time)

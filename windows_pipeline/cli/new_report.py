@@ -80,9 +80,11 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
     found = made.proposal
     console.print(
         f"windows: {found.kind}, {duration_text(found.size_ms)}, "
-        f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}; "
-        f"alert {found.rule.name}: {found.rule.when} ({found.rule.broken:,} times in the records "
-        "looked at)"
+        f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}"
+    )
+    console.print(
+        f"alert {found.rule.name}: {found.rule.when}; in the sample about {found.rule.broken:,} "
+        "windows break it"
     )
     if found.closed == 0:
         console.print(

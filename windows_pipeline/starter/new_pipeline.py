@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -180,18 +181,26 @@ class NewPipeline:
             ValueError: The folder or the file exists, or a record's day cannot be found.
         """
         path = self._path_of_days()
-        if path is None:
-            path = f"data/{self._name}"
-            column = self._day_column()
-            target = Path(resolve(path, self._settings.landing))
-            landed = copy_by_day(self.files, target, Path(self._settings.landing), column)
-        else:
+        if path is not None:
             landed = Landed(self.files.root, *fill_gaps(self.files.root))
+            self._write(path, landed)
+            return Created(self._file, landed, was_copied=False)
+        path = f"data/{self._name}"
+        landing = Path(self._settings.landing)
+        target = Path(resolve(path, self._settings.landing))
+        landed = copy_by_day(self.files, target, landing, self._day_column())
+        try:
+            self._write(path, landed)
+        except BaseException:
+            shutil.rmtree(landed.folder)
+            raise
+        return Created(self._file, landed, was_copied=True)
+
+    def _write(self, path: str, landed: Landed) -> None:
         text = pipeline_text(self._draft(path, landed.days))
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("x", encoding="utf-8") as file:
             file.write(text)
-        return Created(self._file, landed, was_copied=landed.folder != self.files.root)
 
     @property
     def _times(self) -> set[str]:

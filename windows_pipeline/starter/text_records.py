@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -55,7 +56,7 @@ def lines_of(stream: IO[bytes], path: Path) -> Iterator[bytes]:
                 )
             yield line.removeprefix(BOM) if is_first else line
             is_first = False
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
             f"{path}: a file whose name ends with .gz must be compressed by gzip, and is not "
             f"({error}); compress it, or rename it"
