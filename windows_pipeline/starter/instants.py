@@ -13,6 +13,8 @@ from windows_pipeline.epochs import EPOCHS
 
 SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
+YEAR_US = 31_556_952 * SECOND_US
+"""The mean length of a year."""
 _ISO = (
     r"^\s*(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
-
-from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.settings import Settings
 from windows_pipeline.starter.arrival_order import ArrivedRecords, in_arrival_order
 from windows_pipeline.starter.day_folders import ArrivalDay, Landed, copy_by_day, fill_gaps
 from windows_pipeline.starter.files import find_files
-from windows_pipeline.starter.instants import instants
 from windows_pipeline.starter.pipeline_file import (
     Draft,
     pipeline_text,
@@ -26,6 +22,7 @@ from windows_pipeline.starter.roles import (
     EVENT_TIME,
     LINES,
     Choice,
+    as_times,
     guess_arrival,
     guess_event_time,
     guess_key,
@@ -222,7 +219,7 @@ class NewPipeline:
         if column.type == "date":
             self.columns[name] = column.as_type("timestamp")
         elif column.times is None:
-            self.columns[name] = _as_times(option, column)
+            self.columns[name] = as_times(option, column)
 
     def _as_text(self, name: str) -> Column:
         column = self.columns[name]
@@ -297,23 +294,3 @@ class NewPipeline:
             last=last,
             proposal=self.proposal,
         )
-
-
-def _as_times(option: str, column: Column) -> Column:
-    """Reads a column that was not taken for a time.
-
-    Raises:
-        ValueError: Most values are no times.
-    """
-    count = len(column.texts) - column.nulls
-    for kind in ("timestamp", *EPOCHS):
-        times = instants(column.texts, kind)
-        years = times.us / 31_556_952e6 + 1970
-        likely = times.is_time & (years >= 1980) & (years < 2100)
-        if count and np.sum(likely) > count / 2:
-            return column.as_type(kind)
-    raise ValueError(
-        f"{option} {column.name}: must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
-        f"numbers since 1970), and holds values such as {column.example[:40]!r}; name another "
-        "column, or write times in this form"
-    )

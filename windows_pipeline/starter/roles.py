@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from windows_pipeline.starter.instants import DAY_US
+from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.starter.instants import DAY_US, YEAR_US, instants
 from windows_pipeline.starter.names import (
     event_score,
     is_arrival,
@@ -170,6 +171,26 @@ def guess_value(columns: Mapping[str, Column], taken: set[str]) -> str | None:
         is_fraction = column.type not in NUMBERS or column.type == "double"
         ranked.append((is_money(column.name), is_fraction, -position, column.name))
     return max(ranked)[-1] if ranked else None
+
+
+def as_times(option: str, column: Column) -> Column:
+    """Reads a column that was not taken for a time.
+
+    Raises:
+        ValueError: Most values are no times.
+    """
+    count = len(column.texts) - column.nulls
+    for kind in ("timestamp", *EPOCHS):
+        times = instants(column.texts, kind)
+        years = times.us / YEAR_US + 1970
+        likely = times.is_time & (years >= 1980) & (years < 2100)
+        if count and np.sum(likely) > count / 2:
+            return column.as_type(kind)
+    raise ValueError(
+        f"{option} {column.name}: must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
+        f"numbers since 1970), and holds values such as {column.example[:40]!r}; name another "
+        "column, or write times in this form"
+    )
 
 
 def _is_usable(column: Column) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windows_pipeline.epochs import EPOCHS
-from windows_pipeline.starter.instants import SECOND_US, Instants, has_time_of_day, instants
+from windows_pipeline.starter.instants import YEAR_US, Instants, has_time_of_day, instants
 from windows_pipeline.starter.names import is_identifier, is_money, is_time
 
 _BOOLEAN = r"(?i)^\s*(true|false)\s*$"
@@ -29,7 +29,6 @@ _LARGEST_DOUBLE = 1.7976931348623157e308
 _PLAUSIBLE = {True: (1990, 2100), False: (2000, 2060)}
 """The years of numbers since 1970, by whether the column's name says that it is a time."""
 _LONGEST_UNNAMED_YEARS = 10
-_YEAR_US = 31_556_952 * SECOND_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _times(name: str, texts: pa.StringArray) -> list[tuple[str, np.ndarray]]:
 def _in_plausible_years(name: str, times: Instants) -> np.ndarray:
     """Returns which numbers since 1970 are likely times; none where they spread too far."""
     is_named = is_time(name)
-    first, last = ((year - 1970) * _YEAR_US for year in _PLAUSIBLE[is_named])
+    first, last = ((year - 1970) * YEAR_US for year in _PLAUSIBLE[is_named])
     fits = times.is_time & (times.us >= first) & (times.us < last)
     if is_named or not fits.any():
         return fits
@@ -147,7 +146,7 @@ def _in_plausible_years(name: str, times: Instants) -> np.ndarray:
     spread = us.max() - us.min()
     in_order = np.mean(np.diff(us) >= 0) if len(us) > 1 else 0.0
     # Without a name, only numbers that grow with the file are times.
-    is_likely = in_order >= 0.9 and 0 < spread < _LONGEST_UNNAMED_YEARS * _YEAR_US
+    is_likely = in_order >= 0.9 and 0 < spread < _LONGEST_UNNAMED_YEARS * YEAR_US
     return fits if is_likely else np.zeros_like(fits)
 
 
