@@ -121,7 +121,7 @@ def test_heartbeats_become_a_pipeline_that_sees_silence(project: NewProject) -> 
     assert {name: rule.when for name, rule in windows.alerts.items()} == {
         "silent": "record_count < 1"
     }
-    assert "record_count < 1; in the sample about 1 windows break it" in said
+    assert "record_count < 1; it fires for about 1 window of the sample" in said
     assert project.landed() == [
         *("2026-03-08", "2026-03-08/beats.jsonl", "2026-03-09", "2026-03-09/beats.jsonl")
     ]
@@ -257,7 +257,7 @@ def test_line_breaks_in_fields_byte_order_marks_and_windows_line_ends(
     status, said = project.new(project.write("a.csv", text, encoding))
     assert status == 0, said
     assert "300 records looked at" in said
-    assert "1 records hold a line break in a quoted field" in said
+    assert "1 record with a line break in a quoted field" in said
     assert list(project.pipeline().source.columns) == [*PAYMENT_COLUMNS[:4], "note"]
     (file,) = (project.folder / "data" / "p").rglob("a.csv")
     assert file.read_bytes() == text.encode()

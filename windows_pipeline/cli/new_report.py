@@ -19,7 +19,7 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
     """Prints how much was read, and a table of the columns with their guessed types."""
     sample, files = made.sample, made.files
     share = " (a share: the first and the last ones)" if sample.is_share else ""
-    of = f"{len(files.files):,} file{'s' * (len(files.files) != 1)}"
+    of = _count(len(files.files), "file")
     console.print(
         f"{files.root}: {of} of {files.format}; {sample.record_count:,} records looked at{share}"
     )
@@ -32,8 +32,8 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         )
     if sample.with_line_breaks:
         console.print(
-            f"{sample.with_line_breaks:,} records hold a line break in a quoted field; a run reads "
-            "lines, so it rejects them: write such texts without line breaks"
+            f"{_count(sample.with_line_breaks, 'record')} with a line break in a quoted field: a "
+            "run reads lines, so it rejects them; write such texts without line breaks"
         )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):
@@ -83,8 +83,8 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
         f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}"
     )
     console.print(
-        f"alert {found.rule.name}: {found.rule.when}; in the sample about {found.rule.broken:,} "
-        "windows break it"
+        f"alert {found.rule.name}: {found.rule.when}; it fires for about "
+        f"{_count(found.rule.broken, 'window')} of the sample"
     )
     if found.closed == 0:
         console.print(
@@ -97,7 +97,7 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
 def print_created(console: PlainConsole, name: str, created: Created) -> None:
     """Prints what was written, and the next commands."""
     days = created.landed.days
-    folders = f"{len(days):,} day folder{'s' * (len(days) != 1)}, {days[0]} to {days[-1]}"
+    folders = f"{_count(len(days), 'day folder')}, {days[0]} to {days[-1]}"
     verb = "copied into" if created.was_copied else "is in"
     console.print(f"the sample {verb} {created.landed.folder}: {folders}")
     if created.landed.empty:
@@ -112,3 +112,7 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
     console.print(f"  windows-pipeline run {name}")
     console.print(f"  windows-pipeline alerts {name}")
     console.print("  make ui")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -186,7 +186,7 @@ def _windows(draft: Draft) -> Iterator[str]:
     rule = found.rule
     yield "    alerts:"
     yield f"      {rule.name}:"
-    yield f"        # {rule.note}; about {rule.broken:,} windows of the sample break it"
+    yield f"        # {rule.note}; windows of the sample that break it: about {rule.broken:,}"
     yield _noted(f"        when: {rule.when}", "SQL over record_count, aggregates, key, window_end")
     yield _noted(f"        severity: {rule.severity}", "an episode's worst window has the largest")
 
