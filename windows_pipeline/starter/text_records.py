@@ -15,6 +15,8 @@ from windows_pipeline.starter.files import SampleFile
 BOM = b"\xef\xbb\xbf"
 _LONGEST_LINE = 1 << 24
 """The most bytes of a line: memory must not depend on the file."""
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+"""Numbers stay texts, with all their digits."""
 
 Fields = list[str] | dict[str, object]
 
@@ -161,8 +163,7 @@ def json_records(lines: Iterable[bytes]) -> Iterator[TextRecord]:
         if not line.strip():
             continue
         try:
-            # Numbers stay texts, with all their digits.
-            fields = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+            fields = _DECODER.decode(line.decode())
         except (ValueError, RecursionError):
             fields = None
         yield TextRecord(fields if isinstance(fields, dict) else None, line)
