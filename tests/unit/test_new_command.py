@@ -448,3 +448,12 @@ def test_a_damaged_compressed_file_is_one_line(project: NewProject) -> None:
     status, said = project.new("a.csv.gz")
     assert (status, "a.csv.gz: " in said) == (2, True), said
     assert "Traceback" not in said
+
+
+def test_enter_takes_the_guess_after_a_wrong_answer(project: NewProject) -> None:
+    rows = [(*row[:4], row[1]) for row in payments(300)]
+    sample = project.write("a.csv", csv_text(rows, (*PAYMENT_COLUMNS[:4], "Paid By")))
+    project.answer("", "", "Paid By", "", "")
+    status, said = project.new(sample)
+    assert (status, "--key Paid By: is not a column name" in said) == (0, True), said
+    assert project.pipeline().source.key == "card"

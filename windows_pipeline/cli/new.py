@@ -129,14 +129,16 @@ def _choose_key(made: NewPipeline, key: str | None, *, asks: bool) -> None:
 
 def _ask(question: str, guess: str | None, choose: _Choose) -> None:
     """Asks until the answer is right; Enter takes the guess, which is chosen already."""
+    is_chosen = guess is not None
     while True:
         answer = typer.prompt(question, default=guess).strip()
-        if answer == guess:
+        if is_chosen and answer == guess:
             return
         try:
             choose(answer)
         except ValueError as error:
-            typer.echo(str(error))
+            is_chosen = False
+            PlainConsole().print(str(error), soft_wrap=True)
         else:
             return
 
