@@ -22,6 +22,7 @@ from windows_pipeline.cli.commands import (
     trace,
 )
 from windows_pipeline.cli.console import ERRORS
+from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
@@ -33,6 +34,7 @@ _MOST_CHARACTERS = 300
 # Each group of `--help`, its commands, and an example of each.
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
+        new: "new payments --from payments.csv",
         validate: "validate pipelines/flights.yaml",
     },
     "Compute": {

@@ -23,7 +23,8 @@ def validate(
 ) -> None:
     """Reads pipeline files and says what is wrong with them.
 
-    A source folder that does not exist yet is a warning; a file of that name is an error.
+    A source folder that does not exist yet is a warning; a file of that name is an error. Warns
+    of declared columns that do not fit the newest landed records.
     """
     from windows_pipeline.config import ConfigError, load_files, load_folder
 
@@ -37,6 +38,8 @@ def validate(
         raise ConfigError(refused)
     for problem in found:
         tell("warning", problem.text)
+    for text in _unfit_columns(pipelines):
+        tell("warning", text)
     for pipeline in pipelines.values():
         CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
@@ -53,3 +56,19 @@ def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
         return [FolderProblem(f"source.path was not looked at: {error}", refused=False)]
     found = [folder_problem(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
     return [problem for problem in found if problem is not None]
+
+
+def _unfit_columns(pipelines: Mapping[Path, Pipeline]) -> list[str]:
+    """What is wrong with the declared columns, in the newest landed records."""
+    from windows_pipeline.settings import SettingsError
+    from windows_pipeline.starter.declared_columns import column_warnings
+
+    try:
+        landing = project_settings().landing
+    except SettingsError:
+        return []
+    return [
+        text
+        for file, pipeline in pipelines.items()
+        for text in column_warnings(file, pipeline.source, landing)
+    ]
