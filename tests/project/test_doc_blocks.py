@@ -24,7 +24,7 @@ from tests.support.doc_blocks import (
 )
 from tests.support.doc_commands import WrongCommandError, check_command, commands_of, parsed
 from tests.support.doc_yaml import load_block
-from windows_pipeline.config import ConfigError
+from windows_pipeline.config import ConfigError, load_pipeline
 from windows_pipeline.settings import SettingsError
 
 
@@ -49,6 +49,23 @@ def test_the_yaml_of_a_page_loads(
     for block in blocks_of(page):
         if block.language == "yaml":
             load_block(block, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_an_error_that_a_page_shows_is_the_loaders(page: Path, tmp_path: Path) -> None:
+    """Of the page's own pipeline, or of the file that the page names."""
+    for shown in (block.code for block in blocks_of(page) if block.language == "text"):
+        if not (named := re.match(r"(pipelines/\w+\.yaml):\d+: ", shown)):
+            continue
+        whole = [block.code for block in blocks_of(page) if block.code.startswith("name: ")]
+        found = []
+        for text in (*whole, (ROOT / named[1]).read_text()):
+            (tmp_path / "pipelines").mkdir(exist_ok=True)
+            (tmp_path / named[1]).write_text(text.replace("avg(dep_delay)", "avg(dep_dely)", 1))
+            with pytest.raises(ConfigError) as refused:
+                load_pipeline(tmp_path / named[1])
+            found.append(refused.value.problems[0].removeprefix(f"{tmp_path}/"))
+        assert " ".join(shown.split()) in found
 
 
 @pytest.mark.parametrize("page", pages_with(*COMMANDS), ids=name_of)

@@ -355,7 +355,7 @@ windows:
   mine: {kind: sliding, difference: 1 hour, aggregates: {total: sum(x)}}
 ```
 
-[gone](gone.md), [there](README.md#try-it), [not there](README.md#not-there)
+[gone](gone.md), [there](README.md#two-commands), [not there](README.md#not-there)
 """
 LINKS = """
 # A page of `code` and [links](README.md)

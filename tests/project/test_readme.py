@@ -1,4 +1,4 @@
-"""What the README, and the library's page, say is so."""
+"""What the README, and the pages of docs/, say is so."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from windows_pipeline.jobs import FiringsJob
 from windows_pipeline.settings import Settings
 
 README = Path(__file__).parents[2] / "README.md"
-LIBRARY = README.parent / "docs" / "library.md"
+DOCS = README.parent / "docs"
+LIBRARY = DOCS / "library.md"
+PIPELINES = DOCS / "pipelines.md"
 
 
 def test_it_has_the_types_of_the_columns_that_have_a_role() -> None:
-    rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|\n", README.read_text()))
+    rows = dict(re.findall(r"\| `(\w+)` \| (.*) \|\n", PIPELINES.read_text()))
     for role, types in ROLE_TYPES.items():
         assert re.findall(r"`(\w+)`", rows[role]) == list(types)
 
 
 def test_it_has_the_aggregates_of_a_pipeline_with_the_types_that_they_take() -> None:
     types = ["string", "bigint", "double", "decimal(12,2)", "boolean", "date", "timestamp"]
-    table = README.read_text().partition("| aggregate | of a column of type |")[2]
+    table = PIPELINES.read_text().partition("| aggregate | of a column of type |")[2]
     table = table.partition("\n\n")[0]
     found = {}
     for names, taken in re.findall(r"\| (`.*) \| (.*) \|", table):
@@ -71,7 +73,7 @@ def test_its_scores_are_of_all_golden_cases() -> None:
         ),
         "Flink, firings": len(cases("flink", "firings")),
     }
-    text = README.read_text()
+    text = (DOCS / "comparison.md").read_text()
     for what, number in numbers.items():
         assert f"| {what} | {number} of {number} |" in text
 
@@ -84,7 +86,7 @@ def test_the_librarys_page_names_tests_that_are_there() -> None:
 
 
 def test_it_names_every_check(settings: Settings) -> None:
-    text = README.read_text()
+    text = (DOCS / "checks.md").read_text()
     pipeline = load_pipeline(README.parent / "pipelines" / "flights.yaml")
     silent = pipeline.windows["hourly"]
     plain = silent.model_copy(update={"emit_empty": False})

@@ -21,6 +21,7 @@ from windows_pipeline.cli.printed import (
     print_waiting,
     print_without_records,
 )
+from windows_pipeline.cli.reports import reported
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
@@ -100,7 +101,7 @@ def run(
     for days in runs:
         CONSOLE.print(f"{pipeline}: {days_text(days.days)}")
         results = run_days(spark, found, settings, days, CONSOLE.print)
-        went_well += print_jobs(results)
+        went_well += print_jobs(reported(results, found, settings, spark))
     if not runs:
         CONSOLE.print(f"{pipeline}: no landed day is new; nothing to do")
     _print_records(spark, settings, found, {day for days in runs for day in days.days})

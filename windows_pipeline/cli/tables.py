@@ -9,6 +9,7 @@ import typer
 
 from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
 from windows_pipeline.cli.printed import CONSOLE, print_jobs
+from windows_pipeline.cli.reports import reported
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import days_landed
 from windows_pipeline.jobs.days.chain import rebuild as rebuild_tables
@@ -36,7 +37,8 @@ def rebuild(
 ) -> None:
     """Recomputes the tables that follow an old definition, and what depends on them."""
     settings, found, spark = opened(context, pipeline)
-    published = print_jobs(rebuild_tables(spark, found, settings, from_step, CONSOLE.print))
+    results = rebuild_tables(spark, found, settings, from_step, CONSOLE.print)
+    published = print_jobs(reported(results, found, settings, spark))
     if not published:
         CONSOLE.print(f"{pipeline}: every table follows {found.name}'s definition; nothing to do")
     if not all(published):

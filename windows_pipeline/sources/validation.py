@@ -59,7 +59,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     Returns:
         A row per record, unordered: `arrival_unit` (date), `file`, and `reason`, null if the
         record is accepted. Accepted records have `source_partition` (text, ``'0'`` if none is
-        declared), `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds
+        declared), `key`, `_event_time_ms` (bigint, rounded down; a bigint column is milliseconds
         since 1970), the arrival column if declared, and the value columns, by their own names and
         types. Rejected records have `original`, their text, unless the source keeps none. All
         other columns are null.
@@ -82,7 +82,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         F.struct(
             *[_typed(F.col(name), source.columns[name]).alias(name) for name in source.columns]
         ).alias("typed"),
-    ).withColumn("event_time", _event_ms(source))
+    ).withColumn("_event_time_ms", _event_ms(source))
     judged = typed.withColumn("reason", _reason(source))
     is_accepted = F.col("reason").isNull()
     kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
@@ -141,7 +141,7 @@ def _accepted(source: Source) -> dict[str, Column]:
     return {
         "source_partition": partition,
         "key": typed[source.key],
-        "event_time": F.col("event_time"),
+        "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
 
@@ -227,7 +227,7 @@ def _reason(source: Source) -> Column:
         F.when(F.col("malformed"), "malformed")
         .when(key.isNull() | (key == ""), "null_key")
         .when(time.isNull(), "null_event_time")
-        .when(F.col("event_time").isNull(), unreadable)
+        .when(F.col("_event_time_ms").isNull(), unreadable)
     )
     if source.arrival_column is not None:
         reason = reason.when(raw[source.arrival_column].isNull(), "null_arrival")
@@ -239,7 +239,7 @@ def _reason(source: Source) -> Column:
         wrong = raw[name].isNotNull() & typed[name].isNull()
         reason = reason.when(wrong, _reason_of_text(f"wrong_type: {name}", name, source))
     return reason.when(
-        F.col("event_time") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
+        F.col("_event_time_ms") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
     )
 
 
