@@ -32,7 +32,10 @@ VALUES: dict[str, object] = {
     "cause": "source fixed",
 }
 OF_A_STREAM = {**VALUES, "pipeline": "followed"}
-FIRST, LAST = ("validate", "run", "stream", "check"), ("correct", "rebuild", "maintain", "forget")
+# A pipeline of a sample, which is made once whatever pages call it.
+OF_A_SAMPLE = {**VALUES, "name": "payments", "source": "payments.csv", "key": "card"}
+FIRST = ("new", "validate", "run", "stream", "check")
+LAST = ("correct", "rebuild", "maintain", "forget")
 
 
 def departure(departed_at: datetime, minutes: int, delay: float) -> str:
@@ -58,6 +61,17 @@ def land(folder: Path) -> None:
         (folder / day / "flights.jsonl").write_text("\n".join(lines))
 
 
+def sample(file: Path) -> None:
+    """Payments of a few cards, a minute apart, each received five seconds later."""
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    lines = ["order_id,card,amount,paid_at,received_at"]
+    for number in range(200):
+        paid = noon + timedelta(minutes=number)
+        received = paid + timedelta(seconds=5)
+        lines.append(f"o{number:06},card-{number % 4},{number}.50,{paid:%FT%TZ},{received:%FT%TZ}")
+    file.write_text("\n".join(lines))
+
+
 @pytest.fixture
 def in_project(tmp_path: Path, small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the flights pipeline, and one of another name that follows its files."""
@@ -73,6 +87,7 @@ def in_project(tmp_path: Path, small_settings: Settings, monkeypatch: pytest.Mon
         text = yaml.safe_dump({**flights, "name": name})
         (tmp_path / "pipelines" / f"{name}.yaml").write_text(text)
     land(tmp_path / "data" / "flights")
+    sample(tmp_path / "payments.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -86,7 +101,11 @@ def commands() -> list[Command]:
         if block.language in COMMANDS
         for command in commands_of(block)
     ]
-    return [command for command in found if command.program == "windows-pipeline"]
+    return [
+        command
+        for command in found
+        if command.program == "windows-pipeline" and "--help" not in command.words
+    ]
 
 
 def calls() -> list[tuple[str, ...]]:
@@ -98,11 +117,12 @@ def calls() -> list[tuple[str, ...]]:
             return FIRST.index(name)
         return len(FIRST) + (LAST.index(name) + 1 if name in LAST else 0)
 
-    found = []
-    for command in commands():
-        asked = parsed(command)
-        values = OF_A_STREAM if asked.name == "stream" else VALUES
-        found.append(tuple(asked.with_values(values)))
+    values_of = {"stream": OF_A_STREAM, "new": OF_A_SAMPLE}
+    found: list[tuple[str, ...]] = []
+    for asked in map(parsed, commands()):
+        arguments = tuple(asked.with_values(values_of.get(asked.name, VALUES)))
+        if arguments[0] != "new" or all(one[0] != "new" for one in found):
+            found.append(arguments)
     return sorted(dict.fromkeys(found), key=place)
 
 
