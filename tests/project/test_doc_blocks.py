@@ -223,6 +223,7 @@ def test_parts_are_loaded_as_what_they_are(
         "keep_plans: perhaps",
         "aggregates: {a: mean(delay)}",
         "anything: 3",
+        "name: flights\nsource: {format: delta, path: a}",
         "a: [",
     ],
 )
