@@ -19,6 +19,7 @@ from windows_pipeline.jobs.raw_events import FedByStreamError
 from windows_pipeline.jobs.raw_rows import RawRowsMissingError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import SettingsError
+from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
 from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
 from windows_pipeline.streaming import StreamBehindError
@@ -68,4 +69,10 @@ def main(start: StartSession = start_session) -> None:
         ValueError,
     ) as error:
         tell("error", str(error))
+        raise SystemExit(2) from None
+    except Exception as error:
+        bad_file = bad_file_in(error)  # a Spark task's error, which has Spark's own type
+        if bad_file is None:
+            raise
+        tell("error", str(bad_file))
         raise SystemExit(2) from None

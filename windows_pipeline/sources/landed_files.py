@@ -14,16 +14,20 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.csv_files import read_csv
 from windows_pipeline.sources.formats import (
-    READERS,
     LandedFile,
+    Reader,
     no_records,
+    read_jsonl,
+    read_parquet,
     require_compressed,
     with_exact_numbers,
 )
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CHUNK_BYTES = 1 << 20
+_READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
 _LISTING_THREADS = 16
 """An object store takes tens of milliseconds per listing, so folders are listed in parallel."""
 
@@ -228,7 +232,7 @@ def _read(
     if not files:
         return no_records(spark, list(source.columns))
     require_compressed(root.filesystem, files)
-    rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
+    rows = _READERS[source.format](spark, root.filesystem, files, source)
     return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
 
 
