@@ -5,7 +5,6 @@ Tasks open files with Arrow, as the driver does to list them.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import BadFileError
-from windows_pipeline.sources.csv_records import header_of, names_in, record_columns
+from windows_pipeline.sources.csv_records import fields_of, header_of, names_in, record_columns
 from windows_pipeline.sources.csv_scan import CHUNK_BYTES, CsvForm
 from windows_pipeline.sources.formats import LandedFile, landed_schema, no_records
 
@@ -33,6 +32,8 @@ _OPEN_BYTES = 1 << 20
 """What opening a file costs, as the bytes that a task could read meanwhile."""
 _LINE_BITS = 33
 """A task numbers its records from its own number times 2 to this power."""
+_SHOWN_CHARACTERS = 500
+"""How much of a header an error shows."""
 _OTHER_DELIMITERS = ";\t|,:"
 
 
@@ -134,7 +135,8 @@ def _require_same_header(found: Sequence[_Headed], columns: list[str], form: Csv
         first = first_of_day.setdefault(headed.file.day, headed)
         if headed.names != first.names:
             raise BadFileError(
-                f"{headed.file}: its header {headed.names} differs from {first.names} of "
+                f"{headed.file}: its header {_shown(headed.names)} differs from "
+                f"{_shown(first.names)} of "
                 f"{first.file}; files of one day need the same header"
             )
     for headed in first_of_day.values():
@@ -152,18 +154,24 @@ def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> Non
                 f"source.delimiter is {form.delimiter!r}, and the header looks separated by "
                 f"{other!r}: write 'delimiter: \"{other}\"' in source".replace("\t", "\\t")
             )
-        raise BadFileError(f"{file}: its header {names} has no column {missing[0]!r}; {fix}")
+        raise BadFileError(
+            f"{file}: its header {_shown(names)} has no column {missing[0]!r}; {fix}"
+        )
     twice = [name for name in columns if names.count(name) > 1]
     if twice:
         raise BadFileError(f"{file}: its header has {twice[0]!r} twice; name each column once")
+
+
+def _shown(names: list[str]) -> str:
+    text = str(names)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def _other_delimiter(header: bytes, missing: Sequence[str], form: CsvForm) -> str | None:
     """The delimiter by which a header would have the missing columns."""
     for delimiter in _OTHER_DELIMITERS:
         if delimiter != form.delimiter:
-            names = next(csv.reader([header.decode()], delimiter=delimiter), [])
-            if set(missing) <= set(names):
+            if set(missing) <= set(fields_of(header, delimiter) or ()):
                 return delimiter
     return None
 
