@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from tests.support.small_project import HEADER, SmallProject
@@ -82,15 +84,24 @@ def test_another_encoding_may_be_named(project: SmallProject, way: str, encoding
 def test_bytes_that_are_no_text_reject_their_record(project: SmallProject, way: str) -> None:
     """Two keys stay out of the windows, and do not become one."""
     project.declare()
-    project.land(1, HEADER.encode() + b'\xe9,0,1\n"\xe8\n",1,2\nb,2,3\n')
-    assert project.ingest(way)[0] == (1 if way == "stream" else 0)
-    assert [row["key"] for row in project.raw("key")] == ["b"]
+    project.land(1, HEADER.encode() + b'\xe9,0,1\n"\xe8\n",1,2\n' + b"b,2,3\n" * 3)
+    assert project.ingest(way)[0] == 0
+    assert [row["key"] for row in project.raw("key")] == ["b"] * 3
     assert project.rejected() == [("malformed", '"\ufffd\n",1,2'), ("malformed", "\ufffd,0,1")]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_another_delimiter_may_be_named(project: SmallProject, way: str) -> None:
-    """An error says which delimiter a header looks separated by."""
+    project.declare(columns=TEXTS, delimiter=";")
+    project.land(1, 'k;t;v;x\na;0;1;1,5\nb;1;2;"y;z"\n')
+    assert project.ingest(way)[0] == 0
+    assert [row["x"] for row in project.raw("x")] == ["1,5", "y;z"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_header_of_another_delimiter_is_an_error_that_names_it(
+    project: SmallProject, way: str
+) -> None:
     project.declare()
     project.land(1, "k;t;v\na;0;1,5\nb;1;2\n")
     status, said = project.ingest(way)
@@ -99,21 +110,16 @@ def test_another_delimiter_may_be_named(project: SmallProject, way: str) -> None
     assert "2026-11-01/a.csv: its header ['k;t;v'] has no column 'k'" in said
     assert "source.delimiter is ','" in said
     assert "write 'delimiter: \";\"' in source" in said
-    project.declare(
-        columns={"k": "string", "t": "bigint", "v": "string"},
-        delimiter=";",
-        windows={
-            "kind": "tumbling",
-            "size": "10 ms",
-            "grace": "0 ms",
-            "aggregates": {"c": "count(v)"},
-        },
-    )
-    assert project.ingest(way)[0] == 0
-    assert [row["v"] for row in project.raw("v")] == ["1,5", "2"]
 
 
-def ms(milliseconds: int) -> object:
-    from datetime import UTC, datetime, timedelta
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_of_blank_lines_is_named(project: SmallProject, way: str) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,0,1\n", "a.csv")
+    project.land(1, "\n  \n", "blank.csv")
+    status, said = project.ingest(way)
+    assert (status, "blank.csv: no record in 4 bytes" in said) == (1, True), said
 
+
+def ms(milliseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)

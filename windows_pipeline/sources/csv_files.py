@@ -136,8 +136,7 @@ def _require_same_header(found: Sequence[_Headed], columns: list[str], form: Csv
         if headed.names != first.names:
             raise BadFileError(
                 f"{headed.file}: its header {_shown(headed.names)} differs from "
-                f"{_shown(first.names)} of "
-                f"{first.file}; files of one day need the same header"
+                f"{_shown(first.names)} of {first.file}; files of one day need the same header"
             )
     for headed in first_of_day.values():
         _require_declared(headed, columns, form)
@@ -148,6 +147,8 @@ def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> Non
     missing = [name for name in columns if name not in names]
     if missing:
         fix = "land files with every declared column, or take it from the source's columns"
+        if len(names) == 1:
+            fix = f"source.delimiter is {form.delimiter!r}: name that of the file there, or {fix}"
         other = _other_delimiter(headed.header, missing, form)
         if other is not None:
             fix = (
@@ -169,11 +170,12 @@ def _shown(names: list[str]) -> str:
 
 def _other_delimiter(header: bytes, missing: Sequence[str], form: CsvForm) -> str | None:
     """The delimiter by which a header would have the missing columns."""
-    for delimiter in _OTHER_DELIMITERS:
-        if delimiter != form.delimiter:
-            if set(missing) <= set(fields_of(header, delimiter) or ()):
-                return delimiter
-    return None
+    fitting = (
+        delimiter
+        for delimiter in _OTHER_DELIMITERS
+        if delimiter != form.delimiter and set(missing) <= set(fields_of(header, delimiter) or ())
+    )
+    return next(fitting, None)
 
 
 def _tasks(found: Sequence[_Headed], declared: Mapping[str, str]) -> list[list[_File]]:
