@@ -17,9 +17,11 @@ import pytest
 import zstandard
 from pyspark.sql import Row, SparkSession
 
+from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.sources.landed_files import landed_days, read_landed
+from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)
 NEXT = date(2013, 1, 2)
@@ -284,6 +286,20 @@ def test_parquet_columns_become_text_whatever_their_type(
     assert json.loads(rows[0].original) == {"id": "a", "at": text.replace(" ", "T"), "n": 1}
     assert json.loads(rows[2].original) == {"id": None, "n": None, "mo.`re": None}
     assert not any(row.malformed for row in rows)
+
+
+def test_parquet_files_of_two_schemas_share_no_number(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule A1: else offsets would be there twice."""
+    (tmp_path / str(DAY)).mkdir()
+    for name, values_of_n in (("a", [1, 2]), ("b", [1.5, 2.5]), ("c", ["3", "4"])):
+        frame = pd.DataFrame({"id": name, "at": "2013-01-01", "n": values_of_n})
+        frame.to_parquet(tmp_path / str(DAY) / f"{name}.parquet")
+    landed = read_landed(spark, source_of("parquet"), str(tmp_path), [DAY])
+    source = source_of("parquet")
+    ordered = in_line_order(judged_records(landed, source, ["_block", "_line"]))
+    rows = ordered.records.orderBy("offset").collect()
+    ordered.cached.unpersist()
+    assert [(row.offset, row.n) for row in rows] == list(enumerate([1, 2, 1.5, 2.5, 3, 4]))
 
 
 def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(

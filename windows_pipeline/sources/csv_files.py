@@ -26,7 +26,7 @@ from windows_pipeline.sources.formats import LandedFile, landed_schema, no_recor
 _COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _HEAD_BYTES = 64 << 10
 _THREADS = 16
-_TASK_BYTES = 32 << 20
+_TASK_BYTES = 8 << 20
 """The size of the files that one task reads, unless a single file is larger."""
 _OPEN_BYTES = 1 << 20
 """What opening a file costs, as the bytes that a task could read meanwhile."""

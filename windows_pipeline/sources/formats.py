@@ -37,6 +37,9 @@ from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal
 
 _HEAD_THREADS = 16
+_FRAME_BITS = 53
+"""Records of the frames of a union are numbered from multiples of 2 to this power. Spark numbers
+those of a task from multiples of 2^33, so a frame may have a million tasks."""
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the end of its name."""
 _ESCAPED_BACKSLASH = r"\\\\"
@@ -180,7 +183,8 @@ def read_parquet(
         for file, schema in zip(files, schemas, strict=True):
             by_schema[schema].append(file)
     return _union(
-        _parquet_of_schema(spark, same, list(source.columns)) for same in by_schema.values()
+        _parquet_of_schema(spark, same, list(source.columns), number)
+        for number, same in enumerate(by_schema.values())
     )
 
 
@@ -260,9 +264,11 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
 
 
 def _parquet_of_schema(
-    spark: SparkSession, files: Sequence[LandedFile], columns: list[str]
+    spark: SparkSession, files: Sequence[LandedFile], columns: list[str], number: int
 ) -> DataFrame:
-    return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
+    rows = texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
+    # Spark numbers the tasks of each frame of a union from 0.
+    return rows.withColumn(LINE, F.col(LINE) + F.lit(number << _FRAME_BITS)) if number else rows
 
 
 def texts_of(
