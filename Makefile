@@ -7,7 +7,6 @@ ARGS ?=
 VENV := .venv/bin/python
 PYTEST := $(VENV) -m pytest --numprocesses 3 --dist worksteal
 STAMP := .venv/installed
-BENCH_STAMP := .venv/bench-installed
 BROWSER_STAMP := .venv/browser-installed
 DAGSTER_FILE := .dagster_home/dagster.yaml
 
@@ -24,16 +23,14 @@ export GX_ANALYTICS_ENABLED := false
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-install: java $(STAMP) ## Install every locked package into .venv
+install: java $(STAMP) $(DAGSTER_FILE) ## Install every locked package into .venv
 
 demo: java $(STAMP) $(DAGSTER_FILE) ## Run the whole pipeline on a year of real flights
 	@DAGSTER_HOME="$(CURDIR)/.dagster_home" $(VENV) -m demo
 
 ui: java $(STAMP) $(DAGSTER_FILE) ## Start the Dagster UI on this machine, port PORT (3000)
 	@tools/require.sh free_port $(PORT)
-	@DAGSTER_HOME="$(CURDIR)/.dagster_home" \
-		$(VENV) -W 'ignore:Function `dev_command`' -m dagster dev \
-		--workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+	@DAGSTER_HOME="$(CURDIR)/.dagster_home" exec $(VENV) -m tools.ui $(PORT)
 
 test: java $(STAMP) ## Run a test of every rule, or the tests that ARGS selects (pytest)
 	@$(PYTEST) $(or $(ARGS),-m 'not long')
@@ -58,7 +55,7 @@ conformance: java $(STAMP) ## Compare results with those of real engines (golden
 		$(foreach file,$(wildcard tests/golden/contract/*.jsonl),--agreed-with $(file)) \
 		2> .cache/conformance.log || { tail -n 3 .cache/conformance.log >&2; exit 1; }
 
-bench: java $(STAMP) $(BENCH_STAMP) ## Compare the speed with other engines (an hour or more); ARGS: --help
+bench: java $(STAMP) ## Compare the speed with other engines (an hour or more); ARGS: --help
 	@mkdir -p .cache
 	@$(VENV) -m benchmarks $(ARGS) 2> .cache/bench.log || { tail -n 3 .cache/bench.log >&2; exit 1; }
 
@@ -79,9 +76,6 @@ lock: $(STAMP) ## Update the lock files from pyproject.toml
 		--extra dagster --extra demo --group dev \
 		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
 		--no-header --strip-extras --output-file requirements.lock
-	@.cache/uv/bin/uv pip compile --group bench --quiet --upgrade \
-		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
-		--no-header --output-file benchmarks/requirements.lock
 	@.cache/uv/bin/uv pip compile --group browser --quiet --upgrade \
 		--python-version 3.11 --no-emit-index-url --generate-hashes --no-annotate \
 		--no-header --output-file tests/browser/requirements.lock
@@ -102,11 +96,6 @@ chromium:
 
 $(STAMP): requirements.lock pyproject.toml
 	@PYTHON='$(PYTHON)' tools/install.sh
-
-$(BENCH_STAMP): benchmarks/requirements.lock $(STAMP)
-	@$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
-		-r benchmarks/requirements.lock
-	@touch $@
 
 $(BROWSER_STAMP): tests/browser/requirements.lock $(STAMP)
 	@$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \

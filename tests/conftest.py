@@ -82,7 +82,9 @@ def small(settings: Settings) -> Settings:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
-    return settings.model_copy(update={"spark": {**settings.spark, **changed}})
+    spark = {**settings.spark, **changed}
+    # No test reports to the developer's own Dagster instance.
+    return settings.model_copy(update={"spark": spark, "dagster_home": None})
 
 
 def with_kafka(settings: Settings) -> Settings:

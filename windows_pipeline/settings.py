@@ -60,6 +60,8 @@ class Settings(BaseModel):
         arrival_ranges: How many tasks sort the records of a run or micro-batch by arrival. None
             for one task per arrival unit and source partition (in a stream without an arrival
             column, per file), and for more where one of these has more than 100 MB.
+        dagster_home: The folder of the Dagster instance that commands report to, if the environment
+            has no DAGSTER_HOME. None for no report.
         packages: More packages for Spark to load, as `organisation:module:version` of a Maven
             repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
@@ -78,6 +80,7 @@ class Settings(BaseModel):
     pipelines: Path
     landing: str
     arrival_ranges: PositiveInt | None = None
+    dagster_home: Path | None = None
     packages: tuple[str, ...] = ()
     spark: dict[str, str]
     small_batches: dict[str, str] = {}
@@ -162,6 +165,7 @@ def load_settings(root: Path) -> Settings:
             "warehouse": resolve(settings.warehouse, path.parent),
             "landing": resolve(settings.landing, path.parent),
             "pipelines": path.parent / settings.pipelines,
+            "dagster_home": settings.dagster_home and path.parent / settings.dagster_home,
         }
     )
 

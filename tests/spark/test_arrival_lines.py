@@ -82,8 +82,8 @@ def judged(spark: SparkSession, root: Path, source: Source) -> DataFrame:
 
 
 def numbers(records: DataFrame) -> dict[int, tuple[int, int]]:
-    rows = records.where("reason IS NULL").select("n", "offset", "running_max").collect()
-    return {row.n: (row.offset, row.running_max) for row in rows}
+    rows = records.where("reason IS NULL").select("n", "offset", "_running_max_ms").collect()
+    return {row.n: (row.offset, row["_running_max_ms"]) for row in rows}
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])

@@ -17,8 +17,8 @@ from windows_pipeline.checks.recount_arrival import recount_running_maxima
 
 DAYS = [date(2013, 1, day) for day in (1, 2, 3)]
 SCHEMA = (
-    "arrival_unit date, source_partition string, key string, event_time bigint, came timestamp, "
-    "file string, value double"
+    "arrival_unit date, source_partition string, key string, _event_time_ms bigint, "
+    "came timestamp, file string, value double"
 )
 Record = tuple[date, str, str, int, datetime, str, float | None]
 
@@ -72,9 +72,9 @@ def test_offsets_and_running_maxima_follow_arrival(
         "arrival_unit",
         "source_partition",
         "offset",
-        "running_max",
+        "_running_max_ms",
         "key",
-        "event_time",
+        "_event_time_ms",
         "came",
         "value",
     ]
@@ -102,7 +102,7 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
     one, two, three = DAYS
     ordered = spark.createDataFrame(
         [(one, "0", 0, 70), (one, "0", 1, 50), (one, "1", 0, -3), (two, "0", 0, 60)],
-        "arrival_unit date, source_partition string, offset bigint, event_time bigint",
+        "arrival_unit date, source_partition string, offset bigint, _event_time_ms bigint",
     )
     rejected = spark.createDataFrame([(one,), (three,), (three,)], "arrival_unit date")
     log = arrival_log(ordered, rejected, DAYS)
@@ -112,7 +112,7 @@ def test_the_log_sums_up_each_unit_and_marks_the_empty_one(spark: SparkSession) 
         "first_offset",
         "last_offset",
         "rows",
-        "max_event_time",
+        "_max_event_time_ms",
         "unit_rejected",
     ]
     assert {tuple(row) for row in log.collect()} == {
@@ -132,7 +132,7 @@ def test_ranges_give_the_same_numbers(spark: SparkSession) -> None:
     rejected = [(DAYS[2], None, None, None, None, "f1", None)] * 3
     frame = spark.createDataFrame([*records, *rejected], SCHEMA).repartition(3)
     # A source may have columns of these names.
-    frame = frame.withColumns({name: F.hash("came", "event_time") for name in NAMES}).persist()
+    frame = frame.withColumns({name: F.hash("came", "_event_time_ms") for name in NAMES}).persist()
     by_task = in_arrival_order(frame, "came")
     ranged = in_arrival_order_by_ranges(frame, "came", 7)
     rows, cut = (

@@ -32,13 +32,13 @@ class Judged(NamedTuple):
     reason: str | None
     source_partition: str | None
     key: str | None
-    event_time: int | None
+    event_time_ms: int | None
     n: int
 
 
 COLUMNS = (
     "arrival_unit date, file string, reason string, source_partition string, key string, "
-    "event_time bigint, n bigint"
+    "_event_time_ms bigint, n bigint"
 )
 
 
@@ -82,12 +82,12 @@ def in_one_pass(
         known = [row.max_event_time_ms for row in logged if row.max_event_time_ms is not None]
         running = max([*known, before.watermark_ms if before.watermark_ms > own_ms else NEVER_MS])
         mine = [row for row in rows if (row.unit, row.source_partition) == place]
-        mine.sort(key=lambda row: (rank[row.file], row.event_time, row.key, row.n))
+        mine.sort(key=lambda row: (rank[row.file], row.event_time_ms, row.key, row.n))
         for at, row in enumerate(mine):
-            assert row.event_time is not None
-            running = max(running, row.event_time)
+            assert row.event_time_ms is not None
+            running = max(running, row.event_time_ms)
             found[row.n] = (first + at, running)
-        times = [row.event_time for row in mine if row.event_time is not None]
+        times = [row.event_time_ms for row in mine if row.event_time_ms is not None]
         assert partition is not None
         parts.append(Part(unit, partition, first, first + len(mine) - 1, len(mine), max(times)))
     return found, parts
@@ -105,13 +105,13 @@ def require_as_one(rows: list[Judged], frame: DataFrame, *, ranges: int | None =
     )
     expected, parts = in_one_pass(rows, log_state(), files)
     numbers = {
-        row.n: (row.offset, row.running_max)
+        row.n: (row.offset, row["_running_max_ms"])
         for row in found.records.where("reason IS NULL").collect()
     }
     assert numbers == expected
     assert sorted(found.parts) == sorted(parts)
     assert found.rejected == Counter(row.unit for row in rows if row.reason)
-    assert set(found.records.columns) == {*frame.columns, "offset", "running_max"}
+    assert set(found.records.columns) == {*frame.columns, "offset", "_running_max_ms"}
     assert found.records.count() == len(rows)
 
 
@@ -137,7 +137,7 @@ def test_the_arrival_column_orders_across_files(spark: SparkSession, ranges: int
     frame = spark.createDataFrame(rows, COLUMNS)
     found = in_stream_order(frame, "n", log_state(), ranges=ranges)
     numbers = {
-        row.n: (row.offset, row.running_max)
+        row.n: (row.offset, row["_running_max_ms"])
         for row in found.records.where("reason IS NULL").collect()
     }
     # As if each record came in a file of its own.
@@ -169,7 +169,8 @@ def test_records_keep_the_offsets_of_their_topic(
         (unit, "", "null_key" if draw.random() < 0.1 else None, draw.randrange(12_000), n)
         for n in range(20, 120)
     ]
-    columns = f"arrival_unit date, file string, reason string, event_time bigint, {OFFSET} bigint"
+    times = f"_event_time_ms bigint, {OFFSET} bigint"
+    columns = f"arrival_unit date, file string, reason string, {times}"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", f"'{partition}' AS {PARTITION}")
     tuning = IngestTuning(offsets_per_stretch=offsets_per_stretch)
     found = in_stream_order(frame, None, log_state(), tuning=tuning)
@@ -180,7 +181,8 @@ def test_records_keep_the_offsets_of_their_topic(
             running, largest_ms = max(running, time_ms), max(largest_ms, time_ms)
             expected[offset] = running
     numbers = {
-        row.offset: row.running_max for row in found.records.where("reason IS NULL").collect()
+        row.offset: row["_running_max_ms"]
+        for row in found.records.where("reason IS NULL").collect()
     }
     assert numbers == expected
     rejected = sum(reason is not None for _, _, reason, _, _ in rows)

@@ -51,16 +51,16 @@ def numbered_by_line(records: DataFrame, file: str) -> DataFrame:
     """Numbers the records within each part of a file.
 
     Args:
-        records: `arrival_unit`, `source_partition` (null for a rejected record), `event_time`
+        records: `arrival_unit`, `source_partition` (null for a rejected record), `_event_time_ms`
             (bigint, ms), `_block`, `_line`, and others; each task has its records in the order in
             which it read them.
         file: The column of the file's name.
 
     Returns:
-        The records without `_line`, with `_part`, `offset` and `running_max` (bigint, ms).
-        `offset` and `running_max` are null for rejected records.
+        The records without `_line`, with `_part`, `offset` and `_running_max_ms` (bigint, ms).
+        `offset` and `_running_max_ms` are null for rejected records.
     """
-    added = (PART, "offset", "running_max")
+    added = (PART, "offset", "_running_max_ms")
     carried = [field for field in records.schema if field.name != LINE]
     schema = T.StructType([*carried, *(T.StructField(name, T.LongType()) for name in added)])
     return records.mapInArrow(partial(_numbered_batches, ["arrival_unit", file, BLOCK]), schema)
@@ -69,7 +69,7 @@ def numbered_by_line(records: DataFrame, file: str) -> DataFrame:
 def _numbered_batches(
     within: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Adds `_part`, `offset` and `running_max` to the records of a task.
+    """Adds `_part`, `offset` and `_running_max_ms` to the records of a task.
 
     Raises:
         RuntimeError: The records are not in the order in which they were read.
@@ -98,7 +98,7 @@ def _numbered_batches(
             rows[:], largest_ms[:] = 0, _NOTHING_MS
         part_of = np.repeat(line[starts[:-1]], np.diff(starts))
         part_of[: starts[1]] = part_line
-        time_ms = np.array(batch.column("event_time").fill_null(_NOTHING_MS), np.int64)
+        time_ms = np.array(batch.column("_event_time_ms").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, code, time_ms, rows, largest_ms)
         part, part_line = _key(batch, batch.num_rows - 1, within), int(part_of[-1])
         last_line = int(line[-1])
@@ -107,7 +107,7 @@ def _numbered_batches(
             batch.drop_columns([LINE])
             .append_column(PART, pa.array(part_of))
             .append_column("offset", pa.array(offset, mask=rejected))
-            .append_column("running_max", pa.array(running_ms, mask=rejected))
+            .append_column("_running_max_ms", pa.array(running_ms, mask=rejected))
         )
 
 
@@ -152,7 +152,7 @@ def _numbered(
 def _sums(numbered: DataFrame) -> list[RangeSum]:
     """The sums of the parts, in the order of arrival."""
     parts = numbered.groupBy(PART, *ORDERED_WITHIN).agg(
-        F.count("*"), F.max("event_time"), F.min("file"), F.min(BLOCK)
+        F.count("*"), F.max("_event_time_ms"), F.min("file"), F.min(BLOCK)
     )
     found = ((PartOfFile(*row[5:]), RangeSum(*row[:5])) for row in parts.collect())
     in_order = sorted(found, key=lambda part: (part[1].arrival_unit, *part[0]))

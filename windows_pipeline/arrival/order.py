@@ -28,7 +28,7 @@ def in_arrival_order(
     files.)
 
     Args:
-        accepted: The columns `arrival_unit`, `source_partition`, `event_time` (ms), `file`, the
+        accepted: The columns `arrival_unit`, `source_partition`, `_event_time_ms` (ms), `file`, the
             arrival column if there is one, and any others of types that can be ordered.
             `file`, `reason` and `original` do not order records. The frame may hold rejected
             records, whose source partition is null; their numbers mean nothing.
@@ -38,7 +38,7 @@ def in_arrival_order(
 
     Returns:
         The records, unordered, with `offset` (bigint, 0 for the first record of the unit and
-        source partition) and `running_max` (bigint, ms: the largest event time of the unit and
+        source partition) and `_running_max_ms` (bigint, ms: the largest event time of the unit and
         source partition up to and including the record).
     """
     within = ORDERED_WITHIN if stretch is None else [*ORDERED_WITHIN, stretch]
@@ -48,13 +48,13 @@ def in_arrival_order(
     return accepted.select(
         "*",
         (F.row_number().over(order).cast("bigint") - 1).alias("offset"),
-        F.max("event_time").over(so_far).alias("running_max"),
+        F.max("_event_time_ms").over(so_far).alias("_running_max_ms"),
     )
 
 
 def order_of_arrival(columns: Sequence[str], arrival: str | None) -> list[Column]:
     """The columns that order the records of a unit and source partition, most significant first."""
-    leading = ["file" if arrival is None else arrival, "event_time"]
+    leading = ["file" if arrival is None else arrival, "_event_time_ms"]
     others = [name for name in columns if name not in {*leading, *ORDERED_WITHIN, *_CARRIED}]
     return [F.col(f"`{name}`") for name in dict.fromkeys(leading + others)]
 
@@ -63,13 +63,14 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
     """Makes the arrival log's rows of some units; a row says that its unit has arrived (rule A2).
 
     Args:
-        ordered: The accepted records: `arrival_unit`, `source_partition`, `offset`, `event_time`.
+        ordered: The accepted records: `arrival_unit`, `source_partition`, `offset` and
+            `_event_time_ms`.
         rejected: The rejected ones: `arrival_unit`.
         days: The units, with those that have no records.
 
     Returns:
         One row a unit and source partition, unordered: `arrival_unit`, `source_partition`,
-        `first_offset`, `last_offset`, `rows`, `max_event_time` (bigint, ms) and `unit_rejected`
+        `first_offset`, `last_offset`, `rows`, `_max_event_time_ms` (bigint, ms) and `unit_rejected`
         (bigint: rejected records of the whole unit, repeated in each of its rows). A unit without
         accepted records has one row, with 0 `rows`, and null for the source partition, the
         offsets and the event time.
@@ -81,7 +82,7 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
         F.count("*").alias("rows"),
-        F.max("event_time").alias("max_event_time"),
+        F.max("_event_time_ms").alias("_max_event_time_ms"),
     )
     of_unit = rejected.groupBy("arrival_unit").agg(F.count("*").alias("unit_rejected"))
     return (
@@ -93,7 +94,7 @@ def arrival_log(ordered: DataFrame, rejected: DataFrame, days: Iterable[date]) -
             "first_offset",
             "last_offset",
             "rows",
-            "max_event_time",
+            "_max_event_time_ms",
             "unit_rejected",
         )
     )

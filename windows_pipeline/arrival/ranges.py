@@ -47,7 +47,7 @@ class RangeSum(NamedTuple):
     arrival_unit: date
     source_partition: str | None
     rows: int
-    max_event_time: int | None
+    max_event_time_ms: int | None
 
 
 class RangeBase(NamedTuple):
@@ -81,7 +81,7 @@ def in_arrival_order_by_ranges(
     order = order_of_arrival(accepted.columns, arrival)
     in_ranges = numbered_in_ranges(accepted, ORDERED_WITHIN, order, ranges)
     cached = in_ranges.persist(StorageLevel.MEMORY_AND_DISK)
-    sums = cached.groupBy(RANGE, *ORDERED_WITHIN).agg(F.count("*"), F.max("event_time"))
+    sums = cached.groupBy(RANGE, *ORDERED_WITHIN).agg(F.count("*"), F.max("_event_time_ms"))
     in_order = sorted(RangeSum(*row) for row in sums.collect())
     return RangedOrder(with_bases(cached, RANGE, in_order), cached)
 
@@ -90,7 +90,7 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
     """Turns numbers within stretches into numbers within units and source partitions.
 
     Args:
-        numbered: Records with `offset` and `running_max` (ms), counted within their stretch.
+        numbered: Records with `offset` and `_running_max_ms` (ms), counted within their stretch.
         stretch: The column of the stretch, a whole number; it is dropped.
         sums: The sums of the stretches, in the order of arrival.
     """
@@ -104,7 +104,7 @@ def with_bases(numbered: DataFrame, stretch: str, sums: Iterable[RangeSum]) -> D
     return (
         numbered.join(F.broadcast(before), [stretch, *ORDERED_WITHIN], "left")
         .withColumn("offset", F.col("offset") + F.coalesce(_ROWS_BEFORE, F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", _MAX_BEFORE))
+        .withColumn("_running_max_ms", F.greatest("_running_max_ms", _MAX_BEFORE))
         .drop(stretch, _ROWS_BEFORE, _MAX_BEFORE)
     )
 
@@ -118,13 +118,13 @@ def numbered_in_ranges(
     each time the frame is computed.
 
     Args:
-        records: `event_time` (bigint, ms) and the columns of the order.
+        records: `_event_time_ms` (bigint, ms) and the columns of the order.
         within: Numbers restart with each value of these columns.
         order: The columns that order the records with equal values of `within`.
         ranges: The number of ranges.
 
     Returns:
-        The records with `_range` (int), `offset` and `running_max` (bigint, ms).
+        The records with `_range` (int), `offset` and `_running_max_ms` (bigint, ms).
     """
     _LOG.info("sorting records in %d ranges", ranges)
     whole = [*map(F.col, within), *order]
@@ -139,7 +139,7 @@ def numbered_in_ranges(
         [
             *in_ranges.schema,
             T.StructField("offset", T.LongType()),
-            T.StructField("running_max", T.LongType()),
+            T.StructField("_running_max_ms", T.LongType()),
         ]
     )
     return in_ranges.mapInArrow(partial(_numbered_batches, list(within)), schema)
@@ -159,15 +159,15 @@ def bases_of(sums: Iterable[RangeSum]) -> list[RangeBase]:
         if key in rows:
             bases.append(RangeBase(part.range, *key, rows[key], largest.get(key)))
         rows[key] = rows.get(key, 0) + part.rows
-        if part.max_event_time is not None:
-            largest[key] = max(largest.get(key, part.max_event_time), part.max_event_time)
+        if part.max_event_time_ms is not None:
+            largest[key] = max(largest.get(key, part.max_event_time_ms), part.max_event_time_ms)
     return bases
 
 
 def _numbered_batches(
     within: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Adds `offset` and `running_max` to the sorted records of a range."""
+    """Adds `offset` and `_running_max_ms` to the sorted records of a range."""
     last_key: tuple[object, ...] = ()
     rows, largest_ms = 0, _NOTHING_MS
     for batch in batches:
@@ -176,12 +176,14 @@ def _numbered_batches(
         if _key(batch, 0, within) != last_key:
             rows, largest_ms = 0, _NOTHING_MS
         starts = group_starts(pa.Table.from_batches([batch]), within)
-        time_ms = np.array(batch.column("event_time").fill_null(_NOTHING_MS), np.int64)
+        time_ms = np.array(batch.column("_event_time_ms").fill_null(_NOTHING_MS), np.int64)
         offset, running_ms = _numbered(starts, time_ms, rows, largest_ms)
         last_key = _key(batch, batch.num_rows - 1, within)
         rows, largest_ms = int(offset[-1]) + 1, int(running_ms[-1])
         running = pa.array(running_ms, mask=running_ms == _NOTHING_MS)
-        yield batch.append_column("offset", pa.array(offset)).append_column("running_max", running)
+        yield batch.append_column("offset", pa.array(offset)).append_column(
+            "_running_max_ms", running
+        )
 
 
 def _key(batch: pa.RecordBatch, row: int, within: list[str]) -> tuple[object, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, arrivals_in, read_log
 from windows_pipeline.arrival.watermark import build_timeline
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 
 
@@ -32,9 +32,8 @@ def store_watermarks(
     """
     # Another run may change the log between reading and writing, so the loop reads it again.
     while wrong := _wrong_watermarks(read_log(spark, arrival_log), first_day, idle_after_ms):
-        frame = small_frame(spark, wrong.items(), "arrival_unit date, watermark bigint")
-        instants = frame.withColumn("watermark", F.timestamp_millis("watermark"))
-        arrival_log.update_units(instants)
+        frame = small_frame(spark, wrong.items(), "arrival_unit date, _watermark_ms bigint")
+        arrival_log.update_units(with_timestamps(frame, "watermark"))
 
 
 def _wrong_watermarks(

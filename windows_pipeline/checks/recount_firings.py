@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules
 from windows_pipeline.incremental.early_warnings import WARNING_KEY
+from windows_pipeline.storage.instants import timestamp_to_ms
 
 _WINDOW = ("key", "window_start", "window_end")
 
@@ -41,7 +42,7 @@ def with_previous_and_final(
     }
     numbered = firings.join(units, "arrival_unit", "left").withColumns(
         {
-            "_window_start_ms": F.unix_millis("window_start"),
+            "_window_start_ms": timestamp_to_ms("window_start"),
             **{f"previous_{new}": F.lag(name).over(in_order) for new, name in previous.items()},
         }
     )
@@ -86,7 +87,7 @@ def with_their_firings(
         .join(summed, list(_WINDOW), "left")
         .withColumns(
             {
-                "_window_start_ms": F.unix_millis("window_start"),
+                "_window_start_ms": timestamp_to_ms("window_start"),
                 "on_time": F.coalesce("on_time", F.lit(0)),
                 "is_as_final": _equals_result(values),
             }

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.kernels.windows.chunk import Closing
+from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
@@ -73,7 +74,7 @@ def recount_rows(
         *_ARRIVAL,
         "_computed_day",
         "key",
-        F.unix_millis("event_time").alias("row_time_ms"),
+        timestamp_to_ms("event_time").alias("row_time_ms"),
         *("_window_start_ms", "_window_end_ms", "_first_event_time_ms", "_last_event_time_ms"),
         "record_count",
         F.count("*").over(by_record).alias("found"),

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.step import asset_key, step
+from windows_pipeline.dagster.step import ExtraMetadata, asset_key, step
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time
@@ -29,19 +29,7 @@ _WARNING = (
 def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetsDefinition:
     """Makes the asset; if the windows have a trigger, its metadata lists their early warnings."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
-    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
-    warnings = None if of_firings is None else of_firings.early_warnings
-
-    def plot_and_warnings(
-        spark: SparkSession, days: Sequence[date]
-    ) -> Mapping[str, dg.MetadataValue]:
-        image = alerts_over_time(spark, tables, days)
-        data = base64.b64encode(image).decode("ascii")
-        plot = dg.MetadataValue.md(f"![alerts](data:image/png;base64,{data})")
-        if warnings is None or not warnings.exists(spark):
-            return {"plot": plot}
-        return {"plot": plot, **_early_warnings(spark, warnings, days)}
-
+    warnings = _warnings_table(pipeline, windows_name, settings)
     return step(
         pipeline,
         AlertsJob(pipeline, windows_name, settings),
@@ -51,8 +39,29 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
             asset_key(source_tables(pipeline, settings.warehouse).raw_events),
             *([] if warnings is None else [asset_key(warnings)]),
         ],
-        extra_metadata=plot_and_warnings,
+        extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
     )
+
+
+def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
+    """A function that plots the alerts of some days and, with a trigger, lists early warnings."""
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    warnings = _warnings_table(pipeline, windows_name, settings)
+
+    def made(spark: SparkSession, days: Sequence[date]) -> Mapping[str, dg.MetadataValue]:
+        image = alerts_over_time(spark, tables, days)
+        data = base64.b64encode(image).decode("ascii")
+        plot = dg.MetadataValue.md(f"![alerts](data:image/png;base64,{data})")
+        if warnings is None or not warnings.exists(spark):
+            return {"plot": plot}
+        return {"plot": plot, **_early_warnings(spark, warnings, days)}
+
+    return made
+
+
+def _warnings_table(pipeline: Pipeline, windows_name: str, settings: Settings) -> Table | None:
+    of_firings = firing_tables(pipeline, windows_name, settings.warehouse)
+    return None if of_firings is None else of_firings.early_warnings
 
 
 def _early_warnings(

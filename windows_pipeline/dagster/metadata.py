@@ -55,14 +55,18 @@ def check_event(
     asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
 ) -> dg.AssetCheckResult:
     """Dagster's event for the result of an asset's check."""
-    severity = dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=check.name,
         passed=passed,
-        severity=severity,
+        severity=severity_of(check),
         metadata=metadata,
     )
+
+
+def severity_of(check: Check) -> dg.AssetCheckSeverity:
+    """How severe a failure of a check is."""
+    return dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
 
 
 def column_schema(schema: T.StructType) -> dg.MetadataValue:

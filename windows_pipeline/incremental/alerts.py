@@ -9,6 +9,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.storage.instants import timestamp_to_ms
+
 
 class RuleSql(NamedTuple):
     """A rule as SQL over the columns of final_windows; `rule_sql.compile_expression` makes both.
@@ -84,7 +86,7 @@ def episodes(alerts: DataFrame) -> DataFrame:
     """
     columns = [name for name in alerts.columns if name not in ("rule", "key", "episode_start")]
     # Structs compare field by field: severity first (null is the smallest), then earlier ends.
-    rank = F.struct("severity", -F.unix_millis("window_end"))
+    rank = F.struct("severity", -timestamp_to_ms("window_end"))
     return alerts.groupBy("rule", "key", "episode_start").agg(
         F.max("window_end").alias("episode_end"),
         F.count("*").alias("alerts"),

@@ -11,6 +11,7 @@ from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.windows import late
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.kernels.windows.chunk import ComputedDay
+from windows_pipeline.storage.instants import ms_to_timestamp
 from windows_pipeline.windows import (
     FixedWindows,
     GracedRows,
@@ -69,8 +70,8 @@ def late_records(
         "key",
         "event_time",
         "reason",
-        F.timestamp_millis(stream_time_ms).alias("stream_time"),
-        F.timestamp_millis("_close_time_ms").alias("close_time"),
+        ms_to_timestamp(stream_time_ms).alias("stream_time"),
+        ms_to_timestamp("_close_time_ms").alias("close_time"),
         (F.col("_close_time_ms") - F.col("_event_time_ms")).alias("late_by_ms"),
         *values,
     )

@@ -11,6 +11,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.rows import row_lookback_ms
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.windows import GracedRows, PipelineWindows, SessionRows, SessionWindows
 
 _FIRST_LOOKBACK_MS = 86_400_000
@@ -81,10 +82,10 @@ def _spanning_starts(
 ) -> dict[int, int]:
     """The start of the earliest session that spans each close time, of records from a time on."""
     # A filter on the table's own column lets Spark skip older files.
-    until = F.timestamp_millis(F.lit(closes_ms[-1] + gap_ms))
+    until = ms_to_timestamp(F.lit(closes_ms[-1] + gap_ms))
     near = raw_events.where(
-        (F.col("event_time") >= F.timestamp_millis(F.lit(from_ms))) & (F.col("event_time") < until)
-    ).select("key", F.unix_millis("event_time").alias("time_ms"))
+        (F.col("event_time") >= ms_to_timestamp(F.lit(from_ms))) & (F.col("event_time") < until)
+    ).select("key", timestamp_to_ms("event_time").alias("time_ms"))
     by_time = Window.partitionBy("key").orderBy("time_ms")
     silence_ms = F.col("time_ms") - F.lag("time_ms").over(by_time)
     begins = silence_ms.isNull() | (silence_ms > F.lit(gap_ms))

@@ -12,6 +12,7 @@ from windows_pipeline.arrival.watermark import Read, Timeline, Unit
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.kernels.time import NEVER_MS
+from windows_pipeline.storage.instants import timestamp_to_ms
 
 _EPOCH = date(1970, 1, 1)
 _MOST_LITERALS = 256
@@ -51,10 +52,10 @@ def records_to_read(
     days = {read.arrival_unit for read in reads}
     units = [unit for unit in timeline.units if unit.day in days]
     wanted = raw_events.where(F.col("arrival_unit").isin(sorted(days)))
-    timed = wanted.withColumn("_event_time_ms", F.unix_millis("event_time"))
+    timed = wanted.withColumn("_event_time_ms", timestamp_to_ms("event_time"))
     known = _with_literals if _are_few(reads, units) else _with_tables
     stream_time_ms = F.greatest(
-        F.unix_millis("running_max"), F.coalesce("_before_ms", F.lit(NEVER_MS))
+        timestamp_to_ms("running_max"), F.coalesce("_before_ms", F.lit(NEVER_MS))
     )
     return (
         known(timed, units, reads)

@@ -25,7 +25,7 @@ from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
-from windows_pipeline.storage.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.instants import timestamp_to_ms, with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days
 
@@ -107,14 +107,14 @@ class AlertsJob(WindowsJob):
             return joined
         boundary_ms = close_ms(units[0].watermark_before_ms, self.windows.spec.close_delay_ms)
         # A window that ends at the close time is closed, too, if its end is exclusive.
-        open_start = joined.where(F.unix_millis("episode_start") <= boundary_ms)
+        open_start = joined.where(timestamp_to_ms("episode_start") <= boundary_ms)
         of_their_keys = raw.join(F.broadcast(open_start.select("key").distinct()), "key", "semi")
         look_back_ms = _FIRST_LOOK_BACK_MS
         while not open_start.isEmpty():
             span = Closing(boundary_ms - look_back_ms, boundary_ms)
             earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, span)
             joined = with_episodes(raised.unionByName(earlier)).where(in_units(days))
-            open_start = joined.where(F.unix_millis("episode_start") <= span.before_ms)
+            open_start = joined.where(timestamp_to_ms("episode_start") <= span.before_ms)
             look_back_ms *= 2
         return joined
 

@@ -21,6 +21,7 @@ from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import with_differences
+from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.table import Table
 
 
@@ -108,7 +109,7 @@ class FinalWindowsJob(WindowsJob):
         had = F.col("in_published") + F.col("in_before")
         counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
             {
-                "_window_start_ms": F.unix_millis("window_start"),
+                "_window_start_ms": timestamp_to_ms("window_start"),
                 "times_final": F.sum("in_final").over(same_window),
                 "unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
@@ -143,7 +144,7 @@ def newest_corrections(corrections: DataFrame, key_columns: Sequence[str]) -> Da
 
 
 def _with_end_ms(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("_window_end_ms", F.unix_millis("window_end"))
+    return rows.withColumn("_window_end_ms", timestamp_to_ms("window_end"))
 
 
 def _misplaced(final: DataFrame, closings: DataFrame, closed: str) -> set[date]:

@@ -26,7 +26,7 @@ from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.units import gapless_days_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
 from windows_pipeline.jobs.windows_job import WindowsJob
-from windows_pipeline.storage.instants import with_instants, with_milliseconds
+from windows_pipeline.storage.instants import ms_to_timestamp, with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import FiringTables, computed_days, firing_tables
 
@@ -138,7 +138,7 @@ class FiringsJob(WindowsJob):
         )
         return with_instants(fired).withColumns(
             {
-                "stream_time": F.timestamp_millis("_stream_time_ms"),
+                "stream_time": ms_to_timestamp("_stream_time_ms"),
                 "fired_after": F.col(f"{AFTER}offset"),
                 # A partition's offsets repeat from unit to unit, so all three identify a record.
                 "fired_after_unit": F.col(f"{AFTER}arrival_unit"),

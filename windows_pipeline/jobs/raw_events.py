@@ -38,6 +38,7 @@ from windows_pipeline.sources.landed_files import (
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning, records_in
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
 from windows_pipeline.storage.arrival_units import in_units
+from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import source_tables
@@ -121,13 +122,13 @@ class RawEventsJob:
         ordered, cached = self._in_order(landed, days)
         require_fit_to_order(ordered, source)
         accepted = ordered.where(F.col("reason").isNull())
-        instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
-        raw = accepted.withColumns({**instants, "batch": F.lit(None)})
+        timed = with_timestamps(accepted, "event_time", "running_max")
+        raw = timed.withColumn("batch", F.lit(None))
         rejected = ordered.where(F.col("reason").isNotNull())
         counted = arrival_log(accepted, rejected, days)
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
-        largest = {"max_event_time": F.timestamp_millis("max_event_time")}
-        units = cache_rows(counted.withColumns({**largest, **of_no_stream}))
+        logged = with_timestamps(counted, "max_event_time")
+        units = cache_rows(logged.withColumns(of_no_stream))
         self.files.create_if_missing(spark)
         rows = (raw, rejected, units, _with_counts(files, ordered))
         staged = [
@@ -286,17 +287,14 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
     """The landed files, with the number of records of each."""
     spark = ordered.sparkSession
     states = small_frame(
-        spark, files, "arrival_unit date, file string, size_bytes bigint, written_ms bigint"
+        spark, files, "arrival_unit date, file string, size_bytes bigint, _written_ms bigint"
     )
     is_accepted = F.col("reason").isNull()
     counts = ordered.groupBy("arrival_unit", "file").agg(
         F.count_if(is_accepted).alias("accepted"), F.count_if(~is_accepted).alias("rejected")
     )
-    return (
-        states.join(counts, ["arrival_unit", "file"], "left")
-        .fillna(0, ["accepted", "rejected"])
-        .withColumn("written", F.timestamp_millis("written_ms"))
-    )
+    counted = states.join(counts, ["arrival_unit", "file"], "left")
+    return with_timestamps(counted.fillna(0, ["accepted", "rejected"]), "written")
 
 
 def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -311,10 +309,10 @@ def _with_decisions(seen: DataFrame, published: ArrivalLog) -> DataFrame:
     decisions = list(_decisions(published))
     if not decisions:
         return seen.withColumn("decided", F.lit(None).cast("timestamp"))
-    schema = "batch bigint, source_partition string, decided bigint"
+    schema = "batch bigint, source_partition string, _decided_ms bigint"
     decided = small_frame(seen.sparkSession, decisions, schema)
-    instants = decided.withColumn("decided", F.timestamp_millis("decided"))
-    return seen.join(F.broadcast(instants), ["batch", "source_partition"], "left")
+    timed = with_timestamps(decided, "decided")
+    return seen.join(F.broadcast(timed), ["batch", "source_partition"], "left")
 
 
 def _decisions(log: ArrivalLog) -> Iterator[tuple[int, str, int]]:

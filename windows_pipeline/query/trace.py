@@ -16,6 +16,7 @@ from windows_pipeline.incremental.units import arrivals_of
 from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.instants import timestamp_to_ms, with_timestamps
 from windows_pipeline.storage.tables import source_tables, window_tables
 from windows_pipeline.tuning import Tuning
 from windows_pipeline.windows import FixedWindows, GracedRows, PipelineWindows, SessionWindows
@@ -54,7 +55,7 @@ def records_of_alert(
     for table in (source.raw_events, source.arrival_log, tables.final_windows):
         table.require(spark)
     end_ms = round(window_end.timestamp() * 1000)
-    is_window = (F.col("key") == F.lit(key)) & (F.unix_millis("window_end") == end_ms)
+    is_window = (F.col("key") == F.lit(key)) & (timestamp_to_ms("window_end") == end_ms)
     found = tables.final_windows.read(spark).where(is_window).select("arrival_unit").collect()
     if not found:
         raise ValueError(
@@ -72,8 +73,7 @@ def records_of_alert(
         counted = _of_fixed(of_key, spec, end_ms)
     columns = [field.name for field in source.raw_events.schema]
     return (
-        counted.withColumn("stream_time", F.timestamp_millis("_stream_time_ms"))
-        .withColumn("close_time", F.timestamp_millis("_close_time_ms"))
+        with_timestamps(counted, "stream_time", "close_time")
         .select(*columns, "stream_time", "close_time")
         .orderBy("event_time", "arrival_unit", "source_partition", "offset")
     )

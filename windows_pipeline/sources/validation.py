@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.source import Source
+from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
@@ -20,14 +21,6 @@ _POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
 _NOT_ZERO = r"^[^eE]*[1-9]"
 """The text of a number other than zero and infinity."""
-_EPOCHS = {
-    "timestamp_s": ("seconds", 10, 1_000_000),
-    "timestamp_ms": ("milliseconds", 13, 1_000),
-    "timestamp_us": ("microseconds", 16, 1),
-    "timestamp_ns": ("nanoseconds", 19, 1),
-}
-"""Numbers since 1970, by type: unit, digits of the years 2001 to 2286, and either the number of
-microseconds in a unit or, for nanoseconds, 1."""
 _MAX_MICROS = 2**63 - 1
 _MAX_EVENT_MS = _MAX_MICROS // 1_000
 """The largest time of a Spark timestamp (microseconds); windows around it can't overflow."""
@@ -59,7 +52,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     Returns:
         A row per record, unordered: `arrival_unit` (date), `file`, and `reason`, null if the
         record is accepted. Accepted records have `source_partition` (text, ``'0'`` if none is
-        declared), `key`, `event_time` (bigint, ms, rounded down; a bigint column is milliseconds
+        declared), `key`, `_event_time_ms` (bigint, rounded down; a bigint column is milliseconds
         since 1970), the arrival column if declared, and the value columns, by their own names and
         types. Rejected records have `original`, their text, unless the source keeps none. All
         other columns are null.
@@ -82,7 +75,7 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         F.struct(
             *[_typed(F.col(name), source.columns[name]).alias(name) for name in source.columns]
         ).alias("typed"),
-    ).withColumn("event_time", _event_ms(source))
+    ).withColumn("_event_time_ms", _event_ms(source))
     judged = typed.withColumn("reason", _reason(source))
     is_accepted = F.col("reason").isNull()
     kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
@@ -141,7 +134,7 @@ def _accepted(source: Source) -> dict[str, Column]:
     return {
         "source_partition": partition,
         "key": typed[source.key],
-        "event_time": F.col("event_time"),
+        "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
 
@@ -156,7 +149,7 @@ def _typed(text: Column, kind: str) -> Column:
         return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
     if kind == "double":
         return _double(text)
-    if kind in _EPOCHS:
+    if kind in EPOCHS:
         return _since_1970(text, kind)
     if kind == "timestamp":
         # If a date is missing, Spark takes the day of the run.
@@ -195,7 +188,7 @@ def _since_1970(text: Column, kind: str) -> Column:
         whole = _typed(text, "bigint")
         micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
         return F.timestamp_micros(micros.cast("bigint"))
-    _, _, unit_micros = _EPOCHS[kind]
+    unit_micros = 1_000_000 // EPOCHS[kind].per_second
     exact = F.when(_places(text) <= len(str(unit_micros)) - 1, text.try_cast("decimal(25,6)"))
     whole = (exact * unit_micros).try_cast("bigint")
     return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
@@ -227,7 +220,7 @@ def _reason(source: Source) -> Column:
         F.when(F.col("malformed"), "malformed")
         .when(key.isNull() | (key == ""), "null_key")
         .when(time.isNull(), "null_event_time")
-        .when(F.col("event_time").isNull(), unreadable)
+        .when(F.col("_event_time_ms").isNull(), unreadable)
     )
     if source.arrival_column is not None:
         reason = reason.when(raw[source.arrival_column].isNull(), "null_arrival")
@@ -239,7 +232,7 @@ def _reason(source: Source) -> Column:
         wrong = raw[name].isNotNull() & typed[name].isNull()
         reason = reason.when(wrong, _reason_of_text(f"wrong_type: {name}", name, source))
     return reason.when(
-        F.col("event_time") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
+        F.col("_event_time_ms") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
     )
 
 
@@ -248,10 +241,10 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     text = F.lit(reason)
     if source.columns[name] != "timestamp":
         return text
-    digits = F.length(F.regexp_extract(F.col("raw")[name], r"^\s*(\d+)(?:\.\d*)?\s*$", 1))
-    for kind, (unit, digit_count, _) in _EPOCHS.items():
-        looks = f"{reason}: looks like epoch {unit}: declare {kind}"
-        text = F.when(digits == digit_count, F.lit(looks)).otherwise(text)
+    digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
+    for kind, epoch in EPOCHS.items():
+        looks = F.lit(f"{reason}: {advice(kind)}")
+        text = F.when(digits == epoch.digits, looks).otherwise(text)
     return text
 
 

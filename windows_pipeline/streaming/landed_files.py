@@ -18,6 +18,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
 from windows_pipeline.sources.landed_files import day_of, is_blank, links_among, read_files
 from windows_pipeline.sources.tuning import IngestTuning
+from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
 from windows_pipeline.text.paths import literal
@@ -55,7 +56,7 @@ def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
     files = files.option("maxFileAge", _EVER)
     found = files.format("binaryFile").schema(_FILE_COLUMNS).load(f"{literal(path)}/*/")
     # A number, as Python collects a timestamp in the zone of the machine.
-    written_ms = F.unix_millis("modificationTime").alias("written_ms")
+    written_ms = timestamp_to_ms("modificationTime").alias("written_ms")
     begun_on = F.unix_date(F.current_date()).alias("begun_on")
     return found.select("path", "length", written_ms, begun_on)
 

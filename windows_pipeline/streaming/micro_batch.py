@@ -26,6 +26,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
+from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import SourceTables, source_tables
 from windows_pipeline.streaming.followed_topic import FollowedTopic
@@ -190,9 +191,9 @@ class MicroBatch:
         return source_tables(self.pipeline, self.settings.warehouse)
 
     def _raw(self, ordered: DataFrame) -> DataFrame:
-        instants = {name: F.timestamp_millis(name) for name in ("event_time", "running_max")}
         accepted = ordered.where(F.col("reason").isNull())
-        return accepted.withColumns({**instants, "batch": literal(self.number, F.col("offset"))})
+        timed = with_timestamps(accepted, "event_time", "running_max")
+        return timed.withColumn("batch", literal(self.number, F.col("offset")))
 
     def _ingest(self, accepted: tuple[DataFrame, int], rejected: tuple[DataFrame, int]) -> None:
         """Appends accepted and rejected records, if there are any."""
@@ -215,9 +216,9 @@ class MicroBatch:
         frame = small_frame(
             spark,
             rows,
-            "arrival_unit date, source_partition string, max_event_time bigint, rows bigint, "
-            "unit_rejected bigint, last_offset bigint, watermark bigint, batch bigint, "
+            "arrival_unit date, source_partition string, _max_event_time_ms bigint, rows bigint, "
+            "unit_rejected bigint, last_offset bigint, _watermark_ms bigint, batch bigint, "
             "stream string, first_offset bigint",
         )
-        instants = {name: F.timestamp_millis(name) for name in ("max_event_time", "watermark")}
-        self.append(arrival_log, frame.withColumns(instants), self.number, len(rows))
+        timed = with_timestamps(frame, "max_event_time", "watermark")
+        self.append(arrival_log, timed, self.number, len(rows))

@@ -41,11 +41,11 @@ class InOrder(NamedTuple):
     """A micro-batch in the order of arrival.
 
     Attributes:
-        records: The checked records, unordered, with `offset` and `running_max` (bigint, ms) as
+        records: The checked records, unordered, with `offset` and `_running_max_ms` (bigint) as
             `in_arrival_order` returns them, over all records of the unit and source partition.
-            If the watermark was later than the partition's stream time, `running_max` is at least
-            the watermark: the decision stays with the record (rule A4). Computed already, but for
-            a small join.
+            If the watermark was later than the partition's stream time, `_running_max_ms` is at
+            least the watermark: the decision stays with the record (rule A4). Computed already,
+            but for a small join.
         parts: The records of each unit and source partition, summed up.
         rejected: How many records were rejected, by unit.
         files: The names of the files that have records, unless an arrival column orders them.
@@ -131,7 +131,7 @@ def in_stream_order(
         # Rejected records have no offset of their own, but for a topic's, and find no base.
         computed.join(F.broadcast(before), [*ORDERED_WITHIN, _STRETCH], "left")
         .withColumn("offset", F.col("offset") + F.coalesce(_OFFSET_BY, F.lit(0)))
-        .withColumn("running_max", F.greatest("running_max", _KNOWN_MS))
+        .withColumn("_running_max_ms", F.greatest("_running_max_ms", _KNOWN_MS))
         .drop(_STRETCH, _OFFSET_BY, _KNOWN_MS)
     )
     rejected: dict[date, int] = {}
@@ -156,8 +156,8 @@ def _within_offsets(judged: DataFrame, offsets_per_stretch: int) -> DataFrame:
         .orderBy("offset")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    running_max = F.max("event_time").over(so_far)
-    return with_offsets.withColumn("running_max", running_max).drop(PARTITION, OFFSET)
+    running_max = F.max("_event_time_ms").over(so_far)
+    return with_offsets.withColumn("_running_max_ms", running_max).drop(PARTITION, OFFSET)
 
 
 def _within_parts(judged: DataFrame) -> tuple[DataFrame, list[_Sum]]:
@@ -202,7 +202,7 @@ def _sums(numbered: DataFrame, *of_file: Column) -> list[_Sum]:
         F.min("offset"),
         F.max("offset"),
         F.count_if(accepted),
-        F.max(F.when(accepted, F.col("event_time"))),
+        F.max(F.when(accepted, F.col("_event_time_ms"))),
         F.count_if(~accepted),
         *of_file,
     )

@@ -24,7 +24,7 @@ from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
-from windows_pipeline.storage.instants import with_instants
+from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.firings import BatchFirings
 from windows_pipeline.streaming.first_unit import first_unit
@@ -198,7 +198,7 @@ class BatchWindows:
         With the comparison Spark skips files of older records.
         """
         coarse_ms = coarse_from_ms(from_ms, self._scope.closing.after_ms)
-        return F.timestamp_millis(F.lit(coarse_ms))
+        return ms_to_timestamp(F.lit(coarse_ms))
 
     @cached_property
     def _from_ms(self) -> int:
@@ -288,7 +288,7 @@ class BatchWindows:
         arrived = records if found.dropped else self._new_records
         final = fetched.known(PARTLY_LATE[0]).frame.withColumn("_computed_day", F.lit(self._target))
         late = late_records(arrived, final, spec, values, [self._target])
-        last_ms = F.unix_millis("event_time") + F.lit(spec.length_ms)
+        last_ms = timestamp_to_ms("event_time") + F.lit(spec.length_ms)
         unit = F.when(F.col("reason") == "partly_late", self._closing_unit(last_ms))
         return late.withColumn("arrival_unit", F.coalesce(unit, F.col("record_arrival_unit")))
 
@@ -305,7 +305,7 @@ class BatchWindows:
         earlier = standing(job.window_tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
-        last_ms = last_instant(spec, F.unix_millis("window_end"))
+        last_ms = last_instant(spec, timestamp_to_ms("window_end"))
         is_earlier = last_ms < literal(before_ms, last_ms)
         without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(is_earlier).select(*without_start.columns)

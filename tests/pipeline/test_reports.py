@@ -1,0 +1,89 @@
+"""What a command did shows in the Dagster instance that the settings name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from tests.support.command_line import call
+from tests.support.pipelines import SHORT_GRACE, Project, day
+from windows_pipeline.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, settings: Settings, landed_flights: Path, monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    """A project of one landed day, in the working directory, with a folder for an instance."""
+    made = Project(tmp_path, settings)
+    made.declare(grace=SHORT_GRACE)
+    made.land(landed_flights, 1)
+    places = {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines"}
+    written = settings.model_dump(mode="json") | places | {"dagster_home": "home"}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(written))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    return made
+
+
+def instance_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> dg.DagsterInstance:
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    return dg.DagsterInstance.get()
+
+
+def test_a_run_by_the_shell_shows_in_dagster(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each table of each step has a materialization of the day, and each check its result."""
+    home = project.folder / "home"
+    home.mkdir()
+    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "warning" in said) == (0, False), said
+    instance = instance_in(home, monkeypatch)
+    shown = {key.to_user_string() for key in instance.get_asset_keys()}
+    of_windows = ("keyed_windows", "late_records", "final_windows", "alerts")
+    expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
+    assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
+    alerts = dg.AssetKey(["flights", "hourly", "alerts"])
+    assert instance.get_materialized_partitions(alerts) == {day(1).isoformat()}
+    event = instance.get_latest_materialization_event(alerts)
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    assert {"plot", "dagster/column_schema", "dagster/partition_row_count"} <= set(metadata)
+    for table, check in (
+        ("raw_events", "landed_is_accepted_or_rejected"),
+        ("hourly/final_windows", "final_once"),
+        ("hourly/alerts", "alert_breaks_its_rule"),
+    ):
+        key = dg.AssetCheckKey(dg.AssetKey(["flights", *table.split("/")]), check)
+        evaluated = instance.get_latest_asset_check_evaluation_record(key)
+        assert evaluated is not None
+        assert evaluated.event is not None
+
+
+def test_an_instance_that_fails_is_a_warning(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables hold the results, so the command goes on."""
+    home = project.folder / "home"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry: 5\n")
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert "warning: dagster does not show this run's results" in said
+    assert (status, "flights/hourly/alerts: published" in said) == (0, True), said
+
+
+def test_without_an_instance_nothing_is_reported(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said = call(capfd, monkeypatch, "run", "flights")
+    assert (status, "warning" in said) == (0, False), said
+    assert not (project.folder / "home").exists()

@@ -1,0 +1,74 @@
+"""Shows what a command did where else it can be seen: in Dagster, if that is installed.
+
+A report is an entry point of the group `windows_pipeline.reports`, so that commands need not import
+Dagster: a function of pipeline, settings and Spark session, which returns a `Report`, or None if it
+has nowhere to report to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.cli.printed import tell
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.settings import Settings
+
+_GROUP = "windows_pipeline.reports"
+
+
+class Report(Protocol):
+    """Takes the results of a run's jobs."""
+
+    def job(self, name: str, result: JobResult) -> None:
+        """Takes the result of the job whose first table has the name."""
+        ...
+
+
+def reported(
+    results: Iterable[tuple[str, JobResult]],
+    pipeline: Pipeline,
+    settings: Settings,
+    spark: SparkSession,
+) -> Iterator[tuple[str, JobResult]]:
+    """Reports each job's result as the job ends, and passes it on.
+
+    A report that fails is a warning: the tables hold the results.
+    """
+    reports: dict[str, Report] | None = None
+    for name, result in results:
+        if reports is None:
+            reports = _opened(pipeline, settings, spark)
+        for kind, report in list(reports.items()):
+            try:
+                report.job(name, result)
+            except Exception as error:  # noqa: BLE001  of a service that is not this command's
+                _warn(kind, error)
+                del reports[kind]
+        yield name, result
+
+
+def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict[str, Report]:
+    """The reports that have somewhere to report to, by the entry point's name."""
+    found = {}
+    for point in entry_points(group=_GROUP):
+        try:
+            report = point.load()(pipeline, settings, spark)
+        except Exception as error:  # noqa: BLE001  as above
+            _warn(point.name, error)
+            continue
+        if report is not None:
+            found[point.name] = report
+    return found
+
+
+def _warn(kind: str, error: Exception) -> None:
+    cause = str(error).strip().splitlines() or [type(error).__name__]
+    tell(
+        "warning",
+        f"{kind} does not show this run's results, which are in the tables: {cause[0]}",
+    )
