@@ -37,6 +37,7 @@ from windows_pipeline.streaming.log_state import (
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
+from windows_pipeline.windows.durations import duration_ms
 
 _POLL_S = 0.05
 _CHANGED = (
@@ -88,7 +89,7 @@ class Stream:
         topic = _followed_topic(self.spark, self.pipeline)
         records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
         batches = _Batches(self, landing, topic, on_batch, append)
-        trigger = {"availableNow": True} if every is None else {"processingTime": every}
+        trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
         checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
         query = (
             records.writeStream.queryName(f"{self.pipeline.name} stream")
@@ -158,8 +159,8 @@ def run_stream(
         spark: A classic session, in time zone UTC.
         pipeline: The pipeline.
         settings: Where tables and landed files lie.
-        every: How often to look for more records, as Spark writes it: '10 seconds'; until the
-            stream is interrupted. None to end when all records that are there now are ingested.
+        every: How often to look for more records, such as '10 seconds'; until the stream is
+            interrupted. None to end when all records that are there now are ingested.
         on_batch: Called with the result of each micro-batch.
         append: Appends a micro-batch's rows to a table.
         tuning: How many records a task takes.
@@ -208,6 +209,18 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
             f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint must "
             f"have: {checkpoint}/offsets/{last} is missing. {_PUT_BACK}"
         )
+
+
+def _interval(every: str) -> str:
+    """How often to look for more records, as Spark writes it: it knows fewer names of units.
+
+    Raises:
+        ValueError: The text is not a duration, or is negative.
+    """
+    ms = duration_ms(every, "every")
+    if ms < 0:
+        raise ValueError(f"every: {every!r} must not be negative; write '0 seconds' or more")
+    return f"{ms} milliseconds"
 
 
 def _in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
