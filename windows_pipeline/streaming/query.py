@@ -35,32 +35,12 @@ from windows_pipeline.streaming.log_state import (
     state_before,
 )
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
+from windows_pipeline.streaming.query_errors import PUT_BACK, StreamBehindError, in_short
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
 from windows_pipeline.windows.durations import duration_ms
 
 _POLL_S = 0.05
-_CHANGED = (
-    "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
-    "it follow a table to which rows are only added; or delete the pipeline's folder of tables and "
-    "start over from the rows that are there now"
-)
-_PUT_BACK = (
-    "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
-    "folder of tables and start over"
-)
-_ANOTHER = "another stream of the pipeline runs; stop it, or wait for its end"
-_KNOWN = {
-    "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _CHANGED,
-    "DELTA_SOURCE_IGNORE_DELETE": _CHANGED,
-    "CONCURRENT_STREAM_LOG_UPDATE": _ANOTHER,
-    "Multiple streaming queries are concurrently using": _ANOTHER,
-}
-"""Known errors of a query, by a name that stands in Spark's text."""
-
-
-class StreamBehindError(Exception):
-    """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
 
 
 @dataclass(frozen=True)
@@ -87,17 +67,23 @@ class Stream:
             append: Appends a micro-batch's rows to a table.
         """
         topic = _followed_topic(self.spark, self.pipeline)
-        records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
-        batches = _Batches(self, landing, topic, on_batch, append)
         trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
         checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
-        query = (
-            records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option("checkpointLocation", checkpoint)
-            .foreachBatch(batches.take)
-            .trigger(**trigger)
-            .start()
-        )
+        try:
+            records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
+            batches = _Batches(self, landing, topic, on_batch, append)
+            query = (
+                records.writeStream.queryName(f"{self.pipeline.name} stream")
+                .option("checkpointLocation", checkpoint)
+                .foreachBatch(batches.take)
+                .trigger(**trigger)
+                .start()
+            )
+        except Exception as error:
+            short = in_short(error, self.pipeline, checkpoint)
+            if short is error:
+                raise
+            raise short from error
         batches.begin(str(query.id))
         try:
             # Python handles an interrupt between calls to Spark, not within one.
@@ -105,7 +91,7 @@ class Stream:
                 time.sleep(_POLL_S)
             query.awaitTermination()
         except StreamingQueryException as error:
-            stopped = batches.error or _in_short(self.pipeline, error)
+            stopped = batches.error or in_short(error, self.pipeline, checkpoint)
             if topic is not None:
                 stopped = explained(stopped, self.spark, topic.topic)
             raise stopped from None
@@ -207,7 +193,7 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
     ):
         raise StreamBehindError(
             f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint must "
-            f"have: {checkpoint}/offsets/{last} is missing. {_PUT_BACK}"
+            f"have: {checkpoint}/offsets/{last} is missing. {PUT_BACK}"
         )
 
 
@@ -221,15 +207,6 @@ def _interval(every: str) -> str:
     if ms < 0:
         raise ValueError(f"every: {every!r} must not be negative; write '0 seconds' or more")
     return f"{ms} milliseconds"
-
-
-def _in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
-    """The error of a query as a line with its fix, if the error is a known one."""
-    text = str(error)
-    for name, meaning in _KNOWN.items():
-        if name in text:
-            return StreamBehindError(f"{pipeline.name}: {meaning}")
-    return error
 
 
 def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:

@@ -1,0 +1,72 @@
+"""The door of faults: what an error means for the user, for the command line and for Dagster."""
+
+from __future__ import annotations
+
+from windows_pipeline.faults.chain import links
+from windows_pipeline.faults.fault import MACHINE, Fault
+from windows_pipeline.faults.machine import of_machine
+from windows_pipeline.faults.tables import of_tables
+
+
+def explained(error: BaseException) -> Fault | None:
+    """What an error means for the user; None for an error that nobody expected.
+
+    The error's own class decides first: its message is in the user's words. Then the machine's
+    faults are looked for among all causes, and faults of tables and streams.
+    """
+    return _refused(error) or of_machine(error) or of_tables(error) or _bad_file(error)
+
+
+def _refused(error: BaseException) -> Fault | None:
+    """The fault of an error of ours, whose message says what to do."""
+    if any(link.__class__.__module__.startswith("pyarrow") for link in links(error)):
+        return None  # pyarrow's errors are ValueErrors, too
+    if isinstance(error, _refusals()):
+        return Fault(str(error), is_foreign=False)
+    if isinstance(error, OSError):
+        return None
+    from windows_pipeline.compat.spark_session import SparkStartError
+
+    if isinstance(error, SparkStartError):
+        return Fault(str(error), status=MACHINE)
+    if isinstance(error, _refusals_of_spark()):
+        return Fault(str(error), is_foreign=False)
+    return None
+
+
+def _bad_file(error: BaseException) -> Fault | None:
+    from windows_pipeline.sources.bad_files import bad_file_in
+
+    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
+    return None if bad_file is None else Fault(str(bad_file), is_foreign=False)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The errors that the user can fix, of code that needs no Spark."""
+    from windows_pipeline.config import ConfigError
+    from windows_pipeline.query.newest_rows import UnreadableTableError
+    from windows_pipeline.settings import SettingsError
+
+    return ConfigError, SettingsError, UnreadableTableError, FileNotFoundError, ValueError
+
+
+def _refusals_of_spark() -> tuple[type[Exception], ...]:
+    """The errors that the user can fix, of code whose import takes a second or two."""
+    from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+    from windows_pipeline.jobs.raw_events import FedByStreamError
+    from windows_pipeline.jobs.raw_rows import RawRowsMissingError
+    from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+    from windows_pipeline.sources.kafka_errors import KafkaSourceError
+    from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
+    from windows_pipeline.streaming import StreamBehindError
+
+    return (
+        BatchUnfinishedError,
+        CorrectionUnfinishedError,
+        DefinitionChangedError,
+        FedByStreamError,
+        KafkaSourceError,
+        RawRowsMissingError,
+        StreamBehindError,
+        TableMissingError,
+    )
