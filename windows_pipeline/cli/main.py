@@ -67,7 +67,7 @@ Verbose = Annotated[
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables, with one line that says what to do.",
+    "files or tables; 4 the machine failed, such as its disk. Errors say what to do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -109,9 +109,10 @@ for _group, _commands in _GROUPS.items():
 
 
 def main(start: StartSession | None = None) -> None:
-    """Runs the command line; an error that the user can fix is one line, with exit status 2.
+    """Runs the command line; an expected error is a few lines, with exit status 2 or 4.
 
-    An unexpected error is two lines with exit status 1, and its trace is in the log.
+    An unexpected error is two lines with exit status 1. Traces of errors that are not the
+    library's own are in the log.
 
     Args:
         start: Starts the Spark session, once a command's arguments are known to be right; the

@@ -7,7 +7,7 @@ import re
 _MOST_LINKS = 20
 _LIBRARIES = ("py4j", "pyspark", "delta", "deltalake", "_internal", "pyarrow")
 """The modules whose errors carry the text of another program's error."""
-_ARROW = re.compile(r"\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*")
+_ARROW = re.compile(r"\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*|\nError: (?=Os \{)")
 """How delta-rs begins the lines of an error's causes."""
 _JAVA_NAME = re.compile(r"^(?:.*\bCaused by: |: )?(?:[\w$]+\.)+[\w$]+(?:Exception|Error): ")
 
@@ -59,7 +59,7 @@ def innermost(error: BaseException) -> str:
     """
     text = text_of(error)
     if "Traceback (most recent call last)" in text and (found := _IN_WORKER.findall(text)):
-        return found[-1]
+        return str(found[-1])
     if found := _CAUSED_BY.findall(text):
-        return found[-1]
+        return str(found[-1])
     return f"{type(error).__name__}: {text}"

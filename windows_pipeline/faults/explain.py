@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windows_pipeline.faults.chain import links
+from windows_pipeline.faults.chain import is_of_library
 from windows_pipeline.faults.fault import MACHINE, Fault
 from windows_pipeline.faults.machine import of_machine
 from windows_pipeline.faults.tables import of_tables
@@ -11,16 +11,16 @@ from windows_pipeline.faults.tables import of_tables
 def explained(error: BaseException) -> Fault | None:
     """What an error means for the user; None for an error that nobody expected.
 
-    The error's own class decides first: its message is in the user's words. Then the machine's
-    faults are looked for among all causes, and faults of tables and streams.
+    An error of ours decides by its class, as its message is in the user's words. For others the
+    faults of the machine, of tables and of landed files are looked for among all causes.
     """
+    if isinstance(error, FileNotFoundError) or is_of_library(error):
+        return of_machine(error) or of_tables(error) or _bad_file(error) or _refused(error)
     return _refused(error) or of_machine(error) or of_tables(error) or _bad_file(error)
 
 
 def _refused(error: BaseException) -> Fault | None:
     """The fault of an error of ours, whose message says what to do."""
-    if any(link.__class__.__module__.startswith("pyarrow") for link in links(error)):
-        return None  # pyarrow's errors are ValueErrors, too
     if isinstance(error, _refusals()):
         return Fault(str(error), is_foreign=False)
     if isinstance(error, OSError):

@@ -129,7 +129,7 @@ def _kind_of(error: BaseException) -> tuple[_Kind, str] | None:
     """The kind of a link of the chain, and the line that says so."""
     if isinstance(error, OSError) and error.errno is not None:
         kind = _BY_ERRNO.get(error.errno)
-        return kind and (kind, text_of(error))
+        return None if kind is None else (kind, text_of(error))
     if not is_of_library(error):
         return None
     text = text_of(error)

@@ -55,7 +55,7 @@ def _named(write: Callable[Concatenate[Table, P], R]) -> Callable[Concatenate[Ta
     """Makes an error of a write name the table in a note: a full disk's error names no file."""
 
     @wraps(write)
-    def named(self: Table, *args: P.args, **arguments: P.kwargs) -> R:
+    def named(self: Table, /, *args: P.args, **arguments: P.kwargs) -> R:
         try:
             return write(self, *args, **arguments)
         except Exception as error:
