@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import dagster as dg
 
+from windows_pipeline.faults.chain import innermost
 from windows_pipeline.faults.explain import explained
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -50,6 +51,8 @@ def _failing_plainly(context: Any) -> Iterator[None]:
     except Exception as error:
         fault = explained(error)
         if fault is None:
+            # Spark's text has the message below a trace. Dagster adds the trace itself.
+            context.log.error(innermost(error))  # noqa: TRY400
             raise
         if fault.is_foreign:
             context.log.debug("".join(traceback.format_exception(error)))
