@@ -293,7 +293,7 @@ def test_a_topic_without_the_connector() -> None:
     """Where the JVM lacks a class, py4j has a package of its name, which cannot be called."""
     topic = KafkaTopic("127.0.0.1:1", "x", "earliest", None, {})
     error = raised(JavaPackage("AdminClient", None))
-    short = kafka_error(error, None, topic)  # type: ignore[arg-type]  no session is needed
+    short = kafka_error(error, None, topic)  # type: ignore[arg-type]
     assert str(short).startswith("topic x at 127.0.0.1:1: Spark has no connector for Kafka. Add it")
     assert f'packages: ["{KAFKA_PACKAGE}"]' in str(short)
     assert fault_of(short).status == USERS

@@ -43,7 +43,6 @@ def fails_plainly(step: Step) -> Step:
 
 @contextmanager
 def _failing_plainly(context: Any) -> Iterator[None]:
-    fault = None
     try:
         yield
     except dg.Failure:
@@ -56,5 +55,4 @@ def _failing_plainly(context: Any) -> Iterator[None]:
             raise
         if fault.is_foreign:
             context.log.debug("".join(traceback.format_exception(error)))
-    if fault is not None:  # outside of the handler: Dagster shows causes with their traces
-        raise dg.Failure(str(fault))
+        raise dg.Failure(str(fault)) from None
