@@ -136,7 +136,7 @@ def test_a_file_must_be_compressed_as_its_name_says(project: SmallProject, way: 
     assert (
         status,
         "2026-11-01/x.jsonl.bz2: a file whose name ends with .bz2 must begin with" in said,
-    ) == (2, True), said
+    ) == (3, True), said
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -67,7 +67,7 @@ Verbose = Annotated[
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables, with one line that says what to do.",
+    "files or tables, with one line that says what to do; 3 a landed file is bad.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -126,6 +126,13 @@ def main(start: StartSession | None = None) -> None:
 
 def _report(call: Invocation, error: Exception) -> int:
     """Prints an error, and adds its trace to the log; returns the exit status."""
+    from windows_pipeline.sources.bad_files import bad_file_in
+
+    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
+    if bad_file is not None:
+        for bad in bad_file.all:
+            tell("error", str(bad))
+        return 3
     if isinstance(error, _refusals()):
         tell("error", str(error))
         return 2
@@ -135,12 +142,6 @@ def _report(call: Invocation, error: Exception) -> int:
         tell("error", str(error))
         if isinstance(error, SparkStartError) and call.log.is_open:
             tell("log", f"{call.log.path} has what Spark printed")
-        return 2
-    from windows_pipeline.sources.bad_files import bad_file_in
-
-    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
-    if bad_file is not None:
-        tell("error", str(bad_file))
         return 2
     text = " ".join(str(error).split())
     cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"

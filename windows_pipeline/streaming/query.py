@@ -19,9 +19,11 @@ from windows_pipeline.jobs.unfinished_batch import (
     is_there,
     require_finished_batch,
 )
-from windows_pipeline.settings import Settings
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
@@ -85,6 +87,7 @@ class Stream:
             on_batch: Called with the result of each micro-batch.
             append: Appends a micro-batch's rows to a table.
         """
+        self._require_names()
         topic = _followed_topic(self.spark, self.pipeline)
         records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
         batches = _Batches(self, landing, topic, on_batch, append)
@@ -104,12 +107,24 @@ class Stream:
                 time.sleep(_POLL_S)
             query.awaitTermination()
         except StreamingQueryException as error:
+            if batches.error is None:
+                self._require_names()
             stopped = batches.error or _in_short(self.pipeline, error)
             if topic is not None:
                 stopped = explained(stopped, self.spark, topic.topic)
             raise stopped from None
         finally:
             query.stop()
+
+    def _require_names(self) -> None:
+        """Requires file names that Spark can list; it passes over some others without a word.
+
+        Raises:
+            BadFileError: Files have other names.
+        """
+        source = self.pipeline.source
+        if source.is_landed:
+            require_names(resolve(source.required_path, self.settings.landing))
 
 
 def prepared_stream(
@@ -165,6 +180,8 @@ def run_stream(
         tuning: How many records a task takes.
 
     Raises:
+        BadFileError: A landed file is bad (A8); nothing of its micro-batch is ingested, and the
+            next run begins with that micro-batch.
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
@@ -358,7 +375,8 @@ class _Batches:
                 self._unseen = result.without_value
             self._on_batch(result)
         except Exception as error:
-            self.error = error  # Spark raises an exception of its own, with the text alone
+            # Spark raises an exception of its own, with the text alone.
+            self.error = bad_file_in(error) or error
             raise
 
     def _state_before(self, number: int) -> LogState:
