@@ -126,11 +126,10 @@ def main(start: StartSession | None = None) -> None:
 
 def _report(call: Invocation, error: Exception) -> int:
     """Prints an error, and adds its trace to the log; returns the exit status."""
-    from windows_pipeline.sources.bad_files import bad_file_in
+    from windows_pipeline.sources.bad_files import BadFileError
 
-    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
-    if bad_file is not None:
-        for bad in bad_file.all:
+    if isinstance(error, BadFileError):
+        for bad in error.all:
             tell("error", str(bad))
         return 3
     if isinstance(error, _refusals()):

@@ -19,7 +19,6 @@ from windows_pipeline.dagster.metadata import (
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
-from windows_pipeline.sources.bad_files import naming_bad_files
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 
@@ -87,8 +86,7 @@ def step(
             return
         days = _days(context, job, session)
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
-        with naming_bad_files():
-            result = run_job(job, session, days)
+        result = run_job(job, session, days)
         yield from _check_results(context, main, result.checks)
         if not result.published:
             raise _not_published(job, result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
@@ -20,7 +21,7 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_finished_batch,
 )
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.bad_files import bad_file_in
+from windows_pipeline.sources.bad_files import naming_bad_files
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
 from windows_pipeline.sources.landed_files import require_names
@@ -124,7 +125,8 @@ class Stream:
         """
         source = self.pipeline.source
         if source.is_landed:
-            require_names(resolve(source.required_path, self.settings.landing))
+            with suppress(FileNotFoundError):  # a folder may be gone meanwhile
+                require_names(resolve(source.required_path, self.settings.landing))
 
 
 def prepared_stream(
@@ -353,31 +355,34 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
-            # A correction or rebuild that began since computes without this micro-batch.
-            _refuse_while_correcting(self._spark, self._pipeline, self._settings)
-            _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
-            state = self._state_before(number)
-            start = self._pipeline.partitions.start
-            last_unit = max(state.last_unit or start, start)
-            landed = self._landing(self._spark, rows, last_unit)
-            batch = MicroBatch(
-                self._pipeline,
-                self._settings,
-                number,
-                self._stream,
-                self._topic,
-                self._unseen,
-                self._tuning,
-                self._append,
-            )
-            result, self._state = batch.run(self._spark, landed, state)
-            if result.accepted:
-                self._unseen = result.without_value
-            self._on_batch(result)
+            with naming_bad_files():
+                self._ingest(rows, number)
         except Exception as error:
-            # Spark raises an exception of its own, with the text alone.
-            self.error = bad_file_in(error) or error
+            self.error = error  # Spark raises an exception of its own, with the text alone
             raise
+
+    def _ingest(self, rows: DataFrame, number: int) -> None:
+        # A correction or rebuild that began since computes without this micro-batch.
+        _refuse_while_correcting(self._spark, self._pipeline, self._settings)
+        _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
+        state = self._state_before(number)
+        start = self._pipeline.partitions.start
+        last_unit = max(state.last_unit or start, start)
+        landed = self._landing(self._spark, rows, last_unit)
+        batch = MicroBatch(
+            self._pipeline,
+            self._settings,
+            number,
+            self._stream,
+            self._topic,
+            self._unseen,
+            self._tuning,
+            self._append,
+        )
+        result, self._state = batch.run(self._spark, landed, state)
+        if result.accepted:
+            self._unseen = result.without_value
+        self._on_batch(result)
 
     def _state_before(self, number: int) -> LogState:
         state = self._state

@@ -21,7 +21,7 @@ from windows_pipeline.jobs.days.chain import days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import landed_files as landed_files_table
@@ -274,8 +274,7 @@ def _ingest(
     left_out: set[date] = set()
     while to_ingest := [day for day in days if day not in left_out]:
         try:
-            with naming_bad_files():
-                return run_job(raw, spark, to_ingest), left_out
+            return run_job(raw, spark, to_ingest), left_out
         except BadFileError as error:
             if not error.days & set(to_ingest):
                 raise
