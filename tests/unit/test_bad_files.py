@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from pyarrow.fs import LocalFileSystem
 
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import BadFileError, bad_file_in, naming_bad_files
+from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas, require_readable
 from windows_pipeline.sources.landed_files import (
     landed_files,
     require_names,
@@ -148,6 +150,17 @@ def test_all_bad_files_are_named_together(tmp_path: Path) -> None:
         land(tmp_path, name, GOOD["jsonl"])
     found = problem(tmp_path, "jsonl")
     assert [bad.file.split("/")[1] for bad in found.all] == ["a.gz", "b.bz2", "c:d"]
+    assert str(found).endswith("(as bad: 2013-01-01/b.bz2, 2013-01-01/c:d)")
+    assert not any(bad.others for bad in found.all)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_file_that_is_gone_since_it_was_listed_is_named(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "2013-01-01" / "a"
+    file = LandedFile(DAY, "a", str(path), path.as_uri())
+    check = require_readable if kind == "jsonl" else parquet_schemas
+    with pytest.raises(BadFileError, match=r"^2013-01-01/a: can't be read \(.*; land the file"):
+        check(LocalFileSystem(), [file])
 
 
 def test_names_that_are_not_utf8_are_listed(tmp_path: Path) -> None:

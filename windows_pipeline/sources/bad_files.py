@@ -25,6 +25,8 @@ _MOST_CHARACTERS = 300
 class BadFileError(ValueError):
     """A landed file can't be read; the message is one line that names file, cause and fix.
 
+    The line ends with the names of the other bad files that were found with it.
+
     Attributes:
         file: The file, as `YYYY-MM-DD/name`.
         cause: What is wrong with the file.
@@ -38,17 +40,20 @@ class BadFileError(ValueError):
         """Takes the parts of the message, whose line breaks become blanks."""
         self.file, self.cause, self.fix = (" ".join(text.split()) for text in (file, cause, fix))
         self.others = tuple(others)
-        super().__init__(f"{self.file}: {self.cause}; {self.fix}")
+        text = f"{self.file}: {self.cause}; {self.fix}"
+        if others:
+            text += f" (as bad: {', '.join(other.file for other in others)})"
+        super().__init__(text)
 
     @property
     def all(self) -> list[BadFileError]:
-        """This error, and those of the other bad files."""
-        return [self, *self.others]
+        """An error for each bad file."""
+        return [BadFileError(self.file, self.cause, self.fix), *self.others]
 
     @property
     def days(self) -> set[date]:
         """The arrival days of all bad files."""
-        return {date.fromisoformat(bad.file.split("/")[0]) for bad in self.all}
+        return {date.fromisoformat(bad.file.split("/")[0]) for bad in (self, *self.others)}
 
 
 def unreadable(file: str, error: BaseException) -> BadFileError:
