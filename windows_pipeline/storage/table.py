@@ -104,12 +104,14 @@ class Table(StoredTable):
         columns = self.partition_columns
         if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
             delta_rs.create(self.location, self.schema, columns, self.description, properties)
+            self.remember_files()
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
         builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
         for name, text in properties.items():
             builder = builder.property(name, text)
         builder.execute()
+        self.remember_files(spark)
 
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.
@@ -216,7 +218,9 @@ class Table(StoredTable):
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
             return self.version(spark)
-        return self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        version = self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        self.remember_files()
+        return version
 
     def publish_new(
         self, rows: DataFrame, days: Sequence[date], row_count: int | None = None
@@ -259,6 +263,7 @@ class Table(StoredTable):
             .option("replaceWhere", where)
         )
         self._retrying(lambda: write.save(self.location))
+        self.remember_files(spark)
         return self.version(spark)
 
     def append(self, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
@@ -284,6 +289,7 @@ class Table(StoredTable):
         else:
             new = rows.select(self.schema.names)
         delta_rs.append(self.location, new, self.name, batch)
+        self.remember_files()
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (
@@ -295,6 +301,7 @@ class Table(StoredTable):
             .option("txnVersion", batch)
             .save(self.location)
         )
+        self.remember_files(added.sparkSession)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
         """Whether the driver may collect so many of the table's rows and write them itself."""
@@ -310,6 +317,7 @@ class Table(StoredTable):
             return
         table = DeltaTable.forPath(spark, self.location)
         self._retrying(lambda: table.delete(in_units(days)))
+        self.remember_files(spark)
 
     def update_units(self, values: DataFrame) -> None:
         """Sets columns of all rows of some arrival units in one transaction.
@@ -322,11 +330,13 @@ class Table(StoredTable):
         if self._can_write(spark):
             new = values.toArrow()
             self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
+            self.remember_files()
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
         merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
+        self.remember_files(spark)
 
     def _retrying(self, write: Callable[[], R]) -> R:
         """Writes, and repeats the write if a run of other units changed a shared file meanwhile."""
