@@ -166,6 +166,12 @@ def data_files(
     return paths
 
 
+def live_files(location: str) -> list[str]:
+    """The paths of all files of a table's newest version, below its folder."""
+    paths: list[str] = _files(_opened(location))["path"].to_pylist()
+    return paths
+
+
 def rows_since(location: str, column: str, since_ms: int) -> int:
     """The number of rows in files that may hold values of a column at or after a time."""
     files = _files(_opened(location), column=column, since_ms=since_ms)

@@ -126,8 +126,8 @@ def _log_damages(folder: Path, names: list[str], known: dict[str, FileDigest]) -
             yield Damage(f"{LOG_FOLDER}/{version:020}.json", "is gone")
     for name in names:
         path = f"{LOG_FOLDER}/{name}"
-        why = _why_unreadable(folder / path)
-        if why and path not in known:  # of a known file the digest says it
+        # A file with a digest need not be read again.
+        if path not in known and (why := _why_unreadable(folder / path)):
             yield Damage(path, why)
     yield from _last_checkpoint_damages(folder, names)
 

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,8 +118,13 @@ def known_files(location: str) -> KnownFiles:
     return KnownFiles(files, damaged)
 
 
-def forget_deleted(location: str) -> None:
-    """Drops the lines of files that are gone, and damaged lines.
+def forget_deleted(location: str, needed: Collection[str]) -> None:
+    """Drops the lines of files that Delta has deleted, and damaged lines.
+
+    Args:
+        location: The table's local folder.
+        needed: The paths of the data files of the newest version; their lines stay, as do those of
+            the commits since the oldest that is there.
 
     Raises:
         OSError: The list cannot be read or replaced.
@@ -128,12 +133,17 @@ def forget_deleted(location: str) -> None:
     path = folder / LIST_NAME
     if not path.exists():
         return
+    oldest = min(map(_version, log_files(location)), default=0)
     with _locked(path):
-        there = [
-            known for known in known_files(location).files.values() if _is_there(folder, known)
+        stay = [
+            known
+            for known in known_files(location).files.values()
+            if known.path in needed
+            or (folder / known.path).exists()
+            or (known.path.endswith(".json") and _version(Path(known.path).name) >= oldest)
         ]
         new = path.with_name(f"{LIST_NAME}.new")
-        new.write_bytes(b"".join(map(_line, there)))
+        new.write_bytes(b"".join(map(_line, stay)))
         new.replace(path)
 
 

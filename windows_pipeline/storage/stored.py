@@ -182,7 +182,7 @@ class StoredTable(TableSpec):
             OSError: The list of digests cannot be read or replaced.
         """
         if self.driver_can_reach(spark):
-            forget_deleted(self.location)
+            forget_deleted(self.location, set(delta_rs.live_files(self.location)))
 
     def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
         """Sets table properties in one commit."""
