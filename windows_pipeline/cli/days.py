@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
+from windows_pipeline.cli.files import check_files
 from windows_pipeline.cli.printed import (
     CONSOLE,
     print_changed,
@@ -39,11 +40,28 @@ from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.tables import window_tables
 
 
-def check(context: typer.Context, pipeline: PipelineName) -> None:
+def check(
+    context: typer.Context,
+    pipeline: PipelineName,
+    *,
+    files: Annotated[
+        bool, typer.Option("--files", help="Compare files with what was written, without Spark.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="With --files: rebuild what follows from raw_events.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Repair without asking.")] = False,
+) -> None:
     """Runs every check on the published tables; exit status 1 where one fails, or days wait.
 
     Names the steps that published nothing so far, such as those of a new definition.
     """
+    if (repair or yes) and not files:
+        raise ValueError("--repair and --yes go with --files")
+    if files:
+        settings, found = declared(pipeline)
+        check_files(found, settings, lambda: session(context, settings), repair=repair, yes=yes)
+        return
     settings, found, spark = opened(context, pipeline)
     jobs: list[Job] = [RawEventsJob(found, settings)]
     for name in found.windows:

@@ -20,6 +20,7 @@ from windows_pipeline.jobs.raw_rows import RawRowsMissingError
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
 from windows_pipeline.settings import SettingsError
 from windows_pipeline.sources.kafka_errors import KafkaSourceError
+from windows_pipeline.storage.damage import damage_in
 from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
 from windows_pipeline.streaming import StreamBehindError
 
@@ -68,4 +69,10 @@ def main(start: StartSession = start_session) -> None:
         ValueError,
     ) as error:
         tell("error", str(error))
+        raise SystemExit(2) from None
+    except Exception as error:
+        damaged = damage_in(error)
+        if damaged is None:
+            raise
+        tell("error", str(damaged))
         raise SystemExit(2) from None
