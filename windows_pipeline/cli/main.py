@@ -68,7 +68,7 @@ def main(start: StartSession = start_session) -> None:
         FileNotFoundError,
         ValueError,
     ) as error:
-        tell("error", str(error))
+        tell("error", str(damage_in(error) or error))
         raise SystemExit(2) from None
     except Exception as error:
         damaged = damage_in(error)

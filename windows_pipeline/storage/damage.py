@@ -21,7 +21,7 @@ _PANIC = "PanicException"
 _NO_DAMAGE = re.compile(
     r"Permission denied|Too many open files|No space left|Read-only file system"
 )
-_PATH = re.compile(r"(?:file:)?(/[^'\"\n]*?\.(?:parquet|json|crc))(?![\w.])")
+_PATH = re.compile(r"(?:file:)?(/[^'\"\n]*?\.(?:parquet|json|crc))(?!\w|\.\w)")
 """A path in an error's text. A lazy match, as folders may have blanks in their names."""
 _SIGNS = re.compile(
     r"FAILED_READ_FILE|not a Parquet file|Parquet file size is|Parquet magic|[Cc]orrupt|CRC"
@@ -106,6 +106,22 @@ def damage_in(error: BaseException) -> TableDamagedError | None:
             cause = "is gone" if is_gone else _first_line(causes[-1] if causes else text)
             return TableDamagedError(name, str(path), cause)
     return None
+
+
+@contextmanager
+def naming_damage() -> Iterator[None]:
+    """Raises the damage of a table that an error of Spark speaks of in place of that error.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+    """
+    try:
+        yield
+    except Exception as error:
+        damaged = damage_in(error)
+        if damaged is None or damaged is error:
+            raise
+        raise damaged from error
 
 
 def table_of(path: Path) -> str | None:
