@@ -22,7 +22,7 @@ from windows_pipeline.checks.stored_rows import differing_rows
 from windows_pipeline.config import Pipeline, load_pipeline
 from windows_pipeline.jobs.days.repair import RepairRefusedError, plan_repair
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.file_digests import remember
+from windows_pipeline.storage.file_digests import LIST_NAME, remember
 from windows_pipeline.storage.hadoop_checksums import files_that_differ
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
@@ -141,6 +141,17 @@ def test_no_repair_while_what_it_reads_is_damaged(tmp_path: Path) -> None:
     finding = Finding("p/raw_events", "a.parquet", "is gone", Fix.SOURCE)
     with pytest.raises(RepairRefusedError, match="p/raw_events must be undamaged"):
         plan_repair(pipeline_in(tmp_path), settings_in(tmp_path), [finding])
+
+
+def test_a_damaged_list_of_digests_is_mended_alone(tmp_path: Path) -> None:
+    store_all(tmp_path)
+    with (tmp_path / "p" / "raw_events" / LIST_NAME).open("rb+") as file:
+        file.write(b"x")
+    assert found_in(tmp_path) == [("p/raw_events", Fix.REPAIR, None)]
+    findings = check_pipeline_files(pipeline_in(tmp_path), str(tmp_path)).findings
+    plan = plan_repair(pipeline_in(tmp_path), settings_in(tmp_path), findings)
+    assert [table.name for table in plan.lists] == ["p/raw_events"]
+    assert (plan.of_windows, plan.bookkeeping) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,13 @@ class Fix(Enum):
     """What mends a damage."""
 
     REPAIR = "repair"
-    """The table follows from raw_events and arrival_log."""
+    """The table follows from raw_events and arrival_log, or the list of digests from its files."""
     SOURCE = "source"
     """The table comes from the source."""
     BACKUP = "backup"
     """No other table has what the file had."""
     STREAM = "stream"
     """The stream's checkpoint."""
-    MAINTAIN = "maintain"
-    """The list of digests: maintenance drops its damaged lines."""
     DELETE = "delete"
     """The file only helps readers find the newest checkpoint."""
     RUN = "run"
@@ -133,7 +131,7 @@ def _tables(pipeline: Pipeline, warehouse: str) -> Iterator[TableSpec]:
 
 def _fix(table: TableSpec, file: str) -> Fix:
     if file == LIST_NAME:
-        return Fix.MAINTAIN
+        return Fix.REPAIR
     if file == _DELTA_LAST_CHECKPOINT:
         return Fix.DELETE
     return _FIXES.get(table.name.rsplit("/", 1)[-1], Fix.REPAIR)

@@ -99,7 +99,6 @@ def _fix_text(fix: Fix, pipeline: Pipeline) -> str:
         Fix.SOURCE: f"put the files back from a backup, or {start_over}",
         Fix.BACKUP: "put the file back from a backup; no other table has these rows",
         Fix.STREAM: f"put the file back from a backup, or {start_over}",
-        Fix.MAINTAIN: f"windows-pipeline maintain {name}",
         Fix.DELETE: "delete the file; readers then list the log",
         Fix.RUN: f"if nothing is running, a run was stopped; go on with: {again}",
     }

@@ -7,7 +7,7 @@ final window changes by a correction only, which lists it with the cause (rule E
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -25,9 +25,10 @@ from windows_pipeline.jobs.days.chain import STEPS, announce, recomputed, window
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.file_digests import LOG_FOLDER
+from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
+    all_tables,
     computed_days,
     firing_tables,
     landed_files,
@@ -80,15 +81,17 @@ class RepairPlan:
     Attributes:
         of_windows: What is rebuilt, by definition.
         bookkeeping: The damaged tables of bookkeeping, which are set aside.
+        lists: The tables whose list of digests is damaged.
     """
 
     of_windows: list[WindowsRepair]
     bookkeeping: list[Table]
+    lists: list[Table]
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be rebuilt."""
-        return not self.of_windows and not self.bookkeeping
+        return not (self.of_windows or self.bookkeeping or self.lists)
 
     def lines(self, pipeline: Pipeline) -> Iterator[str]:
         """What the repair does, a line a step."""
@@ -109,6 +112,8 @@ class RepairPlan:
                 )
             if "alerts" in repair.steps:
                 yield f"{name}/alerts: retracted alerts of earlier corrections cannot be restored"
+        for listed in self.lists:
+            yield f"{listed.name}: damaged lines of {LIST_NAME} are dropped"
         for notes in self.bookkeeping:
             yield f"{notes.name}: the folder is set aside; the next run computes its days again"
 
@@ -120,14 +125,17 @@ _TABLES = {
 }
 
 
-def plan_repair(pipeline: Pipeline, settings: Settings, findings: Iterable[Finding]) -> RepairPlan:
+def plan_repair(
+    pipeline: Pipeline, settings: Settings, findings: Collection[Finding]
+) -> RepairPlan:
     """Decides what is to be rebuilt; writes nothing.
 
     Raises:
         RepairRefusedError: raw_events or arrival_log is damaged, so that nothing can follow from
             them.
     """
-    found = list(findings)
+    found = [one for one in findings if one.file != LIST_NAME]
+    with_lists = {one.table for one in findings if one.file == LIST_NAME}
     sources = source_tables(pipeline, settings.warehouse)
     needed = {sources.raw_events.name, sources.arrival_log.name}
     broken = sorted({one.table for one in found if one.table in needed and one.fix is Fix.SOURCE})
@@ -148,7 +156,12 @@ def plan_repair(pipeline: Pipeline, settings: Settings, findings: Iterable[Findi
         for fired in (False, True)
     ]
     bookkeeping.append(landed_files(pipeline, settings.warehouse))
-    return RepairPlan(of_windows, [table for table in bookkeeping if table.name in damaged])
+    every = [*all_tables(pipeline, settings.warehouse), *bookkeeping]
+    return RepairPlan(
+        of_windows,
+        [table for table in bookkeeping if table.name in damaged],
+        [table for table in every if table.name in with_lists],
+    )
 
 
 def _of_windows(
@@ -199,6 +212,9 @@ def run_repair(
         yield from _repaired(spark, pipeline, settings, repair, report)
     for table in plan.bookkeeping:
         _set_aside(Path(table.location))
+    for table in plan.lists:
+        if table.exists(spark):
+            table.forget_deleted_files(spark)
 
 
 def _repaired(
