@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import typer
-from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.files import FilesResult, Finding, Fix, check_pipeline_files
-from windows_pipeline.cli.printed import CONSOLE, print_jobs
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import print_jobs
+from windows_pipeline.cli.session import begin, session
 from windows_pipeline.compat.delta_rs import supports_folder
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.days.repair import (
-    RepairPlan,
-    RepairRefusedError,
-    plan_repair,
-    run_repair,
-)
 from windows_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from windows_pipeline.jobs.days.repair import RepairPlan
 
 _MOST_FINDINGS = 20
 
 
 def check_files(
-    pipeline: Pipeline,
-    settings: Settings,
-    start: Callable[[], SparkSession],
-    *,
-    repair: bool,
-    yes: bool,
+    context: typer.Context, settings: Settings, pipeline: Pipeline, *, repair: bool, yes: bool
 ) -> None:
     """Checks the files of a pipeline's tables, and repairs them if asked to.
 
     Args:
+        context: The command's context; it starts Spark, for the repair alone.
+        settings: Where the tables lie.
         pipeline: The pipeline.
-        settings: Where its tables lie.
-        start: Starts Spark, for the repair alone.
         repair: Whether to say what a repair would do, and to do it after a yes.
         yes: Whether the answer is yes.
 
@@ -55,11 +48,14 @@ def check_files(
     _print(pipeline, found)
     if not found.findings:
         return
-    if repair and _repaired(pipeline, settings, start, found.findings, yes=yes):
-        again = check_pipeline_files(pipeline, warehouse)
-        _print(pipeline, again)
-        if not again.findings:
-            return
+    if repair:
+        plan = _agreed_plan(pipeline, settings, found.findings, yes=yes)
+        if plan is not None:
+            _carry_out(context, settings, pipeline, plan)
+            again = check_pipeline_files(pipeline, warehouse)
+            _print(pipeline, again)
+            if not again.findings:
+                return
     raise typer.Exit(1)
 
 
@@ -105,37 +101,35 @@ def _fix_text(fix: Fix, pipeline: Pipeline) -> str:
     return texts[fix]
 
 
-def _repaired(
-    pipeline: Pipeline,
-    settings: Settings,
-    start: Callable[[], SparkSession],
-    findings: list[Finding],
-    *,
-    yes: bool,
-) -> bool:
-    """Repairs what can be derived; returns whether anything was written."""
+def _agreed_plan(
+    pipeline: Pipeline, settings: Settings, findings: list[Finding], *, yes: bool
+) -> RepairPlan | None:
+    """Prints what a repair would do; returns it if the user agrees and anything can be done."""
+    # Needs Spark's modules, whose import takes a second.
+    from windows_pipeline.jobs.days.repair import RepairRefusedError, plan_repair
+
     try:
         plan = plan_repair(pipeline, settings, findings)
     except RepairRefusedError as error:
         CONSOLE.print(f"no repair: {error}")
-        return False
+        return None
     if plan.is_empty:
         CONSOLE.print("no repair: nothing of this follows from other tables")
-        return False
+        return None
     CONSOLE.print("the repair:")
     for line in plan.lines(pipeline):
         CONSOLE.print(f"  {line}")
-    if not (yes or _agreed()):
-        CONSOLE.print("nothing was written; to do it: --repair --yes")
-        return False
-    return _done(pipeline, settings, start(), plan)
+    if yes or (sys.stdin.isatty() and typer.confirm("Do it?")):
+        return plan
+    CONSOLE.print("nothing was written; to do it: --repair --yes")
+    return None
 
 
-def _agreed() -> bool:
-    return sys.stdin.isatty() and typer.confirm("Do it?")
+def _carry_out(
+    context: typer.Context, settings: Settings, pipeline: Pipeline, plan: RepairPlan
+) -> None:
+    status = begin(context, f"{pipeline.name}: starting Spark")
+    from windows_pipeline.jobs.days.repair import run_repair
 
-
-def _done(pipeline: Pipeline, settings: Settings, spark: SparkSession, plan: RepairPlan) -> bool:
-    results = run_repair(spark, pipeline, settings, plan, CONSOLE.print)
-    print_jobs(results)
-    return True
+    spark = session(context, settings)
+    print_jobs(run_repair(spark, pipeline, settings, plan, status.update))

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from windows_pipeline.storage import file_digests
 from windows_pipeline.storage.damage import TableDamagedError, damage_of
+from windows_pipeline.storage.delta_log import entries_of_files
 from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER, FileDigest
 
 _LAST_CHECKPOINT = "_last_checkpoint"
@@ -94,7 +95,7 @@ def check_files(location: str) -> CheckedFiles:
 
 def _live_files(location: str) -> pa.Table:
     with damage_of(location, of_log=True):
-        return pa.table(DeltaTable(location).get_add_actions(flatten=True))
+        return entries_of_files(DeltaTable(location))
 
 
 def _difference(known: FileDigest, found: FileDigest | None) -> str | None:
