@@ -121,6 +121,18 @@ def test_tables_that_disagree_are_named_with_the_day(
     assert found_in(tmp_path) == [expected]
 
 
+def test_a_published_day_without_final_windows_is_named(tmp_path: Path) -> None:
+    """A repair that is killed after it set a damaged file aside leaves such a day."""
+    store_all(tmp_path)
+    (tmp_path / "p" / "w" / "final_windows").rename(tmp_path / "elsewhere")
+    window = {"key": "a", "window_end": datetime(2026, 11, 1, tzinfo=UTC), "record_count": 2}
+    one_day = [window | {"arrival_unit": DAYS[0], "s": 1.5}]
+    store(tmp_path, "w/final_windows", one_day, partitioned=True)
+    assert found_in(tmp_path) == []
+    store(tmp_path, "w/_computed_days", [{"arrival_unit": DAYS[1]}], partitioned=False)
+    assert found_in(tmp_path) == [("p/w/final_windows", Fix.REPAIR, DAYS[1])]
+
+
 def test_a_missing_source_table_is_named(tmp_path: Path) -> None:
     store_all(tmp_path)
     (tmp_path / "p" / "raw_events").rename(tmp_path / "elsewhere")

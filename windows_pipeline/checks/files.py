@@ -201,7 +201,10 @@ def _final_and_keyed(
     keyed = stored.get(tables.keyed_windows.name)
     if final is None or keyed is None or final.live is None or keyed.live is None:
         return
-    for unit in sorted(final.whole_units & (keyed.whole_units | keyed.units_without_files(final))):
+    damaged = (final.units - final.whole_units) | (keyed.units - keyed.whole_units)
+    # A published unit whose final windows are gone has no file.
+    published = final.units | _computed(pipeline, windows_name, warehouse, stored)
+    for unit in sorted((published & (final.units | keyed.units)) - damaged):
         only_final, only_closed = differing_rows(final.of_unit(unit), _closed(keyed.of_unit(unit)))
         if only_final or only_closed:
             what = (
@@ -209,6 +212,17 @@ def _final_and_keyed(
                 f"the same values; {only_closed:,} closed windows are not in final_windows"
             )
             yield Finding(tables.final_windows.name, None, what, Fix.REPAIR, unit)
+
+
+def _computed(
+    pipeline: Pipeline, windows_name: str, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> set[date]:
+    """The units that a run by days has computed to the end."""
+    table = catalog.computed_days(pipeline, windows_name, warehouse, fired=False)
+    notes = stored.get(table.name)
+    if notes is None or not notes.is_whole:
+        return set()
+    return set(notes.read(["arrival_unit"])["arrival_unit"].to_pylist())
 
 
 def _closed(keyed: pa.Table) -> pa.Table:

@@ -42,12 +42,12 @@ class StoredFiles:
         """The units that have files, none of them damaged."""
         files = self.live or []
         broken = {unit for path, unit in files if path in self.damaged}
-        return {unit for _, unit in files if unit is not None} - broken
+        return self.units - broken
 
-    def units_without_files(self, other: StoredFiles) -> set[date]:
-        """The units of another table that have no file in this table."""
-        own = {unit for _, unit in self.live or []}
-        return other.whole_units - own
+    @property
+    def units(self) -> set[date]:
+        """The units that have files."""
+        return {unit for _, unit in self.live or [] if unit is not None}
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
         """Columns of all rows."""

@@ -374,6 +374,12 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
     _make_checkpoint_if_due(table, location)
 
 
+def take_out_missing(location: str) -> None:
+    """Takes the data files that are gone out of a table's newest version, in one commit."""
+    with damage_of(location):
+        _opened(location).repair(post_commithook_properties=_NO_CHECKPOINT)
+
+
 def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties:
     """Compression, encodings and statistics: Gzip; DELTA_BINARY_PACKED for integers and times.
 

@@ -175,6 +175,15 @@ class StoredTable(TableSpec):
         except OSError:
             _LOG.warning("%s: digests of its files were not stored", self.name, exc_info=True)
 
+    def take_out_missing_files(self) -> None:
+        """Takes the data files that are gone out of the newest version; the driver must reach it.
+
+        Raises:
+            TableDamagedError: The log cannot be read.
+        """
+        delta_rs.take_out_missing(self.location)
+        self.remember_files()
+
     def forget_deleted_files(self, spark: SparkSession) -> None:
         """Drops the digests of files that maintenance has deleted.
 

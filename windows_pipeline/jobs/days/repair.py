@@ -14,7 +14,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import read_log
@@ -256,10 +255,14 @@ def _set_damage_aside(
     for table in [*vars(tables).values(), *(fires.all if fires else [])]:
         if table.name in repair.unreadable:
             _set_aside(Path(table.location))
+    final = Path(tables.final_windows.location)
     for file in repair.final_files:
-        _take_out(Path(tables.final_windows.location), file)
+        if (final / file).exists():
+            aside = final / _SET_ASIDE / file
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            (final / file).replace(aside)
     if repair.final_files:
-        tables.final_windows.remember_files(spark)
+        tables.final_windows.take_out_missing_files()
     if tables.final_windows.name in repair.unreadable:
         tables.final_windows.create_if_missing(spark)
 
@@ -277,16 +280,6 @@ def _corrected(
     last = max(repair.corrected, default=None)
     windows_name = repair.windows_name
     return correct(spark, pipeline, windows_name, settings, first, last, CAUSE, report).results
-
-
-def _take_out(folder: Path, file: str) -> None:
-    """Sets a data file aside, and takes missing files out of the table's newest version."""
-    there = folder / file
-    if there.exists():
-        aside = folder / _SET_ASIDE / file
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        there.replace(aside)
-    DeltaTable(folder).repair()
 
 
 def _set_aside(folder: Path) -> None:
