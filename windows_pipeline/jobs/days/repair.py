@@ -113,8 +113,15 @@ class RepairPlan:
                 yield f"{name}/alerts: retracted alerts of earlier corrections cannot be restored"
         for listed in self.lists:
             yield f"{listed.name}: damaged lines of {LIST_NAME} are dropped"
+        files = f"{pipeline.name}/_landed_files"
         for notes in self.bookkeeping:
-            yield f"{notes.name}: the folder is set aside; the next run computes its days again"
+            then = (
+                "every file of the days so far is then said to have come later, until the days are "
+                f"ingested again: windows-pipeline run {pipeline.name} --from DAY --to DAY"
+                if notes.name == files
+                else "the next run computes its days again"
+            )
+            yield f"{notes.name}: the folder is set aside; {then}"
 
 
 _TABLES = {
