@@ -23,6 +23,8 @@ _NO_DAMAGE = re.compile(
 )
 _PATH = re.compile(r"(?:file:)?(/[^'\"\n]*?\.(?:parquet|json|crc))(?!\w|\.\w)")
 """A path in an error's text. A lazy match, as folders may have blanks in their names."""
+_START = re.compile(r"file:|[ (=](?=/)")
+"""What stands before a path, where a text has a slash before it."""
 _SIGNS = re.compile(
     r"FAILED_READ_FILE|not a Parquet file|Parquet file size is|Parquet magic|[Cc]orrupt|CRC"
     r"|ParquetDecodingException|Parquet error|Thrift|ChecksumException|checksum (?:error|failed)"
@@ -97,8 +99,7 @@ def damage_in(error: BaseException) -> TableDamagedError | None:
     text = str(error)
     if not _SIGNS.search(text) or _NO_DAMAGE.search(text):
         return None
-    for found in _PATH.finditer(text):
-        path = Path(unquote(found[1]))
+    for path in _paths_in(text):
         name = table_of(path)
         if name is not None:
             causes = _CAUSED_BY.findall(text)
@@ -130,6 +131,14 @@ def table_of(path: Path) -> str | None:
         if (folder / LOG_FOLDER).is_dir():
             return _name_in_warehouse(folder)
     return None
+
+
+def _paths_in(text: str) -> Iterator[Path]:
+    """The paths that an error's text may name; folders may have blanks in their names."""
+    for found in _PATH.finditer(text):
+        starts = [0, *(start.end() for start in _START.finditer(found[1]))]
+        for start in starts:
+            yield Path(unquote(found[1][start:]))
 
 
 def _named(table: str) -> str:
