@@ -223,7 +223,7 @@ def test_only_tables_of_a_pipeline_are_named(tmp_path: Path) -> None:
     landed.parent.mkdir(parents=True)
     for path in (landed, table / "a b.parquet"):
         path.write_bytes(b"PAR1")
-    text = "Task 1/2: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{}. SQLSTATE: 1\n"
+    text = "Task 1/2: [FAILED_READ_FILE.NO_HINT] Error while reading file file://{}. SQLSTATE: 1\n"
     text += "Caused by: java.lang.RuntimeException: {} is not a Parquet file"
     assert damage_in(RuntimeError(text.format(landed, landed))) is None
     found = damage_in(RuntimeError(text.format(table / "a b.parquet", "it")))
