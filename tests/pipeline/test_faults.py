@@ -32,19 +32,28 @@ def delete_data(folder: Path) -> None:
         file.unlink()
 
 
-@pytest.mark.parametrize("name", ["raw_events", "w/keyed_windows"])
-def test_the_command_that_is_named_mends_a_table(project: SmallProject, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("raw_events", "rebuild p --from raw_events"),
+        ("w/keyed_windows", "check p --files --repair"),
+    ],
+)
+def test_the_command_that_is_named_mends_a_table(
+    project: SmallProject, name: str, command: str
+) -> None:
     project.declare()
     project.land(1, f"{HEADER}a,0,1\na,1,2\n")
     assert project.ingest("run")[0] == 0
     before = project.all_rows()
     delete_data(project.folder / "warehouse" / "p" / name)
     said = said_of(project, "check", "p", status=2)
+    assert f"p/{name}: a file of the table is damaged or gone" in said
     assert f"/p/{name}/arrival_unit=2026-11-01/" in said
-    assert "this file of a table is gone" in said
-    command = f"rebuild p --from {name.rsplit('/', 1)[-1]}"
-    assert f"windows-pipeline {command}" in said
-    status, said = project.call(*command.split())
+    assert "windows-pipeline check p --files" in said
+    status, said = project.call("check", "p", "--files")
+    assert (status, f"windows-pipeline {command}" in said) == (1, True), said
+    status, said = project.call(*command.split(), *["--yes"] * command.endswith("--repair"))
     assert status == 0, said
     assert project.call("check", "p")[0] == 0
     assert project.all_rows() == before

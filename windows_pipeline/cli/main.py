@@ -67,7 +67,8 @@ Verbose = Annotated[
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables; 4 the machine failed, such as its disk. Errors say what to do.",
+    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk. Errors say "
+    "what to do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windows_pipeline.faults.chain import is_of_library
-from windows_pipeline.faults.fault import MACHINE, Fault
+from windows_pipeline.faults.fault import BAD_FILE, MACHINE, Fault
 from windows_pipeline.faults.machine import of_machine
 from windows_pipeline.faults.tables import of_tables
 
@@ -11,12 +11,16 @@ from windows_pipeline.faults.tables import of_tables
 def explained(error: BaseException) -> Fault | None:
     """What an error means for the user; None for an error that nobody expected.
 
-    An error of ours decides by its class, as its message is in the user's words. For others the
-    faults of the machine, of tables and of landed files are looked for among all causes.
+    A bad landed file comes first (rule A8), whatever made it so. Otherwise an error of ours decides
+    by its class, as its message is in the user's words; for others the faults of the machine and of
+    tables are looked for among all causes.
     """
+    bad = _bad_file(error)
+    if bad is not None:
+        return bad
     if isinstance(error, FileNotFoundError) or is_of_library(error):
-        return of_machine(error) or of_tables(error) or _bad_file(error) or _refused(error)
-    return _refused(error) or of_machine(error) or of_tables(error) or _bad_file(error)
+        return of_machine(error) or of_tables(error) or _refused(error)
+    return _refused(error) or of_machine(error) or of_tables(error)
 
 
 def _refused(error: BaseException) -> Fault | None:
@@ -37,8 +41,11 @@ def _refused(error: BaseException) -> Fault | None:
 def _bad_file(error: BaseException) -> Fault | None:
     from windows_pipeline.sources.bad_files import bad_file_in
 
-    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
-    return None if bad_file is None else Fault(str(bad_file), is_foreign=False)
+    found = bad_file_in(error)  # a task's error, which Spark raises as its own
+    if found is None:
+        return None
+    lines = "\n".join(str(bad) for bad in found.all)
+    return Fault(lines, status=BAD_FILE, is_foreign=False)
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 USERS = 2
 """The exit status where arguments, files or tables are not as they must be."""
+BAD_FILE = 3
+"""The exit status where a landed file is bad (rule A8)."""
 MACHINE = 4
 """The exit status where the machine fails: its disk, memory, rights, ports or installed parts."""
 _MOST_CHARACTERS = 300

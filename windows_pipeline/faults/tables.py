@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
 from windows_pipeline.faults.fault import Fault
+from windows_pipeline.storage.damage import damage_in
 
 _BACKUP = "Put it back from a backup"
 _REBUILD = "windows-pipeline rebuild PIPELINE --from STEP"
-_STEPS = ("keyed_windows", "final_windows", "alerts", "firings")
-"""The tables that `rebuild` computes from others; all else comes from the landed files again."""
 _FILE = r"(?:file:)?(/[^\n]*?\.parquet)"
 _GONE = re.compile(
     rf"PATH_NOT_FOUND\] Path does not exist: {_FILE}"
@@ -20,7 +18,7 @@ _GONE = re.compile(
     rf"|FILE_NOT_EXIST\][^\n]*?{_FILE}"
     rf"|FileNotFoundException: (?:File )?{_FILE}"
 )
-"""How Spark, delta-rs and PyArrow name a data file that is gone."""
+"""How Spark, delta-rs and PyArrow name a data file that is gone, of a table that is not ours."""
 _LOG = re.compile(
     r"No table metadata or protocol found|Expected contiguous commit files|Kernel error"
     r"|DELTA_(?:VERSIONS_NOT_CONTIGUOUS|TRUNCATED|STATE_RECOVER|LOG_FILE_NOT_FOUND|FILE_NOT_FOUND)"
@@ -31,13 +29,18 @@ _FOLDER = re.compile(r"(/[^\s\"']+?)/_delta_log")
 
 def of_tables(error: BaseException) -> Fault | None:
     """The fault of a table that an error or its causes speak of; None if there is none."""
+    damaged = damage_in(error)
+    if damaged is not None:
+        title, *cause = str(damaged).split("\n  ")
+        return Fault(title, *cause)
     for link in links(error):
         if not is_of_library(link):
             continue
         text = text_of(link)
         if found := _GONE.search(text):
             name = next(group for group in found.groups() if group)
-            return Fault(f"{name}: this file of a table is gone", fix=_mended(Path(name)))
+            title = f"{name}: this file of a table is gone"
+            return Fault(title, fix=f"{_BACKUP}, or correct what the pipeline reads")
         if found := _LOG.search(text):
             notes: list[str] = getattr(link, "__notes__", [])
             folder = _FOLDER.search(text)
@@ -46,14 +49,3 @@ def of_tables(error: BaseException) -> Fault | None:
             fix = f"{_BACKUP}; or move the table's folder away and compute it again: {_REBUILD}"
             return Fault(title, line_at(text, found.start()), fix)
     return None
-
-
-def _mended(file: Path) -> str:
-    """How a file of a table comes back: a pipeline's folder is the one that has an arrival_log."""
-    for folder in file.parents:
-        if (folder / "arrival_log").is_dir():
-            step = next((part for part in file.relative_to(folder).parts if part in _STEPS), "")
-            command = f"windows-pipeline rebuild {folder.name} --from {step or 'raw_events'}"
-            landed = "" if step else ", which reads the landed files again"
-            return f"{_BACKUP}; or compute the table again: {command}{landed}"
-    return f"{_BACKUP}, or correct what the pipeline reads"

@@ -123,12 +123,14 @@ class Table(StoredTable):
         columns = self.partition_columns
         if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
             delta_rs.create(self.location, self.schema, columns, self.description, properties)
+            self.remember_files()
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
         builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
         for name, text in properties.items():
             builder = builder.property(name, text)
         builder.execute()
+        self.remember_files(spark)
 
     @_named
     def replace_by_empty(self, spark: SparkSession) -> None:
@@ -237,7 +239,9 @@ class Table(StoredTable):
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
             return self.version(spark)
-        return self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        version = self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        self.remember_files()
+        return version
 
     @_named
     def publish_new(
@@ -282,6 +286,7 @@ class Table(StoredTable):
             .option("replaceWhere", where)
         )
         self._retrying(lambda: write.save(self.location))
+        self.remember_files(spark)
         return self.version(spark)
 
     @_named
@@ -308,6 +313,7 @@ class Table(StoredTable):
         else:
             new = rows.select(self.schema.names)
         delta_rs.append(self.location, new, self.name, batch)
+        self.remember_files()
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (
@@ -319,6 +325,7 @@ class Table(StoredTable):
             .option("txnVersion", batch)
             .save(self.location)
         )
+        self.remember_files(added.sparkSession)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
         """Whether the driver may collect so many of the table's rows and write them itself."""
@@ -335,6 +342,7 @@ class Table(StoredTable):
             return
         table = DeltaTable.forPath(spark, self.location)
         self._retrying(lambda: table.delete(in_units(days)))
+        self.remember_files(spark)
 
     @_named
     def update_units(self, values: DataFrame) -> None:
@@ -348,11 +356,13 @@ class Table(StoredTable):
         if self._can_write(spark):
             new = values.toArrow()
             self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
+            self.remember_files()
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
         merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
+        self.remember_files(spark)
 
     def _retrying(self, write: Callable[[], R]) -> R:
         """Writes, and repeats the write if a run of other units changed a shared file meanwhile."""

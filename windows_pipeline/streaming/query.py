@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
@@ -19,9 +20,11 @@ from windows_pipeline.jobs.unfinished_batch import (
     is_there,
     require_finished_batch,
 )
-from windows_pipeline.settings import Settings
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.bad_files import naming_bad_files
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
@@ -66,6 +69,7 @@ class Stream:
             on_batch: Called with the result of each micro-batch.
             append: Appends a micro-batch's rows to a table.
         """
+        self._require_names()
         topic = _followed_topic(self.spark, self.pipeline)
         trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
         checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
@@ -91,12 +95,25 @@ class Stream:
                 time.sleep(_POLL_S)
             query.awaitTermination()
         except StreamingQueryException as error:
+            if batches.error is None:
+                self._require_names()
             stopped = batches.error or in_short(error, self.pipeline, checkpoint)
             if topic is not None:
                 stopped = explained(stopped, self.spark, topic.topic)
             raise stopped from None
         finally:
             query.stop()
+
+    def _require_names(self) -> None:
+        """Requires file names that Spark can list; it passes over some others without a word.
+
+        Raises:
+            BadFileError: Files have other names.
+        """
+        source = self.pipeline.source
+        if source.is_landed:
+            with suppress(FileNotFoundError):  # a folder may be gone meanwhile
+                require_names(resolve(source.required_path, self.settings.landing))
 
 
 def prepared_stream(
@@ -152,6 +169,8 @@ def run_stream(
         tuning: How many records a task takes.
 
     Raises:
+        BadFileError: A landed file is bad (A8); nothing of its micro-batch is ingested, and the
+            next run begins with that micro-batch.
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
@@ -326,30 +345,34 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
-            # A correction or rebuild that began since computes without this micro-batch.
-            _refuse_while_correcting(self._spark, self._pipeline, self._settings)
-            _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
-            state = self._state_before(number)
-            start = self._pipeline.partitions.start
-            last_unit = max(state.last_unit or start, start)
-            landed = self._landing(self._spark, rows, last_unit)
-            batch = MicroBatch(
-                self._pipeline,
-                self._settings,
-                number,
-                self._stream,
-                self._topic,
-                self._unseen,
-                self._tuning,
-                self._append,
-            )
-            result, self._state = batch.run(self._spark, landed, state)
-            if result.accepted:
-                self._unseen = result.without_value
-            self._on_batch(result)
+            with naming_bad_files():
+                self._ingest(rows, number)
         except Exception as error:
             self.error = error  # Spark raises an exception of its own, with the text alone
             raise
+
+    def _ingest(self, rows: DataFrame, number: int) -> None:
+        # A correction or rebuild that began since computes without this micro-batch.
+        _refuse_while_correcting(self._spark, self._pipeline, self._settings)
+        _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
+        state = self._state_before(number)
+        start = self._pipeline.partitions.start
+        last_unit = max(state.last_unit or start, start)
+        landed = self._landing(self._spark, rows, last_unit)
+        batch = MicroBatch(
+            self._pipeline,
+            self._settings,
+            number,
+            self._stream,
+            self._topic,
+            self._unseen,
+            self._tuning,
+            self._append,
+        )
+        result, self._state = batch.run(self._spark, landed, state)
+        if result.accepted:
+            self._unseen = result.without_value
+        self._on_batch(result)
 
     def _state_before(self, number: int) -> LogState:
         state = self._state

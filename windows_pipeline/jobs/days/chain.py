@@ -20,7 +20,7 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import landed_days, skipped_names
+from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 
@@ -63,6 +63,7 @@ def rebuild(
         The name of each job's first table, and the job's result.
 
     Raises:
+        BadFileError: A landed file is bad (A8), and raw_events follows an old definition.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
@@ -75,22 +76,24 @@ def rebuild(
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    if from_raw:  # before the first table is emptied
+        require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     if arrival_log.exists(spark):
         jobs = [raw, *of_windows] if from_raw else of_windows
-        _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+        announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
         for notes in (job.notes for job in jobs):
             if notes is not None and notes.exists(spark):
                 notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
         days = days_landed(pipeline, raw.landing)
-        yield from _recomputed(spark, raw, days, report)
+        yield from recomputed(spark, raw, days, report)
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
     days = sorted({row.arrival_unit for row in read_log(spark, arrival_log)})
     for job in of_windows:
-        yield from _recomputed(spark, job, days, report)
+        yield from recomputed(spark, job, days, report)
 
 
 def _stale_jobs(
@@ -111,7 +114,7 @@ def _stale_jobs(
                 yield job
 
 
-def _announce(
+def announce(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
 ) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
@@ -176,9 +179,10 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
     return any(table.is_stale(spark) for table in job.tables)
 
 
-def _recomputed(
+def recomputed(
     spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
+    """Empties a job's tables and computes some days again; see `rebuild`."""
     name = job.tables[0].name
     report(f"{name}: emptied; computing {len(days)} days again")
     for table in job.tables:
