@@ -40,7 +40,7 @@ def test_its_pipeline_is_valid(page: Path, tmp_path: Path) -> None:
     assert list(load_pipeline(file).windows) == ["hourly"]
 
 
-@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 2)], ids=["README", "library"])
+@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 3)], ids=["README", "library"])
 def test_its_examples_print_what_it_says(
     page: Path, number: int, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,7 +140,7 @@ def test_it_names_every_check(settings: Settings) -> None:
         *window_checks(silent),
         *window_checks(plain),
         *window_checks(rows),
-        *accounting_checks(pipeline),
+        *accounting_checks(pipeline, silent),
         *final_windows_checks(silent, ""),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(""),

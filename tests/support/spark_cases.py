@@ -352,7 +352,7 @@ def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> Win
         row["record_count"],
         {name: row[name] for name in aggregates},
         row["closed"],
-        tuple(row.get("failed") or ()),
+        tuple(row["failed"] or ()) if "failed" in row else (),
     )
 
 
