@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -11,29 +10,31 @@ from pathlib import Path
 from rich.console import Console
 
 from demo.prepare_flights import prepare
-from demo.status import Status
-from windows_pipeline.cli.console import PlainConsole, coloured
+from windows_pipeline.cli.console import CONSOLE, coloured
+from windows_pipeline.cli.log_file import FOLDER, LogFile
+from windows_pipeline.cli.status import Status
 
 _ROOT = Path(__file__).parent.parent
-_LOG = _ROOT / ".cache" / "demo.log"
 _FLIGHTS = _ROOT / "data" / "flights"
 
 
 def main() -> int:
     """Lands the flights, materializes the assets, prints a summary; returns the exit status."""
-    console = PlainConsole(file=os.fdopen(os.dup(sys.stdout.fileno()), "w"))
-    _log_to_file()
-    try:
-        return _run(console)
-    except FileExistsError as error:
-        console.print(coloured(str(error), "red"), soft_wrap=True)
-        return 1
-    except Exception:  # noqa: BLE001  a traceback on stderr would go to the log alone
-        console.print_exception()
+    # The console shows the progress; what Spark's JVM and Dagster print goes to the log.
+    log = LogFile(_ROOT / FOLDER, "demo")
+    with log.captured():
+        try:
+            return _run(CONSOLE, log.path.relative_to(_ROOT))
+        except FileExistsError as error:
+            CONSOLE.print(coloured(str(error), "red"), soft_wrap=True)
+        except Exception as error:  # noqa: BLE001  the log has the trace
+            log.add_trace(error)
+            text = f"{type(error).__name__}: {error}\n"
+            CONSOLE.print(coloured(text, "red", f"the trace: {log.path}"), soft_wrap=True)
         return 1
 
 
-def _run(console: Console) -> int:
+def _run(console: Console, log: Path) -> int:
     started = time.monotonic()
     # Imported here, as the imports take a second and may print, which must go to the log.
     from windows_pipeline.compat.spark_session import start_session
@@ -48,7 +49,7 @@ def _run(console: Console) -> int:
         return 2
     # Spark starts while files are written; the run uses this session.
     threading.Thread(target=start_session, args=[settings], daemon=True).start()
-    with Status(console, "landing the flights of 2013 ..."):
+    with Status(console, "landing the flights of 2013 ...", lines=console):
         summary = prepare(_FLIGHTS)
     console.print(
         coloured(
@@ -66,21 +67,11 @@ def _run(console: Console) -> int:
     from demo.summary import print_summary
 
     if not materialize_year(console):
-        console.print(
-            coloured("the run failed", "red", f"; see its log: {_LOG.relative_to(_ROOT)}")
-        )
+        console.print(coloured("the run failed", "red", f"; see its log: {log}"))
         return 1
     print_summary(console, SparkSession.getActiveSession())
     console.print(f"done in {time.monotonic() - started:.0f} s")
     return 0
-
-
-def _log_to_file() -> None:
-    """Redirects the output of Spark's JVM and Dagster to a file, away from the progress."""
-    _LOG.parent.mkdir(exist_ok=True)
-    with _LOG.open("wb") as log:
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(log.fileno(), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from definitions import defs
-from demo.status import Status
 from windows_pipeline.cli.console import coloured
+from windows_pipeline.cli.status import Status
 from windows_pipeline.dagster import range_tags
 
 _JOB = "flights_all"
@@ -81,7 +81,7 @@ class _Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
-        self._status = Status(console, "starting Spark ...")
+        self._status = Status(console, "starting Spark ...", lines=console)
         self._since = time.monotonic()
 
     def start(self) -> None:

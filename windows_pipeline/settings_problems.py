@@ -28,6 +28,8 @@ def report(document: Document, errors: Iterable[ErrorDetails], fields: Iterable[
     known = list(fields)
     for details in errors:
         path = tuple(str(part) for part in details["loc"])
+        if path in document.faulty:
+            continue
         document.report(path, _text(path, details, known))
 
 

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from typer.core import TyperGroup
 
-from demo.status import Status
 from demo.summary import print_summary
 from tests.support.pipelines import ROOT, Project
 from tests.support.stored_rows import stored_rows
 from windows_pipeline.cli.main import app
+from windows_pipeline.cli.status import Status
 from windows_pipeline.config import load_pipeline, load_pipelines
 from windows_pipeline.windows import SlidingWindows
 
@@ -130,6 +130,7 @@ def test_what_other_code_prints_stays_out_of_the_progress(
 
 def test_on_a_pipe_each_step_of_the_progress_is_a_line() -> None:
     out = io.StringIO()
-    with Status(Console(file=out), "starting") as status:
+    console = Console(file=out)
+    with Status(console, "starting", lines=console) as status:
         status.update("computing")
     assert out.getvalue() == "starting\ncomputing\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ import typer
 import yaml
 from pydantic import BaseModel
 
+from tests.support.doc_blocks import COMMANDS, FENCE, name_of
+from tests.support.doc_blocks import PAGES as EVERY_PAGE
 from windows_pipeline.cli.main import app
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.strict import Strict
@@ -22,7 +25,7 @@ from windows_pipeline.settings import Settings
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # The changelog names what is gone.
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [page for page in EVERY_PAGE if page.name != "CHANGELOG.md"]
 BASES = (ROOT, ROOT / "windows_pipeline", ROOT / "tests")
 PACKAGES = ("windows_pipeline", "benchmarks", "demo", "assets", "resources", "tests")
 MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs", "dist")
@@ -34,23 +37,25 @@ NAMED_BY_USERS = (
 )
 """The fields below which a pipeline's or the settings' file has names of its own, or plain ones."""
 
-_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-
 
 def inline_code(text: str) -> list[str]:
     """What stands between backticks, outside of blocks of code."""
-    found = re.findall(r"`([^`]+)`", _FENCE.sub("", text))
+    found = re.findall(r"`([^`]+)`", FENCE.sub("", text))
     return [re.sub(r"\s+", " ", one) for one in found]
 
 
 def blocks(text: str, *languages: str) -> list[str]:
     """The blocks of code in some languages; '' is none."""
-    return [code for language, code in _FENCE.findall(text) if language in languages]
+    return [found["code"] for found in FENCE.finditer(text) if found["language"] in languages]
 
 
 def commands(text: str) -> list[str]:
     """Inline code, and the lines of blocks that are no program's."""
-    lines = [line.strip() for block in blocks(text, "", "bash", "sh") for line in block.split("\n")]
+    lines = [
+        line.strip().removeprefix("$ ")
+        for block in blocks(text, *COMMANDS)
+        for line in block.split("\n")
+    ]
     return [*inline_code(text), *lines]
 
 
@@ -81,11 +86,12 @@ def is_there(path: str) -> bool:
 
 def wrong_paths(text: str) -> list[str]:
     found = []
+    made = {f"pipelines/{name}.yaml" for name in re.findall(r"windows-pipeline new (\w+)", text)}
     for code in inline_code(text):
         path = code.split("::")[0]
         if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*/?", path) or path.startswith(("--", "..")):
             continue
-        if path.split("/")[0] in MADE_BY_RUNS:
+        if path.split("/")[0] in MADE_BY_RUNS or path in made:
             continue
         first = path.split("/")[0]
         below_known = "/" in path and any((base / first).is_dir() for base in BASES)
@@ -257,25 +263,55 @@ def wrong_columns(text: str) -> list[str]:
     return found
 
 
-def slugs(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    heads = re.findall(r"^#+ (.*)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
-
-
-def wrong_links(page: Path, text: str) -> list[str]:
-    found = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text)):
-        if link.startswith(("http://", "https://")):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and anchor not in slugs(target)):
-            found.append(link)
+def slugs(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them, and those that it sets itself."""
+    plain = FENCE.sub("", text)
+    heads = [
+        re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", head).strip().lower()
+        for head in re.findall(r"^#+ (.*)$", plain, re.MULTILINE)
+    ]
+    found = set(re.findall(r"""<\w+ [^>]*\b(?:id|name)=["']([^"']+)""", plain))
+    seen: Counter[str] = Counter()
+    for head in heads:
+        slug = re.sub(r"[^\w -]", "", head).replace(" ", "-")
+        found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def links_of(text: str) -> list[str]:
+    """The targets of all links and images, those in HTML and those that are named apart too."""
+    plain = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
+    return [
+        *re.findall(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)", plain),
+        *re.findall(r"^ *\[[^]]+\]: *<?(\S+?)>?$", plain, re.MULTILINE),
+        *re.findall(r"""\b(?:href|src)=["']([^"']+)""", plain),
+    ]
+
+
+def wrong_links(page: Path, text: str) -> list[str]:
+    """Links to files that the repository does not have, or to anchors that no page has."""
+    found = []
+    for link in links_of(text):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        known = target.is_relative_to(ROOT) and str(target.relative_to(ROOT)) in files()
+        if path and not known:
+            found.append(link)
+        elif anchor:
+            anchors = slugs(target.read_text() if path else text)
+            found += [link] if anchor not in anchors else []
+    return found
+
+
+def images_without_words(text: str) -> list[str]:
+    """Images that say nothing to a reader who cannot see them."""
+    return re.findall(r"!\[\s*\]\(([^)\s]+)\)", FENCE.sub("", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_a_page_names_is_there(page: Path) -> None:
     text = page.read_text()
     assert wrong_paths(text) == []
@@ -285,7 +321,20 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert wrong_commands(text) == []
     assert wrong_fields(text) == []
     assert wrong_columns(text) == []
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=name_of)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    """Files, anchors of this page and of others, and images, each of which is one."""
+    text = page.read_text()
     assert wrong_links(page, text) == []
+    assert images_without_words(text) == []
+
+
+@pytest.mark.parametrize("image", sorted((DOCS / "images").iterdir()), ids=lambda path: path.name)
+def test_an_image_can_be_read(image: Path) -> None:
+    assert image.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert image.read_bytes().rstrip().endswith(b"IEND\xaeB`\x82")
 
 
 WRONG = """
@@ -309,6 +358,22 @@ windows:
 
 [gone](gone.md), [there](README.md#two-commands), [not there](README.md#not-there)
 """
+LINKS = """
+# A page of `code` and [links](README.md)
+## Twice
+## Twice
+
+[here](#twice), [again](#twice-1), [thrice](#twice-2), [code](#a-page-of-code-and-links),
+[set](#own), [nowhere](#nowhere), ![an image](docs/images/gone.png), ![](README.md), [two
+lines](gone.md "title"), [a name][name], [ignored](.venv/bin/python), [outside](../x.md)
+<a id="own"></a> <img src="gone.png"> `[code](code.md)`
+
+[name]: named.md#x
+
+```
+[in code](in_code.md)
+```
+"""
 
 
 def test_what_is_not_there_is_found() -> None:
@@ -323,6 +388,16 @@ def test_what_is_not_there_is_found() -> None:
     assert wrong_fields(WRONG) == ["difference", "streams"]
     assert wrong_columns(WRONG) == ["raw_events.nothing"]
     assert wrong_links(ROOT / "page.md", WRONG) == ["gone.md", "README.md#not-there"]
+    assert wrong_links(ROOT / "page.md", LINKS) == [
+        *("#twice-2", "#nowhere", "docs/images/gone.png", "gone.md"),
+        *(".venv/bin/python", "../x.md", "named.md#x", "gone.png"),
+    ]
+    assert images_without_words(LINKS) == ["README.md"]
+
+
+def test_a_pipeline_that_a_page_makes_need_not_be_there() -> None:
+    made = "`windows-pipeline new mine --from mine.csv` writes `pipelines/mine.yaml`"
+    assert wrong_paths(f"{made}, and not `pipelines/yours.yaml`") == ["pipelines/yours.yaml"]
 
 
 def test_the_design_names_every_package() -> None:

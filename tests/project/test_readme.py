@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from datetime import datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.cases import KINDS, Case, read_cases
 from windows_pipeline.aggregates import Function, parse_aggregate
@@ -30,46 +27,6 @@ README = Path(__file__).parents[2] / "README.md"
 DOCS = README.parent / "docs"
 LIBRARY = DOCS / "library.md"
 PIPELINES = DOCS / "pipelines.md"
-
-
-@pytest.mark.parametrize("page", [README, PIPELINES], ids=["README", "pipelines"])
-def test_its_pipeline_is_valid(page: Path, tmp_path: Path) -> None:
-    (block,) = re.findall(r"```yaml\n(name: .*?)```", page.read_text(), re.DOTALL)
-    file = tmp_path / "flights.yaml"
-    file.write_text(block)
-    assert list(load_pipeline(file).windows) == ["hourly"]
-
-
-@pytest.mark.parametrize(("page", "number"), [(README, 1), (LIBRARY, 3)], ids=["README", "library"])
-def test_its_examples_print_what_it_says(
-    page: Path, number: int, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """KIP-450's 7 windows (rule B4); a user's aggregate (G1), silences (C1), cogrouped streams."""
-    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.DOTALL)
-    assert len(examples) == number
-    for code, printed in examples:
-        exec(code, {"spark": spark, "__name__": "__main__"})  # noqa: S102  the page's own code
-        assert capsys.readouterr().out.strip() == printed.strip()
-
-
-@pytest.mark.parametrize("page", ["firings", "flip11", "flip11_rows"])
-def test_the_pages_examples_run(page: str, spark: SparkSession) -> None:
-    """Each block's last expression is a DataFrame that has rows; later blocks use earlier ones."""
-    events = spark.createDataFrame(
-        [("JFK", "ann", datetime(2026, 1, 1, 12, minute), 120, 2.5, minute) for minute in (0, 50)],
-        "airport string, user string, ts timestamp, amount bigint, delay double, offset bigint",
-    )
-    events.createOrReplaceTempView("events")
-    names = {"events": events, "spark": spark}
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        *statements, last = ast.parse(block).body
-        assert isinstance(last, ast.Expr)
-        exec(compile(ast.Module(statements, []), page, "exec"), names)  # noqa: S102  as above
-        found = eval(compile(ast.Expression(last.value), page, "eval"), names)
-        assert isinstance(found, DataFrame)
-        assert found.collect()
 
 
 def test_it_has_the_types_of_the_columns_that_have_a_role() -> None:

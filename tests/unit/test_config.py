@@ -15,7 +15,7 @@ from tests.support.pipeline_texts import (
     of_kind,
     problems_of,
 )
-from windows_pipeline.config import load_pipeline, load_pipelines
+from windows_pipeline.config import load_pipeline, load_pipelines, table_definition
 from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
 
@@ -129,3 +129,46 @@ def test_windows_of_every_kind_have_their_specification(tmp_path: Path, fields: 
     hourly = load_text(tmp_path, of_kind(fields)).windows["hourly"]
     assert hourly.spec == OTHER_KINDS[fields]
     assert set(hourly.alerts) == {"disruption", "quiet"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "kind: sliding\n    time_difference: 1 hour",
+        *OTHER_KINDS,
+        "kind: slide_rows\n    preceding: 5 rows",
+        "kind: tumble_rows\n    size: 3",
+        "kind: session_rows\n    gap: 1 hour",
+        "kind: count\n    size: 3",
+    ],
+)
+@pytest.mark.parametrize("empty", ["", "    aggregates: {}\n"])
+def test_aggregates_may_be_left_out(tmp_path: Path, fields: str, empty: str) -> None:
+    """Every result has record_count, which rules can use."""
+    text = of_kind(fields).partition("    aggregates:")[0]
+    rule = "{when: record_count > 3, severity: record_count}"
+    hourly = load_text(tmp_path, f"{text}{empty}    alerts:\n      busy: {rule}\n")
+    windows = hourly.windows["hourly"]
+    assert windows.aggregate_list == []
+    columns = windows.result_columns(hourly.source)
+    assert list(columns) == [
+        *("key", "window_start", "window_end", "first_event_time", "last_event_time"),
+        "record_count",
+    ]
+    assert windows.alerts["busy"].when_sql(columns) == "`record_count` > 3"
+
+
+def test_a_definition_is_the_same_with_aggregates_empty_or_left_out(tmp_path: Path) -> None:
+    text = FLIGHTS.partition("    aggregates:")[0]
+    left_out = load_text(tmp_path, text)
+    empty = load_text(tmp_path, f"{text}    aggregates: {{}}\n")
+    for table in ("keyed_windows", "alerts"):
+        definition = table_definition(left_out, "hourly", table)
+        assert definition == table_definition(empty, "hourly", table)
+
+
+def test_only_rules_of_other_columns_need_aggregates(tmp_path: Path) -> None:
+    text = FLIGHTS.partition("    aggregates:")[0]
+    rule = "{when: avg_dep_delay > 3, severity: record_count}"
+    (problem,) = problems_of(tmp_path, f"{text}    alerts:\n      busy: {rule}\n")
+    assert "there is no column 'avg_dep_delay'; use one of key, window_start" in problem

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
+from windows_pipeline.cli.main import main
 from windows_pipeline.config import ConfigError, load_pipeline
 from windows_pipeline.settings import SETTINGS_VARIABLE, SettingsError, load_settings
 from windows_pipeline.text.files import MAX_BYTES
@@ -44,6 +45,10 @@ ODD: dict[str, tuple[Callable[[Path], object], str]] = {
     "UTF-16": (lambda path: path.write_bytes("name: x".encode("utf-16")), ":1: is not UTF-8"),
     "deep lists": (
         lambda path: path.write_text("a: " + "[" * 5_000),
+        "is nested too deeply; simplify it",
+    ),
+    "deep blocks": (
+        lambda path: path.write_text("a:\n" + "- " * 5_000 + "b"),
         "is nested too deeply; simplify it",
     ),
     "deep mappings": (
@@ -140,3 +145,75 @@ def test_an_instant_beyond_the_calendar_is_one_error(tmp_path: Path, instant: st
 def test_a_quoted_number_is_text(tmp_path: Path) -> None:
     text = FLIGHTS.replace("carrier: string", "carrier: !!str string")
     assert load_text(tmp_path, text).source.columns["carrier"] == "string"
+
+
+# The settings, the pipeline's file, and the words of the error that a command prints.
+SETTINGS = b"warehouse: w\npipelines: pipelines\nlanding: .\nspark: {}\n"
+DEEP = b"[" * 5_000 + b"]" * 5_000
+COMMANDS: dict[str, tuple[bytes | None, bytes, str]] = {
+    "settings that are a folder": (None, b"", "settings.yaml: is a folder; put a YAML file there"),
+    "settings in another encoding": (
+        SETTINGS + b"# caf\xe9",
+        b"",
+        "settings.yaml:5: is not UTF-8; save it as UTF-8",
+    ),
+    "settings nested deeply": (
+        SETTINGS.replace(b"{}", DEEP),
+        b"",
+        "settings.yaml:1: is nested too deeply; simplify it",
+    ),
+    "a tag that does not fit in settings": (
+        SETTINGS + b"keep_plans: !!bool abc",
+        b"",
+        "settings.yaml:5: keep_plans: is not a value of its tag, !!bool; remove the tag",
+    ),
+    "a pipeline nested deeply": (
+        SETTINGS,
+        b"name: " + DEEP,
+        "p.yaml:1: is nested too deeply; simplify it",
+    ),
+    "a tag that does not fit in a pipeline": (
+        SETTINGS,
+        FLIGHTS.replace("emit_empty: true", "emit_empty: !!bool abc").encode(),
+        "windows.hourly.emit_empty: is not a value of its tag, !!bool; remove the tag, or correct",
+    ),
+    "a pipeline in another encoding": (
+        SETTINGS,
+        b"name: caf\xe9",
+        "p.yaml:1: is not UTF-8; save it as UTF-8",
+    ),
+    "a long name": (
+        SETTINGS,
+        FLIGHTS.replace("name: flights", "name: " + "n" * 300).encode(),
+        "is longer than 100 characters; use a shorter name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "pipeline", "words"), COMMANDS.values(), ids=COMMANDS)
+def test_a_command_prints_a_few_lines_about_an_odd_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    settings: bytes | None,
+    pipeline: bytes,
+    words: str,
+) -> None:
+    """No mistake in a file is a Python trace: each is an error with the file, of exit status 2."""
+    monkeypatch.delenv(SETTINGS_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "p.yaml").write_bytes(pipeline)
+    if settings is None:
+        (tmp_path / "settings.yaml").mkdir()
+    else:
+        (tmp_path / "settings.yaml").write_bytes(settings)
+    monkeypatch.setattr("sys.argv", ["windows-pipeline", "validate"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    out, err = capfd.readouterr()
+    assert (stopped.value.code, out) == (2, "")
+    assert err.startswith(f"error: {tmp_path}/")
+    assert words in err
+    assert 1 <= len(err.splitlines()) <= 5
+    assert "Traceback" not in err

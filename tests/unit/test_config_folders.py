@@ -148,8 +148,8 @@ def called(
 ) -> tuple[int, str]:
     """Runs a command up to the start of Spark; returns the exit status and standard error."""
 
-    class Started(Exception):
-        pass
+    class Started(BaseException):
+        """`main` reports each `Exception`, and lets this one pass."""
 
     def start(_settings: Settings) -> SparkSession:
         raise Started

@@ -43,6 +43,12 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
     "kind: count\n    size: 100": CountWindows(100, 100),
     "kind: count\n    size: 7 rows\n    advance: 1 row": CountWindows(7, 1),
     "kind: tumble_rows\n    size: 7": TumbleRows(unit=ROWS, size=7),
+    "kind: slide_rows\n    preceding: 5 ROWS": SlideRows(unit=ROWS, back=5),
+    "kind: slide_rows\n    preceding: UNBOUNDED": SlideRows(unit=RANGE, back=None),
+    "kind: slide_rows\n    preceding: Unbounded  Rows": SlideRows(unit=ROWS, back=None),
+    "kind: tumble_rows\n    size: 3 Rows": TumbleRows(unit=ROWS, size=3),
+    "kind: count\n    size: 3\n    advance: 3 rows": CountWindows(3, 3),
+    "kind: count\n    size: 3 rows\n    advance: 3": CountWindows(3, 3),
     "kind: count\n    size: 4\n    advance: 2\n    short_first: true": CountWindows(4, 2, True),
 }
 BROKEN = [
@@ -109,6 +115,21 @@ BROKEN = [
         "'9223372036854775807 rows' is too many rows; write at most 1000000000 rows",
     ),
     (
+        f"kind: slide_rows\n    preceding: {'9' * 1_900} rows",
+        "preceding",
+        "is too many rows; write at most 1000000000 rows",
+    ),
+    (
+        "kind: slide_rows\n    preceding: 1 row\n    following: 9223372036854775807 rows",
+        "following",
+        "'9223372036854775807 rows' is too many rows; write at most 1000000000 rows",
+    ),
+    (
+        "kind: slide_rows\n    preceding: 5 ms\n    following: UNBOUNDED",
+        "following",
+        "'UNBOUNDED' must be bounded in a pipeline",
+    ),
+    (
         "kind: count\n    size: 2\n    advance: 3",
         "advance",
         "'3' must be at most the size, 2: records between two windows would be in no window and",
@@ -128,7 +149,7 @@ BROKEN = [
         ),
     ),
 ]
-BY_ARRIVAL = [kind for kind in WRITTEN if re.search("size: (5 rows|7)|: count", kind)]
+BY_ARRIVAL = [kind for kind in WRITTEN if re.search("size: (5 rows|7|3 Rows)|: count", kind)]
 
 
 def of_kind(fields: str) -> str:

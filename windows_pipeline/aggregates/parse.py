@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+from collections.abc import Collection
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
 from windows_pipeline.text.limits import require_short
 
 _CALL = re.compile(
@@ -13,20 +14,17 @@ _CALL = re.compile(
     r"(,(?P<percentage>(?:[^()]|\([^()]*\))*))?\)\s*"
 )
 """Matches any second argument, so that the error can name one that is not a number."""
-
-_OTHER_NAMES = {
-    **dict.fromkeys(("mean", "average"), Function.AVG),
-    **dict.fromkeys(("std", "stdev", "stddev_sampled"), Function.STDDEV),
-    **dict.fromkeys(("var", "var_sample"), Function.VARIANCE),
-    **dict.fromkeys(("minimum", "least"), Function.MIN),
-    **dict.fromkeys(("maximum", "greatest"), Function.MAX),
-    **dict.fromkeys(("nunique", "distinct", "approx_count_distinct"), Function.COUNT_DISTINCT),
-    **dict.fromkeys(("quantile", "percentile_cont", "approx_percentile"), Function.PERCENTILE),
-    **dict.fromkeys(("total", "add"), Function.SUM),
-    **dict.fromkeys(("first_value", "earliest"), Function.FIRST),
-    **dict.fromkeys(("last_value", "latest"), Function.LAST),
-}
-"""Names of these functions in other tools: errors suggest ours, as these are not accepted."""
+_NO_CALL = re.compile(
+    r"\s*(?P<function>[a-z]\w*)(\s+(?P<column>[a-z]\w*)|\s*\(\s*\))?\s*", re.IGNORECASE
+)
+"""Matches 'mean', 'mean delay' and 'mean()', which lack parentheses or a column."""
+_DISTINCT = re.compile(
+    r"\s*count\s*\(\s*distinct\s*[\s(]\s*(?P<column>\w+)[\s)]*\)\s*", re.IGNORECASE
+)
+_RECORD_COUNT = (
+    "every result already has the number of records, as record_count; leave this aggregate out, "
+    "or name a column"
+)
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
@@ -50,9 +48,7 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
     known = ", ".join(functions)
     call = _CALL.fullmatch(text)
     if call is None:
-        raise ValueError(
-            f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
-        )
+        raise ValueError(_not_a_call(text, functions))
     called = call["function"].lower()
     function = _SYNONYMS.get(called, called)
     if function == Function.COLLECT_LIST and not takes_lists:
@@ -61,15 +57,11 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
             "(windowed(...).agg(...) and sql take lists)"
         )
     if function not in functions:
-        similar = next(iter(get_close_matches(called, functions, 1, 0.8)), "")
-        meant = _OTHER_NAMES.get(called) or similar
-        fix = f"did you mean {str(meant)!r}? Otherwise use" if meant else "use"
+        similar = meant(called, call["column"], functions)
+        fix = f"did you mean {similar!r}? Otherwise use" if similar else "use"
         raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {fix} one of {known}")
     if call["column"] == "*":
-        raise ValueError(
-            f"{text!r}: every result already has the number of records, as record_count; leave "
-            "this aggregate out, or name a column"
-        )
+        raise ValueError(f"{text!r}: {_RECORD_COUNT}")
     if call["percentage"] is not None and function != Function.PERCENTILE:
         raise ValueError(
             f"{text!r}: {function} takes one column; write '{function}({call['column']})', and "
@@ -79,6 +71,24 @@ def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggre
         return Aggregate(name, Function(function), call["column"], _number(call["percentage"]))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}, as in 'percentile(column, 0.95)'") from None
+
+
+def _not_a_call(text: str, functions: Collection[Function]) -> str:
+    """Returns the error about a text that is not a call with one column."""
+    distinct = _DISTINCT.fullmatch(text)
+    if distinct:
+        return f"{text!r} is not an aggregate; write 'count_distinct({distinct['column']})'"
+    written = _NO_CALL.fullmatch(text)
+    name = "" if written is None else written["function"].lower()
+    if written is not None and written["column"] is None and name in RECORD_COUNTS:
+        return f"{text!r} is not an aggregate: {_RECORD_COUNT}, as in 'count(column)'"
+    column = (written and written["column"]) or "column"
+    similar = meant(name, column, functions) if name else None
+    if similar:
+        call = similar if "(" in similar else f"{similar}({column})"
+        return f"{text!r} is not an aggregate; did you mean {call!r}?"
+    known = ", ".join(functions)
+    return f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
 
 
 def _number(text: str | None) -> float | None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
 from windows_pipeline.cli.printed import tell
-from windows_pipeline.config import ConfigError, Pipeline, load_folder
-from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.cli.session import StartSession
 
-StartSession = Callable[[Settings], SparkSession]
-"""Starts the Spark session that the settings describe. `main` passes it as the context's object."""
+if TYPE_CHECKING:  # read when a command needs them, so that `--help` answers at once
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.settings import Settings
+
+__all__ = [
+    "PipelineName",
+    "StartSession",
+    "WindowsName",
+    "chosen_windows",
+    "declared",
+    "parsed_day",
+    "project_settings",
+]
 
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]
 WindowsName = Annotated[
@@ -27,13 +33,9 @@ WindowsName = Annotated[
 
 def project_settings() -> Settings:
     """The settings of the working directory."""
+    from windows_pipeline.settings import load_settings
+
     return load_settings(Path.cwd())
-
-
-def opened(context: typer.Context, name: str) -> tuple[Settings, Pipeline, SparkSession]:
-    """The settings, a pipeline and a Spark session."""
-    settings, pipeline = declared(name)
-    return settings, pipeline, session(context, settings)
 
 
 def declared(name: str) -> tuple[Settings, Pipeline]:
@@ -43,6 +45,8 @@ def declared(name: str) -> tuple[Settings, Pipeline]:
         ConfigError: No pipeline has the name, and some files have mistakes.
         ValueError: No pipeline has the name.
     """
+    from windows_pipeline.config import ConfigError, load_folder
+
     settings = project_settings()
     loaded = load_folder(settings.pipelines)
     pipelines = {pipeline.name: pipeline for pipeline in loaded.pipelines.values()}
@@ -58,17 +62,6 @@ def declared(name: str) -> tuple[Settings, Pipeline]:
             f"{file}: is left out, as it has mistakes; to see them: windows-pipeline validate",
         )
     return settings, pipelines[name]
-
-
-def session(context: typer.Context, settings: Settings) -> SparkSession:
-    """Starts a Spark session whose warnings do not mix with the command's output."""
-    start = cast("StartSession", context.obj)
-    spark = start(settings)
-    if not is_remote():
-        # `main` prints an error's own line; Spark would log the same error at length.
-        spark.sparkContext.setLogLevel("FATAL")
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    return spark
 
 
 def parsed_day(option: str, text: str) -> date:

@@ -1,9 +1,13 @@
-"""A console that prints data as it is, whatever markup or control characters it holds."""
+"""Consoles that print data as it is, whatever markup or control characters it holds."""
 
 from __future__ import annotations
 
+import io
 import re
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -26,6 +30,53 @@ class PlainConsole(Console):
         return super().render_str(printable(text), **options)
 
 
+class UserStream(io.TextIOBase):
+    """Standard output or error as the user sees it, also while others' text goes to a log."""
+
+    _replaced: ClassVar[dict[str, TextIO]] = {}
+
+    def __init__(self, name: Literal["stdout", "stderr"]) -> None:
+        """Stands for the stream of a name in `sys`."""
+        self._name = name
+
+    @classmethod
+    @contextmanager
+    def replaced(cls, **streams: TextIO) -> Iterator[None]:
+        """Prints to other streams within the block, by the streams' names in `sys`."""
+        before = cls._replaced
+        cls._replaced = {**before, **streams}
+        try:
+            yield
+        finally:
+            cls._replaced = before
+
+    @property
+    def _stream(self) -> TextIO:
+        stream: TextIO = self._replaced.get(self._name) or getattr(sys, self._name)
+        return stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The stream's encoding."""
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """The stream's file descriptor."""
+        return self._stream.fileno()
+
+
 def printable(text: str) -> str:
     """The text with control characters escaped as in Python; tabs and line ends stay."""
     return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
@@ -34,3 +85,10 @@ def printable(text: str) -> str:
 def coloured(word: str, style: str, *rest: str) -> Text:
     """A word in a colour, followed by plain text."""
     return Text.assemble((printable(word), style), *(printable(text) for text in rest))
+
+
+# A pipe has no width, and the console would cut rows at 80 columns.
+CONSOLE = PlainConsole(
+    file=UserStream("stdout"), width=None if sys.stdout and sys.stdout.isatty() else 240
+)
+ERRORS = PlainConsole(file=UserStream("stderr"))

@@ -1,43 +1,37 @@
-"""`correct`: changes published results, and records each change."""
+"""Changes published results, and records each change: `correct`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import date
 
 import typer
 
-from windows_pipeline.cli.arguments import (
-    PipelineName,
-    WindowsName,
-    chosen_windows,
-    declared,
-    parsed_day,
-    session,
-)
-from windows_pipeline.cli.printed import CONSOLE, print_checks
-from windows_pipeline.jobs.correction.run import correct as run_correction
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import print_checks
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.status import Status
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.settings import Settings
 
 
-def correct(
+def correct_published(
     context: typer.Context,
-    pipeline: PipelineName,
-    first: Annotated[
-        str, typer.Option("--from", metavar="DAY", help="The first arrival day to compute again.")
-    ],
-    cause: Annotated[str, typer.Option(help="Why; stands in each row of corrections.")],
-    last: Annotated[
-        str | None,
-        typer.Option("--to", metavar="DAY", help="The last one; the last published if left out."),
-    ] = None,
-    windows: WindowsName = None,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    windows_name: str,
+    first: date,
+    last: date | None,
+    cause: str,
 ) -> None:
-    """Corrects what was published of days whose raw records, or whose grace, were changed."""
-    from_day = parsed_day("--from", first)
-    to_day = None if last is None else parsed_day("--to", last)
-    settings, found = declared(pipeline)
-    name = chosen_windows(found, windows)
+    """Corrects the results of some days; exit status 1 if a check found the new rows wrong."""
     spark = session(context, settings)
-    done = run_correction(spark, found, name, settings, from_day, to_day, cause, CONSOLE.print)
+    status.update(f"{pipeline.name} {windows_name}: looking for what to correct")
+    done = correct(
+        spark, pipeline, windows_name, settings, first, last, cause, CONSOLE.print,
+        begin=lambda table: status.update(f"{table}: recomputing"),
+    )  # fmt: skip
     for table, result in done.results:
         print_checks((table, check) for check in result.checks if not check.passed)
     if not done.published:
@@ -45,7 +39,8 @@ def correct(
         raise typer.Exit(1)
     for day, corrected in done.units.items():
         CONSOLE.print(f"{day}: {corrected}")
+    of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:
-        CONSOLE.print(f"{pipeline} {name}: everything stands as it was published")
+        CONSOLE.print(f"{of_windows}: everything stands as it was published")
     else:
-        CONSOLE.print(f"{pipeline} {name}: correction {done.number} is published")
+        CONSOLE.print(f"{of_windows}: correction {done.number} is published")

@@ -1,18 +1,17 @@
-"""`run` and `check`: arrival days, computed and verified."""
+"""Computes and verifies arrival days: `run` and `check`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import date
-from typing import Annotated
+from functools import partial
 
 import typer
 from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
-from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
+from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import (
-    CONSOLE,
     print_changed,
     print_checks,
     print_failed,
@@ -23,6 +22,8 @@ from windows_pipeline.cli.printed import (
     print_without_records,
 )
 from windows_pipeline.cli.reports import reported
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
@@ -40,19 +41,20 @@ from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.tables import window_tables
 
 
-def check(context: typer.Context, pipeline: PipelineName) -> None:
-    """Runs every check on the published tables; exit status 1 where one fails, or days wait.
-
-    Names the steps that published nothing so far, such as those of a new definition.
-    """
-    settings, found, spark = opened(context, pipeline)
-    jobs: list[Job] = [RawEventsJob(found, settings)]
-    for name in found.windows:
-        jobs += window_jobs(found, name, settings)
+def check_tables(
+    context: typer.Context, status: Status, settings: Settings, pipeline: Pipeline
+) -> None:
+    """Checks the published tables; exit status 1 where a check fails, or days wait."""
+    spark = session(context, settings)
+    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+    for name in pipeline.windows:
+        jobs += window_jobs(pipeline, name, settings)
     results: list[tuple[str, CheckResult]] = []
-    for job in jobs:
+    for number, job in enumerate(jobs, 1):
+        main_table = job.tables[0].name
+        status.update(f"{main_table}: checking (step {number} of {len(jobs)})")
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
-            CONSOLE.print(f"{job.tables[0].name}: the table does not exist yet")
+            CONSOLE.print(f"{main_table}: the table does not exist yet")
             continue
         for table in job.tables:
             table.require(spark)
@@ -60,54 +62,54 @@ def check(context: typer.Context, pipeline: PipelineName) -> None:
         if published:
             # A day without rows may still have brought records that no window counts.
             days = sorted({*published, *(row.arrival_unit for row in job.arrived(spark))})
+            status.update(
+                f"{main_table}: checking {len(days):,} days (step {number} of {len(jobs)})"
+            )
             checked = check_published(job, spark, days, recount=True)
-            results += [(job.tables[0].name, result) for result in checked]
+            results += [(main_table, result) for result in checked]
     print_checks(results)
-    _print_records(spark, settings, found, None)
-    waits = found.source.is_landed and _print_unfinished(spark, settings, found)
+    status.update(f"{pipeline.name}: counting records")
+    _print_records(spark, settings, pipeline, None)
+    waits = pipeline.source.is_landed and _print_unfinished(spark, settings, pipeline)
     failed = any(not result.passed and not result.check.is_warning for _, result in results)
     if waits or failed:
         raise typer.Exit(1)
 
 
-def run(
+def run_landed(
     context: typer.Context,
-    pipeline: PipelineName,
-    first: Annotated[
-        str | None,
-        typer.Option("--from", metavar="DAY", help="The first day; that of --to if left out."),
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
-    ] = None,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    asked: Sequence[date],
 ) -> None:
-    """Ingests landed days and computes what follows; without days, what is new or waited."""
-    asked = [
-        parsed_day(option, text) for option, text in (("--from", first), ("--to", last)) if text
-    ]
-    settings, found = declared(pipeline)
-    if not found.source.by_days:
-        raise ValueError(
-            f"{pipeline} follows its source and has no days to run; use: "
-            f"windows-pipeline stream {pipeline}"
-        )
-    between = _days_between(found, asked[0], asked[-1]) if asked else []
+    """Runs the days from the first to the last of those asked for, or what is new or waited."""
+    between = _days_between(pipeline, asked[0], asked[-1]) if asked else []
     spark = session(context, settings)
+    status.update(f"{pipeline.name}: looking for days to run")
     if between:
-        runs = [DaysToRun(between, of_all(found, set(between)))]
+        runs = [DaysToRun(between, of_all(pipeline, set(between)))]
     else:
-        runs = runs_to_do(spark, found, settings)
+        runs = runs_to_do(spark, pipeline, settings)
     went_well: list[bool] = []
-    for days in runs:
-        CONSOLE.print(f"{pipeline}: {days_text(days.days)}")
-        results = run_days(spark, found, settings, days, CONSOLE.print)
-        went_well += print_jobs(reported(results, found, settings, spark))
+    for number, days in enumerate(runs, 1):
+        CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
+        of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
+        results = run_days(
+            spark, pipeline, settings, days, CONSOLE.print,
+            begin=partial(_show_job, status, of_run),
+        )  # fmt: skip
+        went_well += print_jobs(reported(results, pipeline, settings, spark))
     if not runs:
-        CONSOLE.print(f"{pipeline}: no landed day is new; nothing to do")
-    _print_records(spark, settings, found, {day for days in runs for day in days.days})
-    if _print_unfinished(spark, settings, found) or not all(went_well):
+        CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
+    status.update(f"{pipeline.name}: counting records")
+    _print_records(spark, settings, pipeline, {day for days in runs for day in days.days})
+    if _print_unfinished(spark, settings, pipeline) or not all(went_well):
         raise typer.Exit(1)
+
+
+def _show_job(status: Status, of_run: str, table: str) -> None:
+    status.update(f"{table}: computing {of_run}")
 
 
 def _print_records(

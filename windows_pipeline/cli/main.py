@@ -2,70 +2,185 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
 import typer
 
-from windows_pipeline.cli.arguments import StartSession
-from windows_pipeline.cli.corrections import correct
-from windows_pipeline.cli.days import check, run
+from windows_pipeline.cli.commands import (
+    check,
+    correct,
+    episodes,
+    forget,
+    maintain,
+    rebuild,
+    run,
+    stream,
+    trace,
+)
+from windows_pipeline.cli.console import ERRORS
+from windows_pipeline.cli.new import new
+from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.streams import stream
-from windows_pipeline.cli.tables import forget, maintain, rebuild
-from windows_pipeline.cli.trace import episodes, trace
+from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.validate import validate
-from windows_pipeline.compat.spark_session import SparkStartError, start_session
-from windows_pipeline.config import ConfigError
-from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
-from windows_pipeline.jobs.raw_events import FedByStreamError
-from windows_pipeline.jobs.raw_rows import RawRowsMissingError
-from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-from windows_pipeline.settings import SettingsError
-from windows_pipeline.sources.kafka_errors import KafkaSourceError
-from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
-from windows_pipeline.streaming import StreamBehindError
+
+_MOST_CHARACTERS = 300
+"""So much of an unexpected error's text is printed; the log has it all."""
+
+# Each group of `--help`, its commands, and an example of each.
+_GROUPS: dict[str, dict[Callable[..., None], str]] = {
+    "Begin": {
+        new: "new payments --from payments.csv",
+        validate: "validate pipelines/flights.yaml",
+    },
+    "Compute": {
+        run: "run flights --from 2013-01-01 --to 2013-01-31",
+        stream: "stream flights --every '10 seconds'",
+        rebuild: "rebuild flights --from final_windows",
+        correct: "correct flights --windows hourly --from 2013-03-08 --cause 'late files landed'",
+        forget: "forget flights 2013-03-08",
+    },
+    "Look at results": {
+        alerts: "alerts flights --windows hourly --from 2013-03-01 --limit 50",
+        late: "late flights --windows hourly --json",
+        rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",
+        episodes: "episodes flights --windows hourly --rule quiet",
+        trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
+    },
+    "Keep tables in order": {
+        check: "check flights",
+        maintain: "maintain flights",
+    },
+}
+
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", help="Say where the log lies, print each step, and show traces of errors."
+    ),
+]
 
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
+    epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
+    "files or tables, with one line that says what to do.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (
-    validate,
-    check,
-    run,
-    rebuild,
-    stream,
-    correct,
-    forget,
-    maintain,
-    episodes,
-    trace,
-):
-    app.command()(command)
 
 
-def main(start: StartSession = start_session) -> None:
+def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option `--verbose`, and with its name known to the call."""
+    signature = inspect.signature(function, eval_str=True)
+    takes_context = "context" in signature.parameters
+
+    @wraps(function)
+    def command(*, context: typer.Context, verbose: bool, **arguments: Any) -> None:
+        call = invocation(context)
+        call.command = str(context.info_name)
+        call.is_verbose = verbose
+        if verbose:
+            tell("log", str(call.log.path))
+        if takes_context:
+            arguments["context"] = context
+        function(**arguments)
+
+    def added(name: str, annotation: object, default: object) -> inspect.Parameter:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, kind, annotation=annotation, default=default)
+
+    parameters = [*signature.parameters.values(), added("verbose", Verbose, default=False)]
+    if not takes_context:
+        parameters.append(added("context", typer.Context, inspect.Parameter.empty))
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return command
+
+
+for _group, _commands in _GROUPS.items():
+    for _function, _example in _commands.items():
+        app.command(
+            epilog=f"Example: windows-pipeline {_example}",
+            rich_help_panel=_group,
+        )(_with_verbose(_function))
+
+
+def main(start: StartSession | None = None) -> None:
     """Runs the command line; an error that the user can fix is one line, with exit status 2.
 
+    An unexpected error is two lines with exit status 1, and its trace is in the log.
+
     Args:
-        start: Starts the Spark session, once a command's arguments are known to be right.
+        start: Starts the Spark session, once a command's arguments are known to be right; the
+            library's own function if None.
     """
+    call = Invocation(start)
     try:
-        app(obj=start)
-    except (
-        ConfigError,
-        SettingsError,
+        app(obj=call)
+    except Exception as error:  # noqa: BLE001  each kind of error has its own text and exit status
+        raise SystemExit(_report(call, error)) from None
+
+
+def _report(call: Invocation, error: Exception) -> int:
+    """Prints an error, and adds its trace to the log; returns the exit status."""
+    if isinstance(error, _refusals()):
+        tell("error", str(error))
+        return 2
+    from windows_pipeline.compat.spark_session import SparkStartError
+
+    if isinstance(error, (SparkStartError, *_refusals_of_spark())):
+        tell("error", str(error))
+        if isinstance(error, SparkStartError) and call.log.is_open:
+            tell("log", f"{call.log.path} has what Spark printed")
+        return 2
+    text = " ".join(str(error).split())
+    cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+    tell("error", f"{type(error).__name__}: {cut}")
+    _add_trace(call, error)
+    tell("log", f"{call.log.path} has the trace")
+    return 1
+
+
+def _add_trace(call: Invocation, error: Exception) -> None:
+    """Adds an error's trace to the log; prints it, too, if the user asked or there is no log."""
+    try:
+        call.log.add_trace(error)
+        if not call.is_verbose:
+            return
+    except OSError as no_log:
+        tell("warning", f"no log is written: {no_log}")
+    ERRORS.print("".join(traceback.format_exception(error)), soft_wrap=True)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The errors that the user can fix, of code that needs no Spark."""
+    from windows_pipeline.config import ConfigError
+    from windows_pipeline.query.newest_rows import UnreadableTableError
+    from windows_pipeline.settings import SettingsError
+
+    return ConfigError, SettingsError, UnreadableTableError, FileNotFoundError, ValueError
+
+
+def _refusals_of_spark() -> tuple[type[Exception], ...]:
+    """The errors that the user can fix, of code whose import takes a second or two."""
+    from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
+    from windows_pipeline.jobs.raw_events import FedByStreamError
+    from windows_pipeline.jobs.raw_rows import RawRowsMissingError
+    from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
+    from windows_pipeline.sources.kafka_errors import KafkaSourceError
+    from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
+    from windows_pipeline.streaming import StreamBehindError
+
+    return (
         BatchUnfinishedError,
         CorrectionUnfinishedError,
         DefinitionChangedError,
         FedByStreamError,
         KafkaSourceError,
         RawRowsMissingError,
-        SparkStartError,
-        TableMissingError,
         StreamBehindError,
-        FileNotFoundError,
-        ValueError,
-    ) as error:
-        tell("error", str(error))
-        raise SystemExit(2) from None
+        TableMissingError,
+    )

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pyspark.sql import DataFrame
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from windows_pipeline.checks.run import CheckResult
-from windows_pipeline.cli.console import PlainConsole, coloured, printable
-from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
-from windows_pipeline.jobs.job import JobResult
-from windows_pipeline.storage.arrival_units import days_text
-from windows_pipeline.streaming import BatchResult
+from windows_pipeline.cli.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
+from windows_pipeline.cli.status import Status
+
+if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
+    from pyspark.sql import DataFrame
+
+    from windows_pipeline.checks.run import CheckResult
+    from windows_pipeline.config import Pipeline
+    from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
+    from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20
-# A pipe has no width, and the console would cut rows at 80 columns.
-CONSOLE = PlainConsole(width=None if sys.stdout.isatty() else 240)
+_STYLES = {"error": "red", "warning": "yellow", "note": "cyan", "log": "cyan"}
 
 
 def print_jobs(results: Iterable[tuple[str, JobResult]]) -> list[bool]:
@@ -63,6 +64,8 @@ def print_waiting(pipeline: str, waiting: Waiting) -> bool:
     Returns:
         Whether any day lacks results.
     """
+    from windows_pipeline.storage.arrival_units import days_text
+
     for name, days in waiting.lacking.items():
         CONSOLE.print(
             f"{pipeline} {name}: {days_text(days)}: ingested and not computed to the end. If no "
@@ -134,23 +137,27 @@ def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
 
 
 class PrintedBatches:
-    """Prints the micro-batches of a run as they come, and sums up their records."""
+    """Prints the micro-batches of a run as they come, and sums up their records.
+
+    Attributes:
+        number: How many came so far.
+        accepted: How many records of theirs were accepted.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         """Starts a run of a pipeline, whose limits decide whether the run went wrong."""
         self._pipeline = pipeline
         self._began = monotonic()
-        self._accepted = self._rejected = 0
+        self.number = self.accepted = self._rejected = 0
         self._late: Counter[str] = Counter()
         self._any_undecided = False
         self._named: set[str] = set()
         self._any_empty = False
-        self.came = False
 
     def add(self, result: BatchResult) -> None:
         """Prints a micro-batch."""
-        self.came = True
-        self._accepted += result.accepted
+        self.number += 1
+        self.accepted += result.accepted
         self._rejected += result.rejected
         self._late.update(result.late)
         days = ", ".join(map(str, result.units)) or "no day"
@@ -186,10 +193,10 @@ class PrintedBatches:
     @property
     def beyond_limits(self) -> list[str]:
         """A text for each share of the run's records that is beyond the pipeline's limit."""
-        limits, all_records = self._pipeline.limits, self._accepted + self._rejected
+        limits, all_records = self._pipeline.limits, self.accepted + self._rejected
         shares = [("rejected", self._rejected, all_records, limits.rejected)]
         shares += [
-            (f"late for {name}", count, self._accepted, limits.late)
+            (f"late for {name}", count, self.accepted, limits.late)
             for name, count in self._late.items()
         ]
         return [
@@ -218,7 +225,8 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def tell(kind: Literal["error", "warning"], text: str) -> None:
-    """Prints an error or a warning to standard error."""
-    line = coloured(f"{kind}:", {"error": "red", "warning": "yellow"}[kind], f" {text}")
-    PlainConsole(stderr=True).print(line, soft_wrap=True)
+def tell(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
+    """Prints an error, a warning, a note or where the log lies to standard error."""
+    line = coloured(f"{kind}:", _STYLES[kind], f" {text}")
+    with Status.hidden():
+        ERRORS.print(line, soft_wrap=True)

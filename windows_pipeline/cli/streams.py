@@ -1,45 +1,47 @@
-"""`stream`: a pipeline that follows its source."""
+"""Follows a pipeline's source: `stream`."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from windows_pipeline.cli.arguments import PipelineName, opened
-from windows_pipeline.cli.printed import CONSOLE, PrintedBatches, print_skipped
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import PrintedBatches, print_skipped
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.status import Status
+from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import skipped
-from windows_pipeline.streaming import run_stream
-from windows_pipeline.windows.durations import duration_ms
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult, run_stream
 
 
-def stream(
+def follow(
     context: typer.Context,
-    pipeline: PipelineName,
-    every: Annotated[
-        str | None,
-        typer.Option(help="Look for more so often ('10 seconds'), until interrupted."),
-    ] = None,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    every: str | None,
 ) -> None:
-    """Ingests what came since the last run, and computes what follows; once, or on and on.
+    """Runs a pipeline's stream: once, or until interrupted if `every` is a duration."""
+    spark = session(context, settings)
+    if pipeline.source.is_landed:
+        landing = RawEventsJob(pipeline, settings).landing
+        print_skipped(pipeline.name, skipped(pipeline, landing))
+    status.update(f"{pipeline.name}: waiting for the first micro-batch")
+    batches = PrintedBatches(pipeline)
 
-    Exit status 1 where more records of the run are rejected or late than the pipeline's limits, or
-    an alert rule reads an aggregate that can't be computed.
-    """
-    if every is not None:
-        # Spark knows fewer names of units than the pipelines' durations have.
-        every = f"{duration_ms(every, '--every')} milliseconds"
-    settings, found, spark = opened(context, pipeline)
-    if found.source.is_landed:
-        landing = RawEventsJob(found, settings).landing
-        print_skipped(pipeline, skipped(found, landing))
-    batches = PrintedBatches(found)
+    def add(result: BatchResult) -> None:
+        batches.add(result)
+        status.update(
+            f"{pipeline.name}: {batches.number:,} micro-batches with {batches.accepted:,} records; "
+            "looking for more"
+        )
+
     try:
-        run_stream(spark, found, settings, every=every, on_batch=batches.add)
-        if not batches.came:
-            CONSOLE.print(f"{pipeline}: nothing new has come")
+        run_stream(spark, pipeline, settings, every=every, on_batch=add)
+        if not batches.number:
+            CONSOLE.print(f"{pipeline.name}: nothing new has come")
     except KeyboardInterrupt:
-        CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline}")
+        CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline.name}")
     if batches.went_wrong:
         raise typer.Exit(1)

@@ -1,75 +1,68 @@
-"""`rebuild`, `forget` and `maintain`: whole tables, or a day of all of them."""
+"""Changes whole tables, or a day of all of them: `rebuild`, `forget` and `maintain`."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from datetime import date
 
 import typer
 
-from windows_pipeline.cli.arguments import PipelineName, declared, opened, parsed_day, session
-from windows_pipeline.cli.printed import CONSOLE, print_jobs
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import print_jobs
 from windows_pipeline.cli.reports import reported
+from windows_pipeline.cli.session import session
+from windows_pipeline.cli.status import Status
+from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
-from windows_pipeline.jobs.days.chain import days_landed
-from windows_pipeline.jobs.days.chain import rebuild as rebuild_tables
+from windows_pipeline.jobs.days.chain import days_landed, rebuild
 from windows_pipeline.jobs.days.forget import forget_day
-from windows_pipeline.storage.maintenance import maintain as maintain_table
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.tables import all_tables
 
 
-class Step(StrEnum):
-    """A step of the chain, named after its main table."""
-
-    RAW_EVENTS = "raw_events"
-    KEYED_WINDOWS = "keyed_windows"
-    FINAL_WINDOWS = "final_windows"
-    ALERTS = "alerts"
-    FIRINGS = "firings"
-
-
-def rebuild(
+def rebuild_stale(
     context: typer.Context,
-    pipeline: PipelineName,
-    from_step: Annotated[
-        Step | None, typer.Option("--from", help="Rebuild from this table on, changed or not.")
-    ] = None,
+    status: Status,
+    settings: Settings,
+    pipeline: Pipeline,
+    from_step: str | None,
 ) -> None:
-    """Recomputes the tables that follow an old definition, and what depends on them."""
-    settings, found, spark = opened(context, pipeline)
-    results = rebuild_tables(spark, found, settings, from_step, CONSOLE.print)
-    published = print_jobs(reported(results, found, settings, spark))
+    """Rebuilds tables; exit status 1 if a table was not published, or a check failed."""
+
+    def report(text: str) -> None:
+        status.update(text)
+        CONSOLE.print(text)
+
+    spark = session(context, settings)
+    status.update(f"{pipeline.name}: looking for tables that follow an old definition")
+    results = rebuild(spark, pipeline, settings, from_step, report)
+    published = print_jobs(reported(results, pipeline, settings, spark))
     if not published:
-        CONSOLE.print(f"{pipeline}: every table follows {found.name}'s definition; nothing to do")
+        CONSOLE.print(
+            f"{pipeline.name}: every table follows {pipeline.name}'s definition; nothing to do"
+        )
     if not all(published):
         raise typer.Exit(1)
 
 
-def forget(
-    context: typer.Context,
-    pipeline: PipelineName,
-    day: Annotated[str, typer.Argument(metavar="DAY", help="The arrival day: 2013-03-08.")],
+def forget_ingested(
+    context: typer.Context, settings: Settings, pipeline: Pipeline, day: date
 ) -> None:
-    """Takes an ingested day away again, as long as no final window follows from it."""
-    settings, found = declared(pipeline)
-    forgotten = parsed_day("DAY", day)
-    if not found.source.by_days:
-        raise ValueError(f"{pipeline} follows its source, and has no days that could be taken away")
+    """Takes an ingested day away again."""
     spark = session(context, settings)
-    forget_day(spark, found, settings, forgotten)
-    CONSOLE.print(f"{pipeline}: {forgotten} is in no table any more")
-    landing = RawEventsJob(found, settings).landing
-    if forgotten in days_landed(found, landing):
-        CONSOLE.print(
-            f"  its folder is still there, and the next run ingests it: {landing}/{forgotten}"
-        )
+    forget_day(spark, pipeline, settings, day)
+    CONSOLE.print(f"{pipeline.name}: {day} is in no table any more")
+    landing = RawEventsJob(pipeline, settings).landing
+    if day in days_landed(pipeline, landing):
+        CONSOLE.print(f"  its folder is still there, and the next run ingests it: {landing}/{day}")
 
 
-def maintain(context: typer.Context, pipeline: PipelineName) -> None:
-    """Joins small files and deletes those that no version needs any more; rows stay."""
-    settings, found, spark = opened(context, pipeline)
-    for table in all_tables(found, settings.warehouse):
-        done = (
-            maintain_table(spark, table) if table.exists(spark) else "the table does not exist yet"
-        )
+def maintain_tables(
+    context: typer.Context, status: Status, settings: Settings, pipeline: Pipeline
+) -> None:
+    """Maintains each table of a pipeline that exists."""
+    spark = session(context, settings)
+    for table in all_tables(pipeline, settings.warehouse):
+        status.update(f"{table.name}: joining and deleting files")
+        done = maintain(spark, table) if table.exists(spark) else "the table does not exist yet"
         CONSOLE.print(f"{table.name}: {done}")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from windows_pipeline.cli.arguments import project_settings
-from windows_pipeline.cli.printed import CONSOLE, tell
-from windows_pipeline.config import (
-    ConfigError,
-    FolderProblem,
-    Pipeline,
-    folder_problem,
-    load_files,
-    load_folder,
-)
-from windows_pipeline.settings import SettingsError
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import tell
+
+if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    from windows_pipeline.config import FolderProblem, Pipeline
 
 
 def validate(
@@ -28,8 +23,11 @@ def validate(
 ) -> None:
     """Reads pipeline files and says what is wrong with them.
 
-    A source folder that does not exist yet is a warning; a file of that name is an error.
+    A source folder that does not exist yet is a warning; a file of that name is an error. Warns
+    of declared columns that do not fit the newest landed records.
     """
+    from windows_pipeline.config import ConfigError, load_files, load_folder
+
     loaded = load_files(files) if files else load_folder(project_settings().pipelines)
     if loaded.problems:
         raise ConfigError(loaded.all_problems)
@@ -40,12 +38,17 @@ def validate(
         raise ConfigError(refused)
     for problem in found:
         tell("warning", problem.text)
+    for text in _unfit_columns(pipelines):
+        tell("warning", text)
     for pipeline in pipelines.values():
         CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
 def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
     """What is wrong with the source folders, by pipeline file."""
+    from windows_pipeline.config import FolderProblem, folder_problem
+    from windows_pipeline.settings import SettingsError
+
     try:
         landing = project_settings().landing
     except SettingsError as error:
@@ -53,3 +56,19 @@ def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:
         return [FolderProblem(f"source.path was not looked at: {error}", refused=False)]
     found = [folder_problem(file, pipeline.source, landing) for file, pipeline in pipelines.items()]
     return [problem for problem in found if problem is not None]
+
+
+def _unfit_columns(pipelines: Mapping[Path, Pipeline]) -> list[str]:
+    """What is wrong with the declared columns, in the newest landed records."""
+    from windows_pipeline.settings import SettingsError
+    from windows_pipeline.starter.declared_columns import column_warnings
+
+    try:
+        landing = project_settings().landing
+    except SettingsError:
+        return []
+    return [
+        text
+        for file, pipeline in pipelines.items()
+        for text in column_warnings(file, pipeline.source, landing)
+    ]

@@ -40,9 +40,9 @@ def start_session(settings: Settings) -> SparkSession:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise SparkStartError(
-            "Spark's JVM ended while it started; Spark has printed the reason. Spark needs Java 17 "
-            "or 21 (in JAVA_HOME or on the PATH) and, at its first start, a network to download "
-            "its packages"
+            "Spark's JVM ended while it started; its output has the reason. Spark needs Java 17 or "
+            "21 (in JAVA_HOME or on the PATH) and, at its first start, a network to download its "
+            "packages"
         ) from None
 
 

@@ -13,13 +13,12 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 
 from windows_pipeline.aggregates import Function, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import without_value
 from windows_pipeline.windows.durations import duration_ms, duration_text
 
-EPOCH_TYPES = ("timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns")
-"""Integers that count seconds to nanoseconds since 1970; tables hold them as timestamps."""
-_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCH_TYPES)
+_PLAIN_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp", *EPOCHS)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")

@@ -28,8 +28,8 @@ from windows_pipeline.windows import (
 from windows_pipeline.windows.durations import duration_ms, duration_text
 from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
 
-_ROWS = re.compile(r"([+-]?[0-9]+) *rows?")
-_ROW_COUNT = re.compile(r"([+-]?[0-9]+)( *rows?)?")
+_ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
+_ROW_COUNT = re.compile(r"([+-]?[0-9]+)(\s*rows?)?", re.IGNORECASE)
 _MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
@@ -57,12 +57,19 @@ def _rows_text(number: int) -> str:
     return f"{number} row" if abs(number) == 1 else f"{number} rows"
 
 
+def _unbounded(value: object) -> str | None:
+    """Returns the canonical text of an open bound; None for any other value."""
+    require_short(value)
+    text = " ".join(value.lower().split()) if isinstance(value, str) else ""
+    return text if text in _UNBOUNDED else None
+
+
 def _preceding(value: object) -> str:
-    return value if isinstance(value, str) and value in _UNBOUNDED else _distance(value)
+    return _unbounded(value) or _distance(value)
 
 
 def _following(value: object) -> str:
-    if value in ("unbounded", "unbounded rows"):
+    if _unbounded(value):
         raise ValueError(
             "must be bounded in a pipeline: with later records to come, no row would ever "
             "be final; write a duration or a number of rows"

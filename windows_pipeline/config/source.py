@@ -8,7 +8,6 @@ from typing import Literal, Self
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
 from windows_pipeline.config.fields import (
-    EPOCH_TYPES,
     ColumnName,
     ColumnReference,
     ColumnType,
@@ -17,6 +16,7 @@ from windows_pipeline.config.fields import (
     Text,
 )
 from windows_pipeline.config.strict import Strict, refuse
+from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.problems import Problem, listed, nearest
 
 LINES, EVENT_TIME = "lines", "event_time"
@@ -181,10 +181,9 @@ class Source(Strict):
 
     @property
     def types(self) -> dict[str, str]:
-        """The columns with their types in tables, where integers since 1970 are timestamps."""
+        """The columns with their types in tables, where numbers since 1970 are timestamps."""
         return {
-            name: "timestamp" if kind in EPOCH_TYPES else kind
-            for name, kind in self.columns.items()
+            name: "timestamp" if kind in EPOCHS else kind for name, kind in self.columns.items()
         }
 
     @property

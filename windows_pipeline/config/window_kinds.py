@@ -84,7 +84,8 @@ class Windows(Strict):
         kind: The kind of window, one of `kinds.KINDS`.
         grace: How long after its end a window still takes records, ms (rule A3).
         partial_results: Whether keyed_windows holds open windows as well as closed ones.
-        aggregates: Calls such as ``avg(dep_delay)``, by the name of their result.
+        aggregates: Calls such as ``avg(dep_delay)``, by the name of their result; `record_count`
+            is in every result, with or without aggregates.
         alerts: The alert rules, by name.
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
@@ -94,7 +95,7 @@ class Windows(Strict):
     kind: str
     grace: DurationMs
     partial_results: StrictBool = True
-    aggregates: dict[Identifier, AggregateText]
+    aggregates: dict[Identifier, AggregateText] = Field(default_factory=dict)
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
     on_failed: Literal["publish", "block"] = "publish"

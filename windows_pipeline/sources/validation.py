@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.source import Source
+from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
@@ -20,14 +21,6 @@ _POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
 _NOT_ZERO = r"^[^eE]*[1-9]"
 """The text of a number other than zero and infinity."""
-_EPOCHS = {
-    "timestamp_s": ("seconds", 10, 1_000_000),
-    "timestamp_ms": ("milliseconds", 13, 1_000),
-    "timestamp_us": ("microseconds", 16, 1),
-    "timestamp_ns": ("nanoseconds", 19, 1),
-}
-"""Numbers since 1970, by type: unit, digits of the years 2001 to 2286, and either the number of
-microseconds in a unit or, for nanoseconds, 1."""
 _MAX_MICROS = 2**63 - 1
 _MAX_EVENT_MS = _MAX_MICROS // 1_000
 """The largest time of a Spark timestamp (microseconds); windows around it can't overflow."""
@@ -156,7 +149,7 @@ def _typed(text: Column, kind: str) -> Column:
         return F.when(_places(text) <= parse_type(kind).scale, text.try_cast(kind))
     if kind == "double":
         return _double(text)
-    if kind in _EPOCHS:
+    if kind in EPOCHS:
         return _since_1970(text, kind)
     if kind == "timestamp":
         # If a date is missing, Spark takes the day of the run.
@@ -195,7 +188,7 @@ def _since_1970(text: Column, kind: str) -> Column:
         whole = _typed(text, "bigint")
         micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
         return F.timestamp_micros(micros.cast("bigint"))
-    _, _, unit_micros = _EPOCHS[kind]
+    unit_micros = 1_000_000 // EPOCHS[kind].per_second
     exact = F.when(_places(text) <= len(str(unit_micros)) - 1, text.try_cast("decimal(25,6)"))
     whole = (exact * unit_micros).try_cast("bigint")
     return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
@@ -248,10 +241,10 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     text = F.lit(reason)
     if source.columns[name] != "timestamp":
         return text
-    digits = F.length(F.regexp_extract(F.col("raw")[name], r"^\s*(\d+)(?:\.\d*)?\s*$", 1))
-    for kind, (unit, digit_count, _) in _EPOCHS.items():
-        looks = f"{reason}: looks like epoch {unit}: declare {kind}"
-        text = F.when(digits == digit_count, F.lit(looks)).otherwise(text)
+    digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
+    for kind, epoch in EPOCHS.items():
+        looks = F.lit(f"{reason}: {advice(kind)}")
+        text = F.when(digits == epoch.digits, looks).otherwise(text)
     return text
 
 

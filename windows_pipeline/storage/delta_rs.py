@@ -40,11 +40,8 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
+from windows_pipeline.storage.delta_log import entries_of_files, files_hold_exact_rows
 
-_PLAIN_FILES = {"timestampNtz"}
-"""Reader features that let a table's Parquet files hold exactly its rows."""
-_MAPPED_COLUMNS = 2
-"""The reader version of tables whose files may name columns differently."""
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
 _PLAIN_TYPES = (T.StringType, *_SMALL_TYPES)
 RESULT_LIMIT = "spark.driver.maxResultSize"
@@ -146,7 +143,7 @@ def data_files(
         since_ms: The instant, in milliseconds since 1970.
     """
     table = DeltaTable(location)
-    if not _files_hold_exact_rows(table):
+    if not files_hold_exact_rows(table):
         return None
     paths: list[str] = _files(table, units, column, since_ms)["path"].to_pylist()
     return paths
@@ -165,7 +162,7 @@ def _files(
     since_ms: int | None = None,
 ) -> pa.Table:
     """The log's entries of a table's files, without those that `data_files` leaves out."""
-    adds = pa.table(table.get_add_actions(flatten=True))
+    adds = entries_of_files(table)
     if units is not None and "partition.arrival_unit" in adds.column_names:
         wanted = pa.array(sorted(units), pa.date32())
         adds = adds.filter(pc.is_in(adds["partition.arrival_unit"], wanted))
@@ -177,18 +174,11 @@ def _files(
     return adds
 
 
-def _files_hold_exact_rows(table: DeltaTable) -> bool:
-    protocol = table.protocol()
-    if protocol.min_reader_version == _MAPPED_COLUMNS:
-        return False
-    return set(protocol.reader_features or ()) <= _PLAIN_FILES
-
-
 def count(location: str) -> int | None:
     """A table's number of rows, from its log; None if the log does not say."""
     table = DeltaTable(location)
     counts = _files(table)["num_records"]
-    if counts.null_count or not _files_hold_exact_rows(table):
+    if counts.null_count or not files_hold_exact_rows(table):
         return None
     return pc.sum(counts, min_count=0).as_py()  # type: ignore[no-any-return]
 
@@ -207,7 +197,7 @@ def rows_by_unit(location: str) -> dict[date, int] | None:
     """The number of rows of each arrival unit, from the log; None if the log does not say."""
     table = DeltaTable(location)
     files = _files(table)
-    if files["num_records"].null_count or not _files_hold_exact_rows(table):
+    if files["num_records"].null_count or not files_hold_exact_rows(table):
         return None
     found: dict[date, int] = {}
     if not files.num_rows:
@@ -227,7 +217,7 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     table = DeltaTable(location)
     schema = pa.schema(table.schema().to_arrow())
     wanted = pa.schema([schema.field(name) for name in columns])
-    if not _files_hold_exact_rows(table):
+    if not files_hold_exact_rows(table):
         return table.to_pyarrow_table(columns=list(columns))
     files = [
         pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)

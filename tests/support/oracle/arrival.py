@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tests.support.oracle.aggregates import Value
@@ -32,7 +33,7 @@ class Record:
     event_time: int
     values: Mapping[str, Value | None]
 
-    @property
+    @cached_property
     def id(self) -> RecordId:
         return RecordId(self.unit, self.source_partition, self.offset)
 
@@ -71,7 +72,7 @@ def frontier_after(records: Sequence[Record], unit: int, definition: Definition)
 
 
 def close_time_after(records: Sequence[Record], unit: int, definition: Definition) -> float:
-    """The close time in force after a unit (rules A2, A4); -inf while nothing is closed."""
+    """The pipeline's close time after a unit (rules A2, A4); -inf while nothing is closed."""
     return frontier_after(records, unit, definition).stream_time - close_delay(definition)
 
 
@@ -81,6 +82,10 @@ def positions_met(records: Sequence[Record], definition: Definition) -> dict[Rec
     Without that bound a partition that wakes, or is new, would be merged in before records of
     sessions that are final, and change them (rules A4, D2).
     """
+    frontiers = {
+        unit: frontier_after(records, unit - 1, definition)
+        for unit in {record.unit for record in records}
+    }
     positions = {}
     for record in records:
         stream_time = max(
@@ -89,12 +94,12 @@ def positions_met(records: Sequence[Record], definition: Definition) -> dict[Rec
             if other.source_partition == record.source_partition and other.id <= record.id
         )
         own = Position(stream_time, record.source_partition)
-        positions[record.id] = max(own, frontier_after(records, record.unit - 1, definition))
+        positions[record.id] = max(own, frontiers[record.unit])
     return positions
 
 
 def close_times_met(records: Sequence[Record], definition: Definition) -> dict[RecordId, float]:
-    """C of each record: its S less grace, never below what was in force (rules A3, A4)."""
+    """Each record's close time: stream time less grace, never below the pipeline's (A3, A4)."""
     return {
         name: position.stream_time - close_delay(definition)
         for name, position in positions_met(records, definition).items()

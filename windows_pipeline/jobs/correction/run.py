@@ -100,6 +100,7 @@ def correct(
     last: date | None,
     cause: str,
     report: Callable[[str], None] = lambda _: None,
+    begin: Callable[[str], None] = lambda _: None,
 ) -> CorrectionResult:
     """Recomputes published units from raw_events and changes the results that differ.
 
@@ -117,6 +118,7 @@ def correct(
         last: The last unit to recompute; the last published unit if None.
         cause: Why; stands in each row of `corrections`.
         report: Called with a text on what is about to happen.
+        begin: Called with the name of a job's first table before the job starts.
 
     Raises:
         ValueError: There is no cause, or the days are not published.
@@ -126,7 +128,7 @@ def correct(
         DefinitionChangedError: More than the grace was changed.
     """
     plan = plan_correction(spark, pipeline, windows_name, settings, first, last, cause)
-    return plan.run(spark, report)
+    return plan.run(spark, report, begin)
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,10 @@ class CorrectionPlan:
     unfinished: Correction | None
 
     def run(
-        self, spark: SparkSession, report: Callable[[str], None] = lambda _: None
+        self,
+        spark: SparkSession,
+        report: Callable[[str], None] = lambda _: None,
+        begin: Callable[[str], None] = lambda _: None,
     ) -> CorrectionResult:
         """Begins the correction or goes on with it; see `correct`.
 
@@ -173,6 +178,7 @@ class CorrectionPlan:
         for step in correction_jobs(job.pipeline, job.windows_name, job.settings, correction):
             if not step.tables[0].exists(spark):
                 continue  # the tables of firings, which nobody has computed so far
+            begin(step.tables[0].name)
             result = run_job(step, spark, days)
             results.append((step.tables[0].name, result))
             if not result.published:

@@ -192,6 +192,7 @@ def run_days(
     settings: Settings,
     days: DaysToRun,
     report: Callable[[str], None] = lambda _: None,
+    begin: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
     """Ingests landed days and computes their results, in one run of all steps.
 
@@ -204,6 +205,7 @@ def run_days(
         settings: Where the tables and landed files lie.
         days: The days, ingested before or not.
         report: Called with a text on what is about to happen.
+        begin: Called with the name of a job's first table before the job starts.
 
     Yields:
         The name of each job's first table, and the job's result.
@@ -224,6 +226,7 @@ def run_days(
     compute = dict(days.compute)
     if days.ingest:
         before = days_waiting(spark, pipeline, settings).lacking
+        begin(raw.tables[0].name)
         result = run_job(raw, spark, days.ingest)
         yield raw.tables[0].name, result
         if not result.published:
@@ -237,6 +240,7 @@ def run_days(
             compute[name] = sorted({*compute.get(name, ()), *dependent})
     for name, to_compute in compute.items():
         for job in of_windows[name]:
+            begin(job.tables[0].name)
             result = run_job(job, spark, to_compute)
             yield job.tables[0].name, result
             if not result.published:

@@ -1,0 +1,101 @@
+"""The command line's help: quick, with examples; docs/commands.md names all of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from windows_pipeline.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "commands.md"
+HEAVY = {"pyspark", "great_expectations", "numba", "deltalake", "pandas"}
+
+
+@cache
+def group() -> TyperGroup:
+    found = typer.main.get_command(app)
+    assert isinstance(found, TyperGroup)
+    return found
+
+
+def command(name: str) -> TyperCommand:
+    found = group().commands[name]
+    assert isinstance(found, TyperCommand)
+    return found
+
+
+NAMES = sorted(group().commands)
+
+
+def example(name: str) -> str:
+    """The example at the end of a command's help."""
+    (found,) = re.findall("^Example: (.+)$", command(name).epilog or "", re.MULTILINE)
+    return str(found)
+
+
+def options(name: str) -> set[str]:
+    """The options of a command, with their long names."""
+    return {text for parameter in command(name).params for text in parameter.opts if "--" in text}
+
+
+@pytest.mark.parametrize("args", [["--help"], *([name, "--help"] for name in NAMES)])
+def test_help_imports_nothing_that_takes_long(args: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from windows_pipeline.cli.main import main\n"
+        f"sys.argv = ['windows-pipeline', *{args!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        f"    heavy = {HEAVY!r} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Usage: windows-pipeline" in ended.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_of_a_command_has_an_example_that_parses(name: str) -> None:
+    program, called, *arguments = shlex.split(example(name))
+    assert (program, called) == ("windows-pipeline", name)
+    assert command(name).make_context(name, arguments).params
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_stands_in_a_group_and_can_be_verbose(name: str) -> None:
+    assert command(name).rich_help_panel
+    assert "--verbose" in options(name)
+
+
+def test_the_page_has_a_part_for_each_command() -> None:
+    parts = re.findall(r"^### `(.+)`$", PAGE.read_text(), re.MULTILINE)
+    assert sorted(parts) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_lists_the_arguments_options_and_example_of_a_command(name: str) -> None:
+    """`--verbose` and `--help` are the same for all, and stand at the page's top."""
+    head, _, rest = PAGE.read_text().partition(f"\n### `{name}`\n")
+    part = re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    listed = set(re.findall(r"^\| `(--[a-z-]+)", part, re.MULTILINE))
+    assert listed == options(name) - {"--verbose"}
+    assert "`--verbose`" in head.partition("\n## ")[0]
+    assert f"\n{example(name)}\n" in part

@@ -1,0 +1,459 @@
+"""`windows-pipeline new`: from a sample to a pipeline that loads, without Spark."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.command_line import call
+from tests.support.samples import (
+    FIRST_DAY,
+    PAYMENT_COLUMNS,
+    csv_text,
+    heartbeats,
+    iso,
+    make_project,
+    payments,
+)
+from windows_pipeline.config import Pipeline, load_pipeline
+from windows_pipeline.windows import SlidingWindows
+
+ROOT = Path(__file__).parents[2]
+UNIQUE = [(str(n), f"2026-03-08T10:00:{n:02}Z") for n in range(60)]
+
+
+class Terminal(io.StringIO):
+    """Answers that somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class NewProject:
+    """A project without pipelines, in which `new` runs."""
+
+    def __init__(
+        self, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.folder = make_project(folder)
+        self._capfd = capfd
+        self._monkeypatch = monkeypatch
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr("sys.stdin", io.StringIO())
+
+    def new(self, sample: str, *options: str, name: str = "p") -> tuple[int, str]:
+        return call(self._capfd, self._monkeypatch, "new", name, "--from", sample, *options)
+
+    def validate(self) -> tuple[int, str]:
+        return call(self._capfd, self._monkeypatch, "validate")
+
+    def answer(self, *answers: str) -> None:
+        """Types the answers on a terminal."""
+        self._monkeypatch.setattr("sys.stdin", Terminal("".join(f"{one}\n" for one in answers)))
+
+    def write(self, name: str, text: str, encoding: str = "utf-8") -> str:
+        (self.folder / name).write_bytes(text.encode(encoding))
+        return name
+
+    def pipeline(self, name: str = "p") -> Pipeline:
+        return load_pipeline(self.folder / "pipelines" / f"{name}.yaml")
+
+    def landed(self, name: str = "p") -> list[str]:
+        folder = self.folder / "data" / name
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> NewProject:
+    return NewProject(tmp_path / "project", capfd, monkeypatch)
+
+
+def test_payments_become_a_pipeline(project: NewProject) -> None:
+    status, said = project.new(project.write("payments.csv", csv_text(payments())))
+    assert status == 0, said
+    made = project.pipeline()
+    assert made.source.columns == {
+        "order_id": "string",
+        "card": "string",
+        "amount": "decimal(18,2)",
+        "paid_at": "timestamp",
+        "received_at": "timestamp",
+    }
+    assert made.source.roles == {"key": "card", "event_time": "paid_at", "arrival": "received_at"}
+    (windows,) = made.windows.values()
+    assert windows.kind == "sliding"
+    assert windows.grace == 600_000
+    assert windows.aggregates == {"avg_amount": "avg(amount)", "max_amount": "max(amount)"}
+    assert list(windows.alerts) == ["high_amount"]
+    assert made.partitions.start == FIRST_DAY.date()
+    assert made.partitions.end is not None  # the sample is old
+    for part in (
+        "2,000 records looked at",
+        "card its name, and 20 values in 2,000 records",
+        "in order",
+        "up to 10 minutes 40 ",
+        "a grace of 10 minutes is enough for 99 % of the records",
+        "windows-pipeline run p windows-pipeline alerts p make ui",
+    ):
+        assert part in said
+    assert project.validate()[0] == 0
+
+
+def test_heartbeats_become_a_pipeline_that_sees_silence(project: NewProject) -> None:
+    status, said = project.new(project.write("beats.jsonl", heartbeats()))
+    assert status == 0, said
+    made = project.pipeline()
+    assert made.source.columns == {"device": "string", "ts": "timestamp_ms"}
+    (windows,) = made.windows.values()
+    assert isinstance(windows.spec, SlidingWindows)
+    assert windows.spec.emit_empty
+    assert {name: rule.when for name, rule in windows.alerts.items()} == {
+        "silent": "record_count < 1"
+    }
+    assert "record_count < 1; it fires for about 1 window of the sample" in said
+    assert project.landed() == [
+        *("2026-03-08", "2026-03-08/beats.jsonl", "2026-03-09", "2026-03-09/beats.jsonl")
+    ]
+
+
+def test_recent_data_has_no_last_day(project: NewProject) -> None:
+    """Without `end` each new day is read; with one it would be passed over."""
+    now = datetime.now(UTC) - timedelta(days=1)
+    rows = [("a", str(n % 3), iso(now + timedelta(seconds=n))) for n in range(100)]
+    project.new(project.write("a.csv", csv_text(rows, ("user", "value", "ts"))))
+    assert project.pipeline().partitions.end is None
+
+
+def test_parquet_with_timestamps(project: NewProject) -> None:
+    count = 400
+    times = [FIRST_DAY + timedelta(minutes=10 * n) for n in range(count)]
+    table = pa.table(
+        {
+            "sensor_id": pa.array([n % 4 for n in range(count)], pa.int32()),
+            "at": pa.array(times, pa.timestamp("ns", "UTC")),
+            "celsius": pa.array([20 + n % 7 / 2 for n in range(count)], pa.float32()),
+            "tags": pa.array([["a", "b"]] * count),
+        }
+    )
+    pq.write_table(table, project.folder / "a.parquet")
+    status, said = project.new("a.parquet")
+    assert status == 0, said
+    made = project.pipeline()
+    assert made.source.columns == {
+        "sensor_id": "bigint",
+        "at": "timestamp",
+        "celsius": "double",
+        "tags": "string",
+    }
+    assert made.source.key == "sensor_id"
+    assert f"data/p/{FIRST_DAY:%Y-%m-%d}/a.parquet".removeprefix("data/p/") in project.landed()
+
+
+def test_day_folders_of_the_project_are_read_where_they_are(project: NewProject) -> None:
+    rows = payments()
+    for row in rows:
+        day = row[4][:10]
+        if day == "2026-03-09":
+            continue
+        file = project.folder / "landed" / "pay" / day / "a.csv"
+        if not file.exists():
+            file.parent.mkdir(parents=True)
+            file.write_text(csv_text([]))
+        with file.open("a") as stream:
+            stream.write(",".join(row) + "\n")
+    status, said = project.new("landed/pay")
+    assert status == 0, said
+    assert "the sample is in" in said
+    assert "1 of them are new and empty (2026-03-09)" in said
+    assert project.pipeline().source.path == "landed/pay"
+    assert (project.folder / "landed" / "pay" / "2026-03-09").is_dir()
+    assert not (project.folder / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("empty.csv", "", "must hold at least one record"),
+        ("header.csv", "a,b\n", "must hold at least one record"),
+        ("broken.jsonl", "[1]\nx\n", "2 lines cannot be read as jsonl"),
+        ("no_time.csv", "k,v\n" + "a,1\nb,2\n" * 20, "--event-time: some column must"),
+        (
+            "no_key.csv",
+            "id,ts\n" + "".join(f"{n},2026-03-08T10:00:{n:02}Z\n" for n in range(60)),
+            "--key:",
+        ),
+        ("values.csv", "1,2026-03-08\n2,2026-03-08\n", "the first line must name the columns"),
+        ("semicolon.csv", "k;ts\na;2026-03-08\n", "must be separated by commas"),
+        ("a.txt", "x", "convert or rename it"),
+        ("a.csv.gz", "k,ts\n", "must be compressed by gzip"),
+        ("a.parquet", "k,ts\n", "must be a Parquet file"),
+        ("ahead.csv", "k,ts\na,2026-03-08\na,1026-03-08\n" * 9, "span at most"),
+    ],
+)
+def test_what_cannot_be_a_sample_is_one_line(
+    project: NewProject, name: str, text: str, words: str
+) -> None:
+    status, said = project.new(project.write(name, text))
+    assert status == 2
+    assert words in said
+    assert "Traceback" not in said
+    assert [path.name for path in project.folder.rglob("*")].count("p.yaml") == 0
+    assert not (project.folder / "data" / "p").exists()
+
+
+def test_a_missing_sample_is_named(project: NewProject) -> None:
+    status, said = project.new("nowhere.csv")
+    assert (status, "--from nowhere.csv: must be a file or a folder" in said) == (2, True)
+
+
+def test_an_existing_file_is_never_overwritten(project: NewProject) -> None:
+    sample = project.write("a.csv", csv_text(payments(100)))
+    (project.folder / "pipelines").mkdir()
+    file = project.folder / "pipelines" / "p.yaml"
+    file.write_text("mine")
+    status, said = project.new(sample)
+    assert (status, f"{file}: the file exists" in said) == (2, True), said
+    assert file.read_text() == "mine"
+    file.unlink()
+    assert project.new(sample)[0] == 0
+    file.rename(file.with_name("other.yml"))
+    status, said = project.new(sample)
+    assert (status, "is the name of the pipeline in" in said) == (2, True), said
+    file.with_name("other.yml").unlink()
+    status, said = project.new(sample)
+    assert (status, f"{project.folder / 'data' / 'p'}: the folder exists" in said) == (2, True), (
+        said
+    )
+
+
+@pytest.mark.parametrize("name", ["P", "1a", "../p", "", "a-b", "x" * 101])
+def test_the_name_is_one_of_a_pipeline(project: NewProject, name: str) -> None:
+    status, said = project.new(project.write("a.csv", csv_text(payments(100))), name=name)
+    assert (status, "NAME: " in said) == (2, True), said
+    assert not (project.folder / "data").exists()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_line_breaks_in_fields_byte_order_marks_and_windows_line_ends(
+    project: NewProject, end: str, encoding: str
+) -> None:
+    rows = [
+        (row[0], row[1], row[2], row[3], f'a "b",{end}c' if n == 7 else "x")
+        for n, row in enumerate(payments(300))
+    ]
+    text = csv_text(rows, (*PAYMENT_COLUMNS[:4], "note"), end)
+    status, said = project.new(project.write("a.csv", text, encoding))
+    assert status == 0, said
+    assert "300 records looked at" in said
+    assert "1 record with a line break in a quoted field" in said
+    assert list(project.pipeline().source.columns) == [*PAYMENT_COLUMNS[:4], "note"]
+    (file,) = (project.folder / "data" / "p").rglob("a.csv")
+    assert file.read_bytes() == text.encode()
+
+
+def test_columns_that_cannot_be_declared_are_left_out(project: NewProject) -> None:
+    header = ("card", "ts", "yes", "Paid By", "reason", "x\ty # {", "V", "v", "twice", "twice")
+    rows = [
+        (
+            f"c{n % 5}",
+            iso(FIRST_DAY + timedelta(minutes=n)),
+            *("1.5" if n % 2 else "2" for _ in range(8)),
+        )
+        for n in range(100)
+    ]
+    status, said = project.new(project.write("a.csv", csv_text(rows, header)))
+    assert status == 0, said
+    assert list(project.pipeline().source.columns) == ["card", "ts", "yes", "V"]
+    text = (project.folder / "pipelines" / "p.yaml").read_text()
+    assert '"yes": double' in text
+    assert "# left out: Paid By is not a column name" in text
+    assert "# left out: reason is the name of a column that the tables add" in text
+    assert r"# left out: x\ty # {" in text
+
+
+def test_flags_stand_above_guesses(project: NewProject) -> None:
+    sample = project.write("a.csv", csv_text(payments()))
+    options = ("--key", "order_id", "--event-time", "received_at", "--arrival", "lines")
+    windows = ("--windows", "hopping", "--size", "1 hour", "--grace", "2 hours")
+    status, said = project.new(sample, *options, *windows)
+    assert status == 0, said
+    made = project.pipeline()
+    assert (made.source.key, made.source.event_time, made.source.arrival) == (
+        *("order_id", "received_at", "lines"),
+    )
+    (found,) = made.windows.values()
+    assert (found.kind, found.spec.size_ms, found.grace) == ("hopping", 3_600_000, 7_200_000)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--key", "crad"), "--key: 'crad' is not a column of the sample; did you mean 'card'?"),
+        (("--event-time", "card"), "--event-time card: must hold times"),
+        (("--arrival", "amount"), "--arrival amount: must hold times"),
+        (("--key", "paid_at"), "--key paid_at: must be another column"),
+        (("--size", "soon"), "--size: 'soon' is not a duration"),
+        (("--size", "0 s"), "--size: must be above zero"),
+        (("--windows", "round"), "'round' is not one of"),
+    ],
+)
+def test_wrong_flags_are_one_line(
+    project: NewProject, options: tuple[str, ...], words: str
+) -> None:
+    status, said = project.new(project.write("a.csv", csv_text(payments(100))), *options)
+    assert (status, words in said) == (2, True), said
+    assert not (project.folder / "pipelines").exists()
+
+
+@pytest.mark.parametrize("kind", ["sliding", "tumbling", "hopping", "session"])
+def test_each_kind_of_window_loads(project: NewProject, kind: str) -> None:
+    status, said = project.new(project.write("a.csv", csv_text(payments())), "--windows", kind)
+    assert status == 0, said
+    assert [found.kind for found in project.pipeline().windows.values()] == [kind]
+
+
+def test_on_a_terminal_it_asks_and_enter_takes_the_guess(project: NewProject) -> None:
+    sample = project.write("a.csv", csv_text(payments()))
+    project.answer("", "", "crad", "order_id", "90 minutes")
+    status, said = project.new(sample)
+    assert status == 0, said
+    for part in ("Event time [paid_at]", "[received_at]", "[card]", "did you mean 'card'?"):
+        assert part in said
+    made = project.pipeline()
+    assert (made.source.key, made.source.event_time) == ("order_id", "paid_at")
+    (found,) = made.windows.values()
+    assert found.spec.length_ms == 5_400_000  # type: ignore[union-attr]
+    project.answer()
+    assert project.new(sample, "--yes", name="q")[0] == 0
+    assert project.pipeline("q").source.key == "card"
+
+
+def test_an_export_in_another_order_is_ordered_by_time(project: NewProject) -> None:
+    rows = sorted((row[1], row[2], row[3]) for row in payments())
+    status, said = project.new(
+        project.write("a.csv", csv_text(rows, ("card", "amount", "paid_at")))
+    )
+    assert status == 0, said
+    assert project.pipeline().source.arrival == "event_time"
+
+
+def test_a_column_of_days_can_be_the_event_time(project: NewProject) -> None:
+    rows = [(f"s{n % 3}", str(n), f"2026-03-{n // 3 + 1:02}") for n in range(60)]
+    status, said = project.new(project.write("a.csv", csv_text(rows, ("store", "sales", "day"))))
+    assert status == 0, said
+    assert project.pipeline().source.columns["day"] == "timestamp"
+
+
+def test_hostile_values_stay_within_comments(project: NewProject) -> None:
+    nasty = "x\u2028\x1b[31m]\nwindows: {}\n# '\"[bold]"
+    lines = [
+        json.dumps({"device": nasty, nasty: 1, "ts": iso(FIRST_DAY + timedelta(minutes=n))})
+        for n in range(50)
+    ]
+    status, said = project.new(project.write("a.jsonl", "\n".join(lines)))
+    assert status == 0, said
+    assert "\x1b[31m" not in said
+    assert list(project.pipeline().windows) == ["sliding"]
+
+
+def test_neither_spark_nor_great_expectations_is_needed() -> None:
+    program = (
+        "import sys\n"
+        "from windows_pipeline.starter import declared_columns, new_pipeline\n"
+        "print(sorted({'pyspark', 'great_expectations', 'dagster', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def landed(project: NewProject, columns: str, lines: str, ending: str = "csv") -> None:
+    """A pipeline with these columns, and a file of its newest day."""
+    (project.folder / "pipelines").mkdir()
+    (project.folder / "pipelines" / "p.yaml").write_text(
+        f"name: p\nsource:\n  path: data/p\n  format: {ending}\n  columns:\n{columns}"
+        "  key: k\n  event_time: t\npartitions:\n  start: 2026-01-01\n"
+        "windows:\n  w: {kind: tumbling, size: 1 hour, grace: 0 s, aggregates: {}}\n"
+    )
+    for day, text in (("2026-03-07", "k,t\na,x\n"), ("2026-03-08", lines)):
+        folder = project.folder / "data" / "p" / day
+        folder.mkdir(parents=True)
+        (folder / f"a.{ending}").write_text(text)
+    (project.folder / "data" / "p" / "2026-03-09").mkdir()  # a day without events
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("1772928000", "looks like epoch seconds: declare timestamp_s"),
+        ("1772928000000", "looks like epoch milliseconds: declare timestamp_ms"),
+        ("1772928000000000", "looks like epoch microseconds: declare timestamp_us"),
+        ("1772928000000000000", "looks like epoch nanoseconds: declare timestamp_ns"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+def test_validate_warns_of_epoch_numbers(
+    project: NewProject, value: str, advice: str, kind: str
+) -> None:
+    columns = f"    k: string\n    t: timestamp\n    d: {kind}\n"
+    landed(project, columns, f"k,t,d\na,2026-03-08,{value}\n")
+    status, said = project.validate()
+    assert status == 0
+    assert f"p.yaml:8: source.columns.d: is {kind}, and '{value}' of 2026-03-08 {advice}" in said
+
+
+def test_validate_warns_of_columns_that_no_record_has(project: NewProject) -> None:
+    landed(project, "    k: string\n    t: timestamp\n    gone: double\n", "k,t\na,2026-03-08\n")
+    status, said = project.validate()
+    assert status == 0
+    assert "p.yaml:8: source.columns.gone: has no value in 1 records of 2026-03-08" in said
+
+
+def test_validate_is_silent_about_what_fits_or_cannot_be_read(project: NewProject) -> None:
+    landed(project, "    k: string\n    t: timestamp\n", "k,t\na,2026-03-08\n")
+    assert "warning" not in project.validate()[1]
+    file = project.folder / "data" / "p" / "2026-03-08" / "a.csv"
+    file.write_bytes(b"")
+    assert "source.columns" not in project.validate()[1]
+    file.rename(file.with_name("a.bin"))
+    assert "source.columns" not in project.validate()[1]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    project: NewProject,
+) -> None:
+    (project.folder / "pipelines").write_text("a file in the folder's place")
+    status, said = project.new(project.write("a.csv", csv_text(payments(100))))
+    assert (status, f"{project.folder / 'pipelines'}: " in said) == (2, True), said
+    assert not (project.folder / "data" / "p").exists()
+
+
+def test_a_damaged_compressed_file_is_one_line(project: NewProject) -> None:
+    data = bytearray(gzip.compress(csv_text(payments(1_000)).encode()))
+    data[2_000:2_100] = bytes(100)
+    (project.folder / "a.csv.gz").write_bytes(data)
+    status, said = project.new("a.csv.gz")
+    assert (status, "a.csv.gz: " in said) == (2, True), said
+    assert "Traceback" not in said
+
+
+def test_enter_takes_the_guess_after_a_wrong_answer(project: NewProject) -> None:
+    rows = [(*row[:4], row[1]) for row in payments(300)]
+    sample = project.write("a.csv", csv_text(rows, (*PAYMENT_COLUMNS[:4], "Paid By")))
+    project.answer("", "", "Paid By", "", "")
+    status, said = project.new(sample)
+    assert (status, "--key Paid By: is not a column name" in said) == (0, True), said
+    assert project.pipeline().source.key == "card"

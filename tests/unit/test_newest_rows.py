@@ -1,0 +1,258 @@
+"""`alerts`, `late` and `rejected` list the newest rows of a table, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from deltalake import DeltaTable, write_deltalake
+
+from tests.support.command_line import call
+from tests.support.pipeline_texts import FLIGHTS, load_text
+from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.newest_rows import NoTableError, UnreadableTableError, newest_rows
+from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+
+ROOT = Path(__file__).parents[2]
+ARROW = {
+    "date": pa.date32(),
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+START = datetime(2013, 3, 8, 12, tzinfo=UTC)
+Row = Mapping[str, Any]
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """The flights with one window definition; the working directory is its project's."""
+    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "pipelines").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+    return load_text(tmp_path / "pipelines", FLIGHTS)
+
+
+@pytest.fixture
+def alerts(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
+    return window_tables(pipeline, "hourly", str(tmp_path / "warehouse")).alerts
+
+
+@pytest.fixture
+def rejected(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
+    return source_tables(pipeline, str(tmp_path / "warehouse")).rejected_records
+
+
+def write(spec: TableSpec, rows: Sequence[Row]) -> None:
+    """Appends rows to the table; a row names the columns that have a value."""
+    schema = pa.schema([(column.name, ARROW[str(column.type)]) for column in spec.columns])
+    table = pa.Table.from_pylist(list(rows), schema)
+    write_deltalake(spec.location, table, mode="append", partition_by=["arrival_unit"])
+
+
+def alert(day: int, minute: int, key: str = "JFK", retracted_by: int | None = None) -> Row:
+    end = START + timedelta(minutes=minute)
+    return {
+        "arrival_unit": date(2013, 3, day),
+        "rule": "disruption",
+        "key": key,
+        "window_start": end - timedelta(hours=1),
+        "window_end": end,
+        "record_count": minute,
+        "severity": 60.5,
+        "episode_start": START,
+        "retracted_by": retracted_by,
+    }
+
+
+def minutes(
+    spec: TableSpec, limit: int, first: date | None = None, last: date | None = None
+) -> list[int]:
+    """The minutes of the newest alerts, newest first."""
+    found: list[int] = newest_rows(spec, limit, first, last).rows["record_count"].to_pylist()
+    return found
+
+
+def no_session(*_: object) -> Any:
+    raise AssertionError("Spark must not start")
+
+
+def called(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
+) -> tuple[int, str]:
+    start: StartSession = no_session
+    return call(capfd, monkeypatch, *args, start=start)
+
+
+def test_the_newest_day_comes_first_then_the_latest_window(alerts: TableSpec) -> None:
+    write(alerts, [alert(9, 1), alert(8, 30), alert(8, 40)])
+    write(alerts, [alert(9, 3), alert(9, 2), alert(7, 50)])
+    assert minutes(alerts, 4) == [3, 2, 1, 40]
+    assert minutes(alerts, 6) == [3, 2, 1, 40, 30, 50]
+    assert newest_rows(alerts, 5).are_more
+    assert not newest_rows(alerts, 6).are_more
+
+
+def test_only_the_days_asked_for_are_read(alerts: TableSpec) -> None:
+    write(alerts, [alert(day, day) for day in range(1, 10)])
+    assert minutes(alerts, 9, date(2013, 3, 3), date(2013, 3, 5)) == [5, 4, 3]
+    assert minutes(alerts, 9, None, date(2013, 3, 2)) == [2, 1]
+    assert minutes(alerts, 9, date(2013, 3, 8), None) == [9, 8]
+    assert minutes(alerts, 9, date(2014, 1, 1), None) == []
+
+
+def test_older_days_are_not_opened(alerts: TableSpec) -> None:
+    """A file of an older day may be gone: nothing reads it where newer days have enough rows."""
+    write(alerts, [alert(8, 1)])
+    write(alerts, [alert(9, 2), alert(9, 3)])
+    (old,) = Path(alerts.location).glob("arrival_unit=2013-03-08/*.parquet")
+    old.unlink()
+    assert minutes(alerts, 1) == [3]
+    with pytest.raises(FileNotFoundError):
+        newest_rows(alerts, 3)
+
+
+def test_a_day_of_many_rows_gives_the_latest_of_them(alerts: TableSpec) -> None:
+    """More rows than are read at a time, in no order."""
+    write(alerts, [alert(9, (minute * 7919) % 20_011) for minute in range(20_011)])
+    assert minutes(alerts, 3) == [20_010, 20_009, 20_008]
+
+
+def test_a_column_that_is_newer_than_a_file_has_no_value(alerts: TableSpec) -> None:
+    write(alerts, [alert(9, 1)])
+    table = DeltaTable(alerts.location)
+    new = pa.schema([*pa.schema(table.schema().to_arrow()), ("added", pa.string())])
+    row = pa.Table.from_pylist([{**alert(9, 2), "added": "x"}], new)
+    write_deltalake(table, row, mode="append", schema_mode="merge")
+    assert newest_rows(alerts, 2).rows["added"].to_pylist() == ["x", None]
+
+
+def test_a_missing_table_and_a_distant_table_are_refused(alerts: TableSpec) -> None:
+    with pytest.raises(NoTableError, match="flights/hourly/alerts: the table does not exist yet"):
+        newest_rows(alerts, 1)
+    distant = TableSpec(**{**vars(alerts), "location": "s3a://bucket/alerts"})
+    with pytest.raises(UnreadableTableError, match="lies in s3a://bucket/alerts; read it with"):
+        newest_rows(distant, 1)
+
+
+def test_retracted_alerts_are_left_out_unless_asked_for(
+    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E1: a correction retracts alerts and leaves them in the table."""
+    write(alerts, [alert(9, 1, "JFK"), alert(9, 2, "LGA", retracted_by=1)])
+    status, said = called(capfd, monkeypatch, "alerts", "flights")
+    assert (status, "JFK" in said, "LGA" in said) == (0, True, False), said
+    status, said = called(capfd, monkeypatch, "alerts", "flights", "--with-retracted")
+    assert (status, "JFK" in said, "LGA" in said, "retracted_by" in said) == (0, True, True, True)
+
+
+def test_json_has_the_columns_of_the_table_and_times_with_a_zone(
+    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(alerts, [{**alert(9, 1), "severity": float("nan")}, alert(9, 2)])
+    status, said = called(capfd, monkeypatch, "alerts", "flights", "--json", "--limit", "5")
+    first, second = json.loads(said)
+    assert status == 0
+    assert list(first) == ["_windows", *(column.name for column in alerts.columns)]
+    assert (first["_windows"], first["arrival_unit"]) == ("hourly", "2013-03-09")
+    assert (first["severity"], second["severity"]) == ("NaN", 60.5)
+    assert [first["window_end"], second["window_end"]] == [
+        "2013-03-08T12:01:00.000Z",
+        "2013-03-08T12:02:00.000Z",
+    ]
+    assert first["retracted_by"] is None
+
+
+def test_no_rows_are_an_empty_json_list(
+    alerts: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(alerts, [alert(9, 1)])
+    args = ("alerts", "flights", "--from", "2014-01-01")
+    assert called(capfd, monkeypatch, *args, "--json") == (0, "[] ")
+    assert called(capfd, monkeypatch, *args) == (0, "flights/hourly/alerts: no rows ")
+
+
+def test_a_missing_table_names_the_command_that_fills_it(
+    pipeline: Pipeline, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fix = "the table does not exist yet; to fill it: windows-pipeline run flights "
+    for command, table in (
+        ("alerts", "hourly/alerts"),
+        ("late", "hourly/late_records"),
+        ("rejected", "rejected_records"),
+    ):
+        status, said = called(capfd, monkeypatch, command, pipeline.name)
+        assert (status, said) == (2, f"error: flights/{table}: {fix}")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--from", "soon"), "--from: 'soon' is no day"),
+        (("--from", "2013-03-08", "--to", "2013-03-07"), "must not be before --from 2013-03-08"),
+        (("--limit", "0"), "--limit"),
+        (("--windows", "[red]x"), "has no windows '[red]x'; use one of hourly"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    pipeline: Pipeline,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    args: Sequence[str],
+    said: str,
+) -> None:
+    status, printed = called(capfd, monkeypatch, "alerts", pipeline.name, *args)
+    assert (status, said in printed) == (2, True), printed
+
+
+def test_texts_of_rejected_records_are_shown_as_they_are(
+    rejected: TableSpec, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text from data is never markup, and cannot control the terminal."""
+    text = '[red]{"a": 1}[/x]\x1b[2J\n:smiley:'
+    row = {"arrival_unit": date(2013, 3, 9), "file": "a.jsonl", "reason": "x", "original": text}
+    write(rejected, [row])
+    status, said = called(capfd, monkeypatch, "rejected", "flights")
+    assert status == 0
+    assert '[red]{"a": 1}[/x]\\x1b[2J\\n:smiley:' in said
+    _, said = called(capfd, monkeypatch, "rejected", "flights", "--json")
+    assert json.loads(said)[0]["original"] == text
+
+
+def test_newest_rows_need_neither_spark_nor_pandas(alerts: TableSpec, tmp_path: Path) -> None:
+    write(alerts, [alert(9, 1)])
+    script = (
+        "import sys\n"
+        "from windows_pipeline.cli.main import main\n"
+        "sys.argv = ['windows-pipeline', 'alerts', 'flights', '--limit', '1']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "disruption" in ended.stdout
+    assert "\x1b" not in ended.stdout

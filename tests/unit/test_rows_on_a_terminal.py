@@ -1,0 +1,53 @@
+"""A grid of rows fits the terminal: the user's columns first, long texts cut."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from windows_pipeline.cli import rows
+from windows_pipeline.cli.console import PlainConsole
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, table: pa.Table, width: int, *first: str) -> list[str]:
+    """What a terminal of a width shows."""
+    out = io.StringIO()
+    console = PlainConsole(file=out, width=width, force_terminal=True, color_system=None)
+    monkeypatch.setattr(rows, "CONSOLE", console)
+    rows.print_grid("t", table, first)
+    return out.getvalue().splitlines()
+
+
+TABLE = pa.table(
+    {
+        "late_column": ["last", "last"],
+        "text": ["x" * 200, "newest"],
+        "empty": pa.nulls(2, pa.string()),
+        "number": [1.23456, 1e-9],
+        "key": ["[red]k[/]", "日本"],
+    }
+)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 300])
+def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    lines = printed(monkeypatch, TABLE, width, "key", "text")
+    assert max(map(len, lines)) <= width
+    assert [line for line in lines if "…" in line] != []
+    assert "[red]k[/]" in "".join(lines)
+
+
+def test_the_first_columns_stay_and_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, TABLE, 60, "key", "text")
+    head = next(line.split() for line in lines if "key" in line)
+    assert head[:2] == ["key", "text"]
+    assert "left out: late_column, number; --json prints all columns" in "".join(lines)
+    assert "empty" not in "".join(lines)
+
+
+def test_the_newest_row_is_last_and_small_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, TABLE, 300, "number")
+    first, last = (line.split()[0] for line in lines if line.strip().startswith("1"))
+    assert (first, last) == ("1e-09", "1.235")

@@ -1,0 +1,170 @@
+"""A sample's lateness is that of rules A1 and A2; the grace and the windows follow from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windows_pipeline.starter.arrival_order import (
+    grace_ms,
+    histogram,
+    in_arrival_order,
+    rounded_down,
+    rounded_up,
+    stream_days,
+)
+from windows_pipeline.starter.instants import Instants
+from windows_pipeline.starter.sample import Sample
+from windows_pipeline.starter.types import guess_type
+from windows_pipeline.starter.window_counts import sample_windows
+
+TIMES = st.lists(st.integers(0, 10**8), min_size=1, max_size=40)
+START_MS = 1_772_928_000_000
+
+
+def sample_of(event: list[int], arrival: list[int], day: list[int]) -> Sample:
+    columns = {
+        "ts": pa.array([str(START_MS + ms) for ms in event]),
+        "received_ts": pa.array([str(START_MS + ms) for ms in arrival]),
+    }
+    return Sample(columns, {}, np.array(day), is_share=False)
+
+
+@settings(deadline=None)
+@given(st.data(), TIMES, st.booleans(), st.sampled_from(["lines", "event_time", "received_ts"]))
+def test_lateness_is_stream_time_minus_event_time(
+    data: st.DataObject,
+    event: list[int],
+    has_days: bool,  # noqa: FBT001
+    arrival: str,
+) -> None:
+    count = len(event)
+    came = data.draw(st.lists(st.integers(0, 10**8), min_size=count, max_size=count))
+    day = sorted(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
+    sample = sample_of(event, came, day)
+    columns = {name: guess_type(name, texts) for name, texts in sample.columns.items()}
+    found = in_arrival_order(
+        sample, columns["ts"], arrival, columns.get(arrival), has_days=has_days
+    )
+
+    def place(row: int) -> tuple[int, int, int]:
+        order = {"lines": row, "event_time": event[row], "received_ts": came[row]}[arrival]
+        of_order = (START_MS + order) // 86_400_000
+        within = day[row] if has_days else (0 if arrival == "lines" else of_order)
+        return within, order, row
+
+    rows = sorted(range(count), key=place)
+    assert found.rows.tolist() == rows
+    highest, expected = 0, []
+    for row in rows:
+        highest = max(highest, event[row])
+        expected.append(highest - event[row])
+    assert found.lateness_ms.tolist() == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=300))
+def test_the_grace_is_enough_for_99_of_100_records(lateness: list[int]) -> None:
+    grace = grace_ms(np.array(lateness))
+    assert sum(ms <= grace for ms in lateness) >= 0.99 * len(lateness)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=100))
+def test_the_histogram_counts_each_record_once(lateness: list[int]) -> None:
+    bins = histogram(np.array(lateness))
+    below = -1
+    for bound, count in bins:
+        assert count == sum(below < ms <= bound for ms in lateness)
+        below = bound
+    assert sum(count for _, count in bins) == len(lateness)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**11))
+def test_durations_are_rounded_to_what_people_write(ms: int) -> None:
+    assert rounded_up(ms) >= ms
+    assert rounded_down(max(ms, 1_000)) <= max(ms, 1_000)
+    assert rounded_up(rounded_up(ms)) == rounded_up(ms)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.none(), st.integers(0, 20)), min_size=1, max_size=30))
+def test_a_line_arrives_on_the_day_of_the_largest_time_so_far(days: list[int | None]) -> None:
+    us = np.array([(day or 0) * 86_400_000_000 for day in days])
+    found = stream_days(Instants(us, np.array([day is not None for day in days])), before=0)
+    assert found.tolist() == [
+        max((day for day in days[: row + 1] if day is not None), default=0)
+        for row in range(len(days))
+    ]
+
+
+RECORDS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(-50, 50), st.integers(0, 9)), min_size=1, max_size=30
+)
+
+
+@settings(deadline=None)
+@given(RECORDS, st.integers(1, 20))
+def test_sliding_windows_of_a_sample_are_left_windows(
+    records: list[tuple[int, int, int]], size: int
+) -> None:
+    """Rule B3."""
+    records = sorted(records)
+    key, time, value = (np.array(column) for column in zip(*records, strict=True))
+    found = sample_windows(key, time, value.astype(float), "sliding", size, size)
+    for index, (of, end, _) in enumerate(records):
+        within = [v for k, t, v in records if k == of and end - size <= t <= end]
+        assert found.counts[index] == len(within)
+        assert found.averages[index] == pytest.approx(sum(within) / len(within))
+
+
+@settings(deadline=None)
+@given(RECORDS, st.integers(1, 5), st.integers(1, 4), st.sampled_from(["tumbling", "hopping"]))
+def test_aligned_windows_of_a_sample_are_those_with_records(
+    records: list[tuple[int, int, int]], advance: int, hops: int, kind: str
+) -> None:
+    """Rule C1."""
+    size, step = advance * hops, advance if kind == "hopping" else advance * hops
+    records = sorted(records)
+    key, time, _ = (np.array(column) for column in zip(*records, strict=True))
+    found = sample_windows(key, time, None, kind, size, step)
+    expected: dict[tuple[int, int], int] = {}
+    for of, t, _ in records:
+        for start in range((t - size) // step * step, t + 1, step):
+            if start <= t < start + size:
+                expected[of, start + size] = expected.get((of, start + size), 0) + 1
+    assert sorted(zip(found.ends_ms, found.counts, strict=True)) == sorted(
+        (end, count) for (_, end), count in expected.items()
+    )
+
+
+@settings(deadline=None)
+@given(RECORDS, st.integers(1, 20))
+def test_sessions_of_a_sample_end_where_the_gap_is_exceeded(
+    records: list[tuple[int, int, int]], gap: int
+) -> None:
+    """Rule D1."""
+    records = sorted(records)
+    key, time, _ = (np.array(column) for column in zip(*records, strict=True))
+    found = sample_windows(key, time, None, "session", gap, gap)
+    ends = [
+        (t, k)
+        for index, (k, t, _) in enumerate(records)
+        if index + 1 == len(records)
+        or records[index + 1][0] != k
+        or records[index + 1][1] - t > gap
+    ]
+    assert sorted(found.ends_ms) == sorted(end for end, _ in ends)
+    assert found.counts.sum() == len(records)
+
+
+def test_keys_far_apart_in_time_do_not_overflow() -> None:
+    far = 2**62
+    found = sample_windows(
+        np.array([0, 0, 5, 5]), np.array([0, 10, 0, far]), None, "sliding", 20, 20
+    )
+    assert found.counts.tolist() == [1, 2, 1, 1]

@@ -1,0 +1,172 @@
+"""Key, event time, arrival and value are guessed from names and from values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.support.samples import PAYMENT_COLUMNS, payments
+from windows_pipeline.starter.arrival_order import ArrivedRecords
+from windows_pipeline.starter.names import words
+from windows_pipeline.starter.proposal import KINDS, is_heartbeat, keyed_times, propose
+from windows_pipeline.starter.roles import (
+    CannotGuessError,
+    guess_arrival,
+    guess_event_time,
+    guess_key,
+    guess_value,
+)
+from windows_pipeline.starter.types import Column, guess_columns
+
+START_MS = 1_772_928_000_000
+
+
+def columns_of(**values: list[object]) -> dict[str, Column]:
+    return guess_columns(
+        {
+            name: pa.array([None if value is None else str(value) for value in texts], pa.string())
+            for name, texts in values.items()
+        },
+        {},
+    )
+
+
+def of_payments() -> dict[str, Column]:
+    texts: list[list[object]] = [list(column) for column in zip(*payments(), strict=True)]
+    return columns_of(**dict(zip(PAYMENT_COLUMNS, texts, strict=True)))
+
+
+def test_payments_are_understood() -> None:
+    columns = of_payments()
+    assert {name: column.type for name, column in columns.items()} == {
+        "order_id": "string",
+        "card": "string",
+        "amount": "decimal(18,2)",
+        "paid_at": "timestamp",
+        "received_at": "timestamp",
+    }
+    assert guess_event_time(columns).name == "paid_at"
+    assert guess_arrival(columns, "paid_at").name == "received_at"
+    assert guess_key(columns).name == "card"
+    assert guess_value(columns, {"card", "paid_at", "received_at"}) == "amount"
+
+
+def seconds(*numbers: int) -> list[object]:
+    return [START_MS + 1_000 * number for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("names", "event"),
+    [
+        (("received_at", "created_at"), "created_at"),
+        (("created_at", "event_time"), "event_time"),
+        (("end_ts", "start_ts"), "start_ts"),
+        (("created_at", "changed_at"), "created_at"),
+        (("birth_date_ts", "time"), "time"),
+    ],
+)
+def test_names_say_which_time_is_the_event_time(names: tuple[str, str], event: str) -> None:
+    columns = columns_of(**dict.fromkeys(names, seconds(*range(30))))
+    assert guess_event_time(columns).name == event
+
+
+def test_without_a_time_the_error_names_columns_and_option() -> None:
+    with pytest.raises(CannotGuessError, match=r"--event-time.*k \(string, such as 'a'\)"):
+        guess_event_time(columns_of(k=["a", "b"], v=[1, 2]))
+
+
+def test_a_second_time_that_orders_the_file_is_the_arrival() -> None:
+    events = [0, 5, 3, 9, 7, 12, 20, 15, 30, 28]
+    came = [event + 3 for event in np.maximum.accumulate(events)]
+    columns = columns_of(started_ts=seconds(*events), seen_ts=seconds(*came))
+    assert guess_arrival(columns, "started_ts").name == "seen_ts"
+
+
+def test_a_time_to_come_is_no_arrival() -> None:
+    columns = columns_of(
+        paid_at=seconds(*range(10)), due_at=seconds(90, 50, 70, 20, 80, 30, 60, 40, 99, 98)
+    )
+    assert guess_arrival(columns, "paid_at").name == "lines"
+
+
+def test_lines_in_another_order_than_time_are_no_arrival() -> None:
+    """An export that is sorted by key: by lines nearly all records would be late."""
+    days = [86_400 * day for day in range(30)]
+    columns = columns_of(user=[u for u in "abc" for _ in days], ts=seconds(*(days * 3)))
+    assert guess_arrival(columns, "ts").name == "event_time"
+
+
+def test_what_is_unique_is_no_key() -> None:
+    many = 200
+    with pytest.raises(CannotGuessError, match="--key COLUMN"):
+        guess_key(
+            columns_of(order_id=[f"o{n}" for n in range(many)], value=[n % 7 for n in range(many)])
+        )
+    columns = columns_of(
+        status=["ok", "bad"] * 100, place=[f"p{n % 25}" for n in range(many)], uid=range_texts(many)
+    )
+    assert guess_key(columns).name == "place"
+
+
+def range_texts(count: int) -> list[object]:
+    return [f"u-{number}" for number in range(count)]
+
+
+def test_numbers_may_be_keys_if_their_name_says_so() -> None:
+    columns = columns_of(user_id=[n % 9 for n in range(90)], quantity=[n % 4 for n in range(90)])
+    assert guess_key(columns).name == "user_id"
+    assert guess_value(columns, {"user_id"}) == "quantity"
+
+
+def test_names_are_split_into_words() -> None:
+    assert words("paidAt") == words("paid_at") == words("PaidAt") == ("paid", "at")
+    assert words("deviceID2") == ("device", "id", "2")
+
+
+def arrived(columns: dict[str, Column], time: str) -> ArrivedRecords:
+    ms = columns[time].instants.us // 1_000
+    return ArrivedRecords(np.arange(len(ms)), ms, ms // 86_400_000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_alert_rule_is_broken_by_few_closed_windows_of_the_sample(kind: str) -> None:
+    columns = of_payments()
+    records = arrived(columns, "paid_at")
+    times = keyed_times(records, columns["card"], columns["amount"])
+    found = propose(times, columns["amount"], records.lateness_ms, kind=kind)  # type: ignore[arg-type]
+    assert found.rule.when.startswith("avg_amount > ")
+    assert 0 < found.rule.broken <= found.closed * 0.02 + 2
+    assert found.aggregates["avg_amount"] == "avg(amount)"
+    assert 0 < found.closed <= found.total
+
+
+def test_heartbeats_are_watched_for_silence() -> None:
+    minutes = [minute for minute in range(300) if not 100 <= minute < 120]
+    columns = columns_of(device=["a"] * len(minutes), ts=seconds(*(60 * n for n in minutes)))
+    records = arrived(columns, "ts")
+    times = keyed_times(records, columns["device"], None)
+    assert is_heartbeat(times)
+    found = propose(times, None, records.lateness_ms)
+    assert (found.emit_empty, found.rule.when, found.rule.broken) == (True, "record_count < 1", 1)
+    assert 60_000 < found.size_ms < 20 * 60_000
+    tumbling = propose(times, None, records.lateness_ms, kind="tumbling")
+    assert (tumbling.emit_empty, tumbling.rule.name) == (False, "busy")
+
+
+def test_equal_values_give_a_rule_over_counts() -> None:
+    count = 100
+    columns = columns_of(k=["a"] * count, ts=seconds(*range(0, 60 * count, 60)), v=[1, 2] * 50)
+    records = arrived(columns, "ts")
+    times = keyed_times(records, columns["k"], columns["v"])
+    steady = propose(times, columns["v"], records.lateness_ms, kind="tumbling", size_ms=120_000)
+    assert steady.rule.when == "record_count >= 2"
+
+
+def test_a_sample_without_closed_windows_still_has_a_rule() -> None:
+    columns = columns_of(k=["a", "a"], ts=seconds(0, 1), v=[1, 3])
+    records = arrived(columns, "ts")
+    times = keyed_times(records, columns["k"], columns["v"])
+    found = propose(times, columns["v"], records.lateness_ms, size_ms=3_600_000)
+    assert (found.closed, found.rule.broken) == (0, 0)
+    assert found.rule.when == "avg_v > 1"

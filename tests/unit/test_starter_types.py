@@ -1,0 +1,195 @@
+"""The guessed type of a column accepts the values that were written in that type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.starter.instants import instants
+from windows_pipeline.starter.types import Column, guess_type
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=2)), timezone(-timedelta(hours=9.5))])
+PAST, FUTURE = datetime(1800, 1, 1), datetime(2200, 1, 1)
+
+
+def guessed(values: Sequence[str | None], name: str = "x", native: str | None = None) -> Column:
+    return guess_type(name, pa.array(values, pa.string()), native)
+
+
+def micros(time: datetime) -> int:
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (aware - EPOCH) // timedelta(microseconds=1)
+
+
+def accepts(kind: str, text: str) -> bool:
+    """README's table of column types, in plain Python."""
+    if kind == "string":
+        return True
+    if kind == "boolean":
+        return text.strip().lower() in ("true", "false")
+    if kind == "bigint":
+        return -(2**63) <= int(text) < 2**63
+    if kind == "double":
+        number = float(text)
+        said = Decimal(text)
+        return not said.is_finite() or (math.isfinite(number) and (number != 0) == (said != 0))
+    if kind.startswith("decimal"):
+        digits, places = map(int, kind[8:-1].split(","))
+        scaled = Decimal(text).scaleb(places)
+        return scaled == int(scaled) and abs(scaled) < 10**digits
+    if kind == "date":
+        return bool(date.fromisoformat(text))
+    if kind == "timestamp":
+        return bool(datetime.fromisoformat(text))
+    return Decimal(text).is_finite()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.datetimes(PAST, FUTURE), st.datetimes(PAST, FUTURE, timezones=ZONES)),
+        min_size=1,
+    )
+)
+def test_iso_times_are_timestamps_and_mean_what_python_reads(times: list[datetime]) -> None:
+    column = guessed([time.isoformat(" ", "microseconds") for time in times])
+    assert (column.type, column.unfit) == ("timestamp", 0)
+    assert column.instants.us.tolist() == [micros(time) for time in times]
+
+
+@settings(deadline=None)
+@given(st.lists(st.dates(date(1000, 1, 1)), min_size=1))
+def test_days_are_dates(days: list[date]) -> None:
+    column = guessed([day.isoformat() for day in days])
+    assert (column.type, column.unfit) == ("date", 0)
+    assert column.instants.us.tolist() == [
+        (day - date(1970, 1, 1)).days * 86_400_000_000 for day in days
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-02-30T10:00:00", "2026-13-01", "2026-01-01T24:00:00", "10:15", "08/03/2026"]
+)
+def test_what_is_no_time_is_text(text: str) -> None:
+    assert guessed([text, text]).type == "string"
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(sorted(EPOCHS)),
+    st.lists(st.datetimes(datetime(1991, 1, 1), datetime(2099, 1, 1)), min_size=1),
+)
+def test_numbers_since_1970_are_read_by_their_size(kind: str, times: list[datetime]) -> None:
+    per_second = EPOCHS[kind].per_second
+    numbers = [micros(time) * per_second // 1_000_000 for time in times]
+    column = guessed([str(number) for number in numbers], "event_time")
+    assert (column.type, column.unfit) == (kind, 0)
+    assert column.instants.us.tolist() == [number * 1_000_000 // per_second for number in numbers]
+
+
+def test_a_number_that_grows_with_the_file_is_a_time_whatever_its_name() -> None:
+    numbers = [str(1_772_928_000_000 + 250 * number) for number in range(100)]
+    assert guessed(numbers, "x").type == "timestamp_ms"
+    assert guessed(numbers[::7] + numbers[::-1], "x").type == "bigint"
+    assert guessed(numbers, "card").type == "bigint"
+
+
+def test_a_number_since_1970_may_have_a_point_or_a_power() -> None:
+    column = guessed(["1772928000.25", "1772928001.5", None], "ts")
+    assert (column.type, column.nulls, column.unfit) == ("timestamp_s", 1, 0)
+    assert column.instants.us.tolist()[:2] == [1_772_928_000_250_000, 1_772_928_001_500_000]
+    power = guessed(["1.772928e12", "1.772928000001e+12"], "ts", "double")
+    assert power.type == "timestamp_ms"
+    assert power.instants.us.tolist() == [1_772_928_000_000_000, 1_772_928_000_001_000]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(10**17), 10**17), min_size=1))
+def test_whole_numbers_are_bigint(numbers: list[int]) -> None:
+    texts = [str(number) for number in numbers]
+    column = guessed(texts, "count_of_things_id")
+    assert column.type == "bigint"
+    assert all(accepts(column.type, text) for text in texts)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(width=64, allow_subnormal=False), min_size=1))
+def test_numbers_with_a_point_are_accepted(numbers: list[float]) -> None:
+    texts = [repr(number) for number in numbers]
+    column = guessed(texts)
+    assert all(accepts(column.type, text) for text in texts)
+    if any(math.isfinite(number) for number in numbers):
+        assert column.type != "string"
+
+
+@settings(deadline=None)
+@given(st.lists(st.decimals(-(10**6), 10**6, places=2), min_size=1))
+def test_amounts_of_money_keep_their_cents(amounts: list[Decimal]) -> None:
+    texts = [str(amount) for amount in amounts]
+    column = guessed(texts, "amount")
+    assert column.type == "decimal(18,2)"
+    assert all(accepts(column.type, text) for text in texts)
+    assert guessed(texts, "width").type == "double"
+
+
+def test_long_numbers_keep_their_digits() -> None:
+    texts = ["12345678901234567.25", "0.5"]
+    column = guessed(texts)
+    assert column.type == "decimal(38,2)"
+    assert all(accepts(column.type, text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["true", "FALSE"], "boolean"),
+        (["00123", "00456"], "string"),
+        (["12345678901234567890"], "decimal(38,0)"),
+        (["yes", "no"], "string"),
+        ([None, None], "string"),
+        (["5", "n/a"], "string"),
+    ],
+)
+def test_other_values(texts: list[str | None], kind: str) -> None:
+    assert guessed(texts).type == kind
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.one_of(st.none(), st.text(), st.from_regex(r"[-+0-9.eE:T ]{1,25}")), max_size=30)
+)
+def test_any_text_gets_a_type_and_all_values_are_accounted_for(texts: list[str | None]) -> None:
+    values = [text and text.encode("utf-8", "replace").decode() for text in texts]
+    column = guessed(values, "ts")
+    fit = [text for text in values if text is not None]
+    assert column.nulls == len(values) - len(fit)
+    assert 0 <= column.unfit <= len(fit) // 100
+
+
+def test_one_value_of_a_hundred_may_not_fit() -> None:
+    column = guessed([*map(str, range(199)), "n/a"])
+    assert (column.type, column.unfit, column.example) == ("bigint", 1, "0")
+    assert guessed([*map(str, range(97)), "n/a"]).type == "string"
+
+
+def test_parquet_says_its_types() -> None:
+    assert guessed(["5", None], native="double").type == "double"
+    assert guessed(["1.50"], "amount", "decimal(9,2)").type == "decimal(9,2)"
+    assert guessed(["1772928000000", "1772928000001"], "ts", "bigint").type == "timestamp_ms"
+    assert guessed([], native="bigint").type == "bigint"
+
+
+def test_what_is_no_time_is_marked() -> None:
+    found = instants(pa.array(["2026-03-08", None, "x"]), "timestamp")
+    assert found.is_time.tolist() == [True, False, False]
+    assert np.count_nonzero(found.us) == 1

@@ -1,0 +1,1 @@
+"""Programs of the Makefile: `install.sh`, `require.sh` and `ui.py`."""

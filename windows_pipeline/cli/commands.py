@@ -1,0 +1,204 @@
+"""The commands that use Spark: their arguments, and which module does their work.
+
+Only the standard library and typer are imported here, so that help and refusals come at once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from windows_pipeline.cli.arguments import (
+    PipelineName,
+    WindowsName,
+    chosen_windows,
+    declared,
+    parsed_day,
+)
+from windows_pipeline.cli.session import begin
+
+
+class Step(StrEnum):
+    """A step of the chain, named after its main table."""
+
+    RAW_EVENTS = "raw_events"
+    KEYED_WINDOWS = "keyed_windows"
+    FINAL_WINDOWS = "final_windows"
+    ALERTS = "alerts"
+    FIRINGS = "firings"
+
+
+def check(context: typer.Context, pipeline: PipelineName) -> None:
+    """Runs every check on the published tables; exit status 1 where one fails, or days wait.
+
+    Names the steps that published nothing so far, such as those of a new definition.
+    """
+    settings, found = declared(pipeline)
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.days import check_tables
+
+    check_tables(context, status, settings, found)
+
+
+def run(
+    context: typer.Context,
+    pipeline: PipelineName,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="The first day; that of --to if left out."),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DAY", help="The last day; that of --from if left out."),
+    ] = None,
+) -> None:
+    """Ingests landed days and computes what follows; without days, what is new or waited."""
+    asked = [
+        parsed_day(option, text) for option, text in (("--from", first), ("--to", last)) if text
+    ]
+    settings, found = declared(pipeline)
+    if not found.source.by_days:
+        raise ValueError(
+            f"{pipeline} follows its source and has no days to run; use: "
+            f"windows-pipeline stream {pipeline}"
+        )
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.days import run_landed
+
+    run_landed(context, status, settings, found, asked)
+
+
+def rebuild(
+    context: typer.Context,
+    pipeline: PipelineName,
+    from_step: Annotated[
+        Step | None, typer.Option("--from", help="Rebuild from this table on, changed or not.")
+    ] = None,
+) -> None:
+    """Recomputes the tables that follow an old definition, and what depends on them."""
+    settings, found = declared(pipeline)
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.tables import rebuild_stale
+
+    rebuild_stale(context, status, settings, found, from_step)
+
+
+def stream(
+    context: typer.Context,
+    pipeline: PipelineName,
+    every: Annotated[
+        str | None,
+        typer.Option(help="Look for more so often ('10 seconds'), until interrupted."),
+    ] = None,
+) -> None:
+    """Ingests what came since the last run, and computes what follows; once, or on and on.
+
+    Exit status 1 where more records of the run are rejected or late than the pipeline's limits, or
+    an alert rule reads an aggregate that can't be computed.
+    """
+    if every is not None:
+        from windows_pipeline.windows.durations import duration_ms
+
+        # Spark knows fewer names of units than the pipelines' durations have.
+        every = f"{duration_ms(every, '--every')} milliseconds"
+    settings, found = declared(pipeline)
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.streams import follow
+
+    follow(context, status, settings, found, every)
+
+
+def correct(
+    context: typer.Context,
+    pipeline: PipelineName,
+    first: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="The first arrival day to compute again.")
+    ],
+    cause: Annotated[str, typer.Option(help="Why; stands in each row of corrections.")],
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="DAY", help="The last one; the last published if left out."),
+    ] = None,
+    windows: WindowsName = None,
+) -> None:
+    """Corrects what was published of days whose raw records, or whose grace, were changed."""
+    from_day = parsed_day("--from", first)
+    to_day = None if last is None else parsed_day("--to", last)
+    settings, found = declared(pipeline)
+    name = chosen_windows(found, windows)
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.corrections import correct_published
+
+    correct_published(context, status, settings, found, name, from_day, to_day, cause)
+
+
+def forget(
+    context: typer.Context,
+    pipeline: PipelineName,
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The arrival day: 2013-03-08.")],
+) -> None:
+    """Takes an ingested day away again, as long as no final window follows from it."""
+    settings, found = declared(pipeline)
+    forgotten = parsed_day("DAY", day)
+    if not found.source.by_days:
+        raise ValueError(f"{pipeline} follows its source, and has no days that could be taken away")
+    begin(context, f"{pipeline}: forgetting {forgotten}")
+    from windows_pipeline.cli.tables import forget_ingested
+
+    forget_ingested(context, settings, found, forgotten)
+
+
+def maintain(context: typer.Context, pipeline: PipelineName) -> None:
+    """Joins small files and deletes those that no version needs any more; rows stay."""
+    settings, found = declared(pipeline)
+    status = begin(context, f"{pipeline}: starting Spark")
+    from windows_pipeline.cli.tables import maintain_tables
+
+    maintain_tables(context, status, settings, found)
+
+
+def episodes(
+    context: typer.Context,
+    pipeline: PipelineName,
+    windows: WindowsName = None,
+    rule: Annotated[str | None, typer.Option(help="Only this rule.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this key.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the worst first.")] = 20,
+) -> None:
+    """Lists episodes: alerts of one key and rule whose windows overlap, the worst first."""
+    settings, found = declared(pipeline)
+    name = chosen_windows(found, windows)
+    begin(context, f"{pipeline} {name}: reading alerts")
+    from windows_pipeline.cli.trace import list_episodes
+
+    list_episodes(context, settings, found, name, rule, key, limit)
+
+
+def trace(
+    context: typer.Context,
+    pipeline: PipelineName,
+    key: Annotated[str, typer.Argument(help="The alert's key.")],
+    window_end: Annotated[
+        str, typer.Argument(help="The alert's window_end, UTC, as `episodes` prints it.")
+    ],
+    windows: WindowsName = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
+) -> None:
+    """Lists the records that count in an alert's window."""
+    settings, found = declared(pipeline)
+    name = chosen_windows(found, windows)
+    try:
+        instant = datetime.fromisoformat(window_end)
+    except ValueError:
+        raise typer.BadParameter(
+            f"WINDOW_END: {window_end!r} is no time; write it as '2013-03-08 21:15:00'"
+        ) from None
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=UTC)
+    begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
+    from windows_pipeline.cli.trace import list_records
+
+    list_records(context, settings, found, name, key, instant, limit)

@@ -1,0 +1,118 @@
+"""What `new` prints: the columns, their roles, how late records are, and what comes next."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+from windows_pipeline.cli.console import PlainConsole
+from windows_pipeline.starter.arrival_order import grace_ms, histogram
+from windows_pipeline.starter.new_pipeline import Created, NewPipeline
+from windows_pipeline.windows.durations import duration_text
+
+_BAR = 40
+_LONGEST_EXAMPLE = 40
+_MOST_NAMES = 10
+
+
+def print_sample(console: PlainConsole, made: NewPipeline) -> None:
+    """Prints how much was read, and a table of the columns with their guessed types."""
+    sample, files = made.sample, made.files
+    share = " (a share: the first and the last ones)" if sample.is_share else ""
+    of = _count(len(files.files), "file")
+    console.print(
+        f"{files.root}: {of} of {files.format}; {sample.record_count:,} records looked at{share}"
+    )
+    if files.skipped:
+        more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
+        console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
+    if sample.broken:
+        console.print(
+            f"{sample.broken:,} more lines cannot be read as {files.format}; a run rejects them"
+        )
+    if sample.with_line_breaks:
+        console.print(
+            f"{_count(sample.with_line_breaks, 'record')} with a line break in a quoted field: a "
+            "run reads lines, so it rejects them; write such texts without line breaks"
+        )
+    grid = Table(box=box.SIMPLE)
+    for title in ("column", "type", "no value", "do not fit", "example"):
+        grid.add_column(title, overflow="ellipsis", no_wrap=True)
+    for column in made.columns.values():
+        grid.add_row(
+            column.name,
+            column.type,
+            f"{column.nulls / len(column.texts):.1%}" if column.nulls else "",
+            f"{column.unfit:,}" if column.unfit else "",
+            column.example[:_LONGEST_EXAMPLE],
+        )
+    console.print(grid)
+
+
+def print_roles(console: PlainConsole, made: NewPipeline) -> None:
+    """Prints the roles with their reasons, and the columns that are left out."""
+    choices = {"key": made.key, "event time": made.event_time, "arrival": made.arrival}
+    longest = max(len(choice.name) for choice in choices.values())
+    for role, choice in choices.items():
+        console.print(f"{role:<10}  {choice.name:<{longest}}  {choice.reason}")
+    for name, reason in made.left_out.items():
+        console.print(f"left out: {name!r} {reason}")
+    console.print()
+
+
+def print_lateness(console: PlainConsole, made: NewPipeline) -> None:
+    """Prints how many records come how late, and the grace that 99 % of them need."""
+    lateness = made.arrived.lateness_ms
+    console.print("lateness: how far a record's event time lies behind the largest before it")
+    bins = histogram(lateness)
+    most = max((count for _, count in bins), default=0)
+    for bound, count in bins:
+        label = "in order" if bound == 0 else f"up to {duration_text(bound)}"
+        bar = "#" * max(round(_BAR * count / most), 1) if count else ""
+        console.print(f"  {label:<18}{count:>9,}  {bar}")
+    needed = duration_text(grace_ms(lateness))
+    console.print(f"a grace of {needed} is enough for 99 % of the records")
+    console.print()
+
+
+def print_windows(console: PlainConsole, made: NewPipeline) -> None:
+    """Prints the windows and the alert rule, with what they are in the sample."""
+    found = made.proposal
+    console.print(
+        f"windows: {found.kind}, {duration_text(found.size_ms)}, "
+        f"grace {duration_text(found.grace_ms)}{', silences too' if found.emit_empty else ''}"
+    )
+    console.print(
+        f"alert {found.rule.name}: {found.rule.when}; it fires for about "
+        f"{_count(found.rule.broken, 'window')} of the sample"
+    )
+    if found.closed == 0:
+        console.print(
+            "no window of the sample closes: stream time must pass a window's end by the grace. "
+            "Take a shorter --size or --grace, or a longer sample, to see results"
+        )
+    console.print()
+
+
+def print_created(console: PlainConsole, name: str, created: Created) -> None:
+    """Prints what was written, and the next commands."""
+    days = created.landed.days
+    folders = f"{_count(len(days), 'day folder')}, {days[0]} to {days[-1]}"
+    verb = "copied into" if created.was_copied else "is in"
+    console.print(f"the sample {verb} {created.landed.folder}: {folders}")
+    if created.landed.empty:
+        empty = ", ".join(str(day) for day in created.landed.empty[:_MOST_NAMES])
+        more = ", ..." if len(created.landed.empty) > _MOST_NAMES else ""
+        console.print(
+            f"{len(created.landed.empty):,} of them are new and empty ({empty}{more}): a missing "
+            "day would block the days after it"
+        )
+    console.print(f"wrote {created.file}; look through it, then:")
+    console.print()
+    console.print(f"  windows-pipeline run {name}")
+    console.print(f"  windows-pipeline alerts {name}")
+    console.print("  make ui")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -1,0 +1,144 @@
+"""Prints rows of a table that was read without Spark: as a grid, or as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table as Grid
+
+from windows_pipeline.cli.console import CONSOLE, PlainConsole, UserStream, printable
+
+_MOST_WIDTH = 40
+"""A terminal shows at most so many characters of a value; a pipe gets them all."""
+_LEAST_COLUMNS = 2
+_GAP = 3
+_MARGIN = 1
+_LEAST_ROUNDED = 0.001
+"""Smaller numbers are shown with all their digits."""
+_LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
+
+
+def print_grid(title: str, rows: pa.Table, first_columns: Sequence[str]) -> None:
+    """Prints rows as a grid that fits the terminal, without columns that have no value.
+
+    Args:
+        title: What the rows are.
+        rows: The rows, newest first; the newest is printed last, beside the prompt.
+        first_columns: The columns that are shown first; a narrow terminal leaves others out.
+    """
+    if not rows.num_rows:
+        CONSOLE.print(f"{title}: no rows")
+        return
+    names = [*first_columns, *(name for name in rows.column_names if name not in first_columns)]
+    texts = {name: _texts(rows[name])[::-1] for name in names}
+    names = [name for name in names if any(texts[name])]
+    widths = {name: max(map(cell_len, (name, *texts[name]))) for name in names}
+    console, cut = CONSOLE, None
+    shown = names
+    if CONSOLE.is_terminal:
+        cut = _MOST_WIDTH
+        shown = _fitting({name: min(width, cut) for name, width in widths.items()}, CONSOLE.width)
+    else:
+        whole = sum(widths.values()) + _GAP * len(names) + _MARGIN
+        console = PlainConsole(file=UserStream("stdout"), width=whole)
+    CONSOLE.print(title)
+    grid = Grid(box=box.SIMPLE)
+    for name in shown:
+        grid.add_column(name, no_wrap=True, overflow="ellipsis", max_width=cut)
+    for row in zip(*(texts[name] for name in shown), strict=True):
+        grid.add_row(*row)
+    console.print(grid)
+    if len(shown) < len(names):
+        left_out = ", ".join(names[len(shown) :])
+        CONSOLE.print(f"left out: {left_out}; --json prints all columns")
+
+
+def print_json(tables: Sequence[tuple[str | None, pa.Table]]) -> None:
+    """Prints the rows of tables as one JSON list, a row a line, the newest of a table last.
+
+    Args:
+        tables: Rows, newest first, by window definition. Where a definition is given, `_windows`
+            names it; no column of a table begins with an underscore.
+    """
+    lines: list[str] = []
+    for windows, rows in tables:
+        values = {name: _json_values(rows[name])[::-1] for name in rows.column_names}
+        if windows is not None:
+            values = {"_windows": [windows] * rows.num_rows, **values}
+        lines += [
+            json.dumps(dict(zip(values, row, strict=True)), allow_nan=False)
+            for row in zip(*values.values(), strict=True)
+        ]
+    listed = ",\n".join(lines)
+    typer.echo(f"[\n{listed}\n]" if lines else "[]")
+
+
+def _fitting(widths: Mapping[str, int], width: int) -> list[str]:
+    """The first columns that fit a width, and at least a few."""
+    found: list[str] = []
+    used = _MARGIN
+    for name, needed in widths.items():
+        used += needed + _GAP
+        if used > width and len(found) >= _LEAST_COLUMNS:
+            break
+        found.append(name)
+    return found
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """The values as a reader sees them: times in UTC, in milliseconds."""
+    if pa.types.is_timestamp(column.type):
+        return [text or "" for text in _times(column, " ", "")]
+    return [_text(value) for value in column.to_pylist()]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and (abs(value) >= _LEAST_ROUNDED or value == 0):
+        value = round(value, 3)
+    return printable(str(value)).translate(_LINE_ENDS)
+
+
+def _json_values(column: pa.ChunkedArray) -> list[object]:
+    if pa.types.is_timestamp(column.type):
+        return list(_times(column, "T", "Z"))
+    return [_json_value(value) for value in column.to_pylist()]
+
+
+def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
+    """Instants as text; Python's own times would end with the year 9999."""
+    instants = column.cast(pa.timestamp("ms"), safe=False)
+    found: list[str | None] = pc.strftime(instants, f"%Y-%m-%d{between}%H:%M:%S").to_pylist()
+    return [None if text is None else f"{text}{zone}" for text in found]
+
+
+def _json_value(value: object) -> object:
+    """A value as JSON has it; numbers that JSON lacks, decimals and bytes are texts."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case list():
+            return [_json_value(item) for item in value]
+        case dict():
+            return {name: _json_value(item) for name, item in value.items()}
+        case _:
+            return value

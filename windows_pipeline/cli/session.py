@@ -1,0 +1,103 @@
+"""A call of the command line: its progress, its log, and the Spark session that it may start."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import typer
+
+from windows_pipeline.cli.console import CONSOLE, ERRORS
+from windows_pipeline.cli.log_file import FOLDER, LogFile
+from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.status import Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windows_pipeline.settings import Settings
+
+StartSession = Callable[["Settings"], "SparkSession"]
+"""Starts the Spark session that the settings describe. `main` passes it as the context's object."""
+
+
+@dataclass
+class Invocation:
+    """A call of the command line.
+
+    Attributes:
+        start: Starts the Spark session; None for the library's own function.
+        command: The command's name, once it is known.
+        is_verbose: Whether the user asked for more output.
+    """
+
+    start: StartSession | None = None
+    command: str = "windows-pipeline"
+    is_verbose: bool = False
+    _log: LogFile | None = field(default=None, init=False)
+
+    @property
+    def log(self) -> LogFile:
+        """The call's log, beside the settings file."""
+        if self._log is None:
+            self._log = LogFile(_logs(), self.command)
+        return self._log
+
+
+def invocation(context: typer.Context) -> Invocation:
+    """The call that a command's context belongs to."""
+    return cast("Invocation", context.obj)
+
+
+def begin(context: typer.Context, text: str) -> Status:
+    """Shows on a terminal what a command does, and keeps what libraries print out of its output.
+
+    Both end with the command. Call it once the arguments are known to be right, and before imports
+    that take long.
+
+    Args:
+        context: The command's context.
+        text: The first step.
+
+    Returns:
+        The status, to name the next steps.
+    """
+    call = invocation(context)
+    try:
+        context.with_resource(call.log.captured())
+    except OSError as error:
+        tell("warning", f"no log is written, and messages of Spark follow: {error}")
+    lines = ERRORS if call.is_verbose else None
+    return context.with_resource(Status(CONSOLE, text, lines))
+
+
+def session(context: typer.Context, settings: Settings) -> SparkSession:
+    """Starts a Spark session whose messages do not mix with the command's output."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    call = invocation(context)
+    is_running = SparkSession.getActiveSession() is not None
+    if call.start is None:
+        from windows_pipeline.compat.spark_session import start_session
+
+        spark = start_session(settings)
+    else:
+        spark = call.start(settings)
+    if not is_remote() and (is_running or not call.log.is_open):
+        # The JVM prints to the terminal: `main` prints an error's own line, Spark would log it all.
+        spark.sparkContext.setLogLevel("FATAL")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    return spark
+
+
+def _logs() -> Path:
+    """The folder of logs."""
+    from windows_pipeline.settings import SETTINGS_VARIABLE
+
+    settings = Path.cwd() / "settings.yaml"
+    return Path(os.environ.get(SETTINGS_VARIABLE, settings)).absolute().parent / FOLDER

@@ -1,0 +1,137 @@
+"""Puts a sample's records into the order of arrival, and measures how late they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windows_pipeline.starter.instants import DAY_US, Instants
+from windows_pipeline.starter.roles import LINES
+from windows_pipeline.starter.sample import Sample
+from windows_pipeline.starter.types import Column
+
+_STEPS_MS = (
+    *(1_000, 5_000, 10_000, 30_000),
+    *(60_000, 300_000, 600_000, 1_800_000),
+    *(3_600_000, 3 * 3_600_000, 6 * 3_600_000, 12 * 3_600_000),
+    *(86_400_000, 2 * 86_400_000, 7 * 86_400_000, 30 * 86_400_000),
+)
+"""Durations that people write: one second to thirty days."""
+_MOST_TIMES = 0.99
+"""The share of records for which the proposed grace suffices."""
+_DEFAULT_GRACE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedRecords:
+    """The readable records of a sample, in the order of arrival.
+
+    Attributes:
+        rows: Their positions in the sample.
+        event_ms: Their event times, ms since 1970.
+        day: Their arrival days, in days since 1970.
+    """
+
+    rows: np.ndarray
+    event_ms: np.ndarray
+    day: np.ndarray
+
+    @property
+    def stream_time_ms(self) -> np.ndarray:
+        """Stream time at each record (rule A2)."""
+        stream_time: np.ndarray = np.maximum.accumulate(self.event_ms)
+        return stream_time
+
+    @property
+    def lateness_ms(self) -> np.ndarray:
+        """How far each record's event time lies behind the largest one before it."""
+        lateness: np.ndarray = self.stream_time_ms - self.event_ms
+        return lateness
+
+
+def in_arrival_order(
+    sample: Sample, event: Column, arrival: str, column: Column | None, *, has_days: bool
+) -> ArrivedRecords:
+    """Orders the records as a pipeline does: by day, then by what orders arrival.
+
+    Args:
+        sample: The sample.
+        event: The column of the event time.
+        arrival: A column, `lines` or `event_time`.
+        column: The column of the arrival, if it is one.
+        has_days: Whether the files are in day folders.
+    """
+    times = event.instants
+    readable = times.is_time.copy()
+    order_us = times.us
+    if column is not None and column.times is not None:
+        readable &= column.times.is_time
+        order_us = column.times.us
+    rows = np.flatnonzero(readable)
+    by_line = arrival == LINES
+    if has_days:
+        day = sample.day[rows]
+    elif by_line:
+        day = stream_days(times)[rows]
+    else:
+        day = order_us[rows] // DAY_US
+    if not by_line:
+        order = np.lexsort((order_us[rows], day))
+        rows, day = rows[order], day[order]
+    return ArrivedRecords(rows, times.us[rows] // 1_000, day)
+
+
+def stream_days(times: Instants, before: int | None = None) -> np.ndarray:
+    """Returns the day on which each line arrives if lines arrive in their order.
+
+    A line arrives at the largest event time up to and including its own, so that no line moves to
+    an earlier day than the lines before it.
+
+    Args:
+        times: The event times; a line without one has the day of the line before.
+        before: The day of the lines before these; None for none.
+
+    Returns:
+        The days, in days since 1970.
+    """
+    days = times.us // DAY_US
+    first = days[times.is_time][:1]
+    least = before if before is not None else (int(first[0]) if len(first) else 0)
+    known = np.where(times.is_time, days, least)
+    result: np.ndarray = np.maximum(np.maximum.accumulate(known), least)
+    return result
+
+
+def grace_ms(lateness_ms: np.ndarray) -> int:
+    """Returns the grace that 99 of 100 records need, rounded up to a duration that people write."""
+    if not len(lateness_ms):
+        return _DEFAULT_GRACE_MS
+    needed = int(np.quantile(lateness_ms, _MOST_TIMES, method="higher"))
+    return rounded_up(needed) if needed else _DEFAULT_GRACE_MS
+
+
+def rounded_up(ms: int) -> int:
+    """Rounds a duration up to one that people write."""
+    return next((step for step in _STEPS_MS if step >= ms), -(-ms // 86_400_000) * 86_400_000)
+
+
+def rounded_down(ms: int) -> int:
+    """Rounds a duration down to one that people write; at least a second."""
+    return max((step for step in _STEPS_MS if step <= ms), default=_STEPS_MS[0])
+
+
+def histogram(lateness_ms: np.ndarray) -> list[tuple[int, int]]:
+    """Counts the records by lateness.
+
+    Returns:
+        Pairs of a bound in ms and how many records are at most so late, and later than the bound
+        before; the first bound is 0 (in order). Bounds beyond the latest record are left out.
+    """
+    bounds = np.array([0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000])
+    latest = int(lateness_ms.max()) if len(lateness_ms) else 0
+    if latest > bounds[-1]:
+        bounds = np.append(bounds, rounded_up(latest))
+    counts = np.bincount(np.searchsorted(bounds, lateness_ms), minlength=len(bounds))
+    last = int(np.searchsorted(bounds, latest))
+    return [(int(bounds[i]), int(counts[i])) for i in range(last + 1)]

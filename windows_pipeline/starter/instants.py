@@ -1,0 +1,149 @@
+"""Reads columns of text as instants: ISO 8601 times, and numbers since 1970."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windows_pipeline.epochs import EPOCHS
+
+SECOND_US = 1_000_000
+DAY_US = 86_400 * SECOND_US
+YEAR_US = 31_556_952 * SECOND_US
+"""The mean length of a year."""
+_ISO = (
+    r"^\s*(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"
+    r"(?:\.(?P<fraction>\d{1,9}))?)?(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
+)
+_NUMBER = r"^\s*(?P<sign>[+-]?)(?P<whole>\d{1,19})(?:\.(?P<fraction>\d{0,9}))?\s*$"
+_POWER = r"^\s*[+-]?\d+(\.\d*)?[eE][+-]?\d{1,2}\s*$"
+_MOST_US = 253_402_300_800 * SECOND_US
+"""The end of the year 9999."""
+
+
+class Instants(NamedTuple):
+    """A column's times.
+
+    Attributes:
+        us: Microseconds since 1970; 0 where `is_time` is false.
+        is_time: Whether the value is a time.
+    """
+
+    us: np.ndarray
+    is_time: np.ndarray
+
+
+def instants(texts: pa.StringArray, kind: str) -> Instants:
+    """Reads a column of a time's type: `timestamp`, `date`, or a number since 1970."""
+    return _numbers(texts, EPOCHS[kind].per_second) if kind in EPOCHS else _iso(texts)
+
+
+def has_time_of_day(texts: pa.StringArray) -> bool:
+    """Whether any value holds hours, as well as a date."""
+    return bool(pc.any(pc.match_substring(texts, ":")).as_py())
+
+
+def _iso(texts: pa.StringArray) -> Instants:
+    found = pc.extract_regex(texts, _ISO)
+    is_iso = _mask(found)
+    month, day = _integers(found, "month"), _integers(found, "day")
+    hour, minute = _integers(found, "hour"), _integers(found, "minute")
+    second = _integers(found, "second")
+    months = (_integers(found, "year") - 1970) * 12 + month - 1
+    first = months.astype("datetime64[M]").astype("datetime64[D]")
+    days = first + (day - 1)
+    exists = (
+        (month >= 1)
+        & (month <= 12)
+        & (day >= 1)
+        & (days.astype("datetime64[M]") == months.astype("datetime64[M]"))
+    )
+    exists &= (hour <= 23) & (minute <= 59) & (second <= 59)
+    fraction = _fraction(found, 6)
+    of_day = ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction
+    us = days.astype(np.int64) * DAY_US + of_day - _offsets_us(found)
+    is_time = is_iso & exists
+    return Instants(np.where(is_time, us, 0), is_time)
+
+
+def _numbers(texts: pa.StringArray, per_second: int) -> Instants:
+    found = pc.extract_regex(_without_powers(texts), _NUMBER)
+    is_number = _mask(found)
+    whole = _integers(found, "whole", np.float64)
+    is_time = is_number & (whole <= _MOST_US / SECOND_US * per_second)
+    exact = np.where(is_time, _exact(found, is_time), 0)
+    if per_second > SECOND_US:
+        us = exact // (per_second // SECOND_US)
+    else:
+        places = len(str(SECOND_US // per_second)) - 1
+        us = exact * (SECOND_US // per_second) + _fraction(found, places)
+    sign = np.where(_equals(found, "sign", "-"), -1, 1)
+    return Instants(np.where(is_time, sign * us, 0), is_time)
+
+
+def _exact(found: pa.StructArray, is_time: np.ndarray) -> np.ndarray:
+    whole = pc.if_else(pa.array(is_time), pc.struct_field(found, "whole"), "0")
+    return np.asarray(pc.cast(pc.fill_null(whole, "0"), pa.int64()))
+
+
+def _without_powers(texts: pa.StringArray) -> pa.StringArray:
+    """Writes numbers such as 1.3627008e+12 with all their digits."""
+    is_power = pc.fill_null(pc.match_substring_regex(texts, _POWER), fill_value=False)
+    if not pc.any(is_power).as_py():
+        return texts
+    return pa.array([_plain(text) for text in texts.to_pylist()], pa.string())
+
+
+def _plain(text: str | None) -> str | None:
+    if text is None or "e" not in text.lower():
+        return text
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return text
+    return format(number, "f") if abs(number.adjusted()) < 40 else text
+
+
+def _mask(found: pa.StructArray) -> np.ndarray:
+    return np.asarray(pc.is_valid(found))
+
+
+def _text(found: pa.StructArray, name: str) -> pa.StringArray:
+    return pc.fill_null(pc.struct_field(found, name), "")
+
+
+def _equals(found: pa.StructArray, name: str, text: str) -> np.ndarray:
+    return np.asarray(pc.equal(_text(found, name), text))
+
+
+def _integers(found: pa.StructArray, name: str, kind: type = np.int64) -> np.ndarray:
+    text = _text(found, name)
+    text = pc.if_else(pc.equal(text, ""), "0", text)
+    return np.asarray(pc.cast(text, pa.from_numpy_dtype(kind)))
+
+
+def _fraction(found: pa.StructArray, places: int) -> np.ndarray:
+    """Returns digits after the point as a whole number of `places` digits; the rest is cut off."""
+    if places == 0:
+        return np.zeros(len(found), np.int64)
+    digits = pc.utf8_slice_codeunits(_text(found, "fraction"), 0, places)
+    return np.asarray(pc.cast(pc.utf8_rpad(digits, places, "0"), pa.int64()))
+
+
+def _offsets_us(found: pa.StructArray) -> np.ndarray:
+    zones = pc.dictionary_encode(_text(found, "zone"))
+    by_zone = np.array([_offset_us(zone) for zone in zones.dictionary.to_pylist()], np.int64)
+    return by_zone[np.asarray(zones.indices)] if len(by_zone) else np.zeros(0, np.int64)
+
+
+def _offset_us(zone: str) -> int:
+    if zone in ("", "Z", "UTC", "GMT"):
+        return 0
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return (-minutes if zone[0] == "-" else minutes) * 60 * SECOND_US

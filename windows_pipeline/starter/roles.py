@@ -1,0 +1,198 @@
+"""Guesses which columns are the key, the event time, the arrival and the value to aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from windows_pipeline.epochs import EPOCHS
+from windows_pipeline.starter.instants import DAY_US, YEAR_US, instants
+from windows_pipeline.starter.names import (
+    event_score,
+    is_arrival,
+    is_identifier,
+    is_money,
+    key_score,
+)
+from windows_pipeline.starter.types import NUMBERS, Column
+
+LINES, EVENT_TIME = "lines", "event_time"
+_MOST_NULLS = 0.05
+"""The largest share of records without a value in a column that has a role."""
+_FEWEST_RECORDS = 20
+"""In a smaller sample, values that occur once say little."""
+_MOSTLY = 0.9
+_KEY_TYPES = ("string", "bigint")
+
+
+class CannotGuessError(ValueError):
+    """The sample has no column for a role: the user must name one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A column for a role, or what stands for one, and why.
+
+    Attributes:
+        name: The column; for the arrival also `lines` or `event_time`.
+        reason: Why.
+    """
+
+    name: str
+    reason: str
+
+
+def guess_event_time(columns: Mapping[str, Column]) -> Choice:
+    """Chooses the column that says when an event happened.
+
+    Raises:
+        CannotGuessError: No column holds times.
+    """
+    found = [column for column in columns.values() if _is_usable(column) and column.times]
+    if not found:
+        raise CannotGuessError(
+            "--event-time: some column must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
+            "numbers since 1970), and none of these does: "
+            f"{', '.join(_described(column) for column in columns.values())}. If one is a time, "
+            "name it: --event-time COLUMN; if not, write a time into each record"
+        )
+    best = max(found, key=_event_rank)
+    others = len(found) - 1
+    if not others:
+        return Choice(best.name, "the only column of times")
+    named = event_score(best.name) > 0
+    reason = "its name is that of an event's time" if named else "the first column of times"
+    if not named and any(is_arrival(column.name) for column in found):
+        reason = "the other times are those of an arrival"
+    return Choice(best.name, reason)
+
+
+def _event_rank(column: Column) -> tuple[float, ...]:
+    is_instant = column.type != "date"
+    return (is_instant, event_score(column.name))
+
+
+def _described(column: Column) -> str:
+    return f"{column.name} ({column.type}, such as {column.example[:40]!r})"
+
+
+def guess_arrival(columns: Mapping[str, Column], event_time: str) -> Choice:
+    """Chooses what orders arrival: a second time, the lines of the files, or the event time.
+
+    A second time is the arrival if it is mostly at or after the event time, and if either its
+    name says so or the records are in its order, and not in that of the event time.
+    """
+    event = columns[event_time].instants
+    in_order = _share_in_order(event.us[event.is_time])
+    found: list[tuple[float, str, str]] = []
+    for column in columns.values():
+        times = column.times
+        if times is None or column.name == event_time or not _is_usable(column):
+            continue
+        if column.type == "date":
+            continue
+        both = event.is_time & times.is_time
+        after = float(np.mean(times.us[both] >= event.us[both])) if both.any() else 0.0
+        order = _share_in_order(times.us[times.is_time])
+        named = is_arrival(column.name)
+        if after >= _MOSTLY and (named or (order >= 0.99 and in_order < order)):
+            reason = f"{after:.0%} of its times are not before {event_time}"
+            reason += "; the records are in its order" if order >= 0.99 else ""
+            found.append((named + order, column.name, reason))
+    if found:
+        _, name, reason = max(found)
+        return Choice(name, reason)
+    if _lateness_is_absurd(event.us[event.is_time]):
+        return Choice(EVENT_TIME, "the lines are not in the order of time, and no column says when")
+    return Choice(LINES, "no second time says when a record came; the lines are in order of time")
+
+
+def _lateness_is_absurd(us: np.ndarray) -> bool:
+    """Whether records stand so far from the order of time that lines can't be the arrival."""
+    if len(us) < 2:
+        return False
+    behind = np.maximum.accumulate(us) - us
+    span = us.max() - us.min()
+    # Records of several days, of which many stand more than a tenth of the whole time too late.
+    return bool(np.quantile(behind, 0.95) > max(DAY_US, span / 10))
+
+
+def _share_in_order(us: np.ndarray) -> float:
+    return float(np.mean(np.diff(us) >= 0)) if len(us) > 1 else 1.0
+
+
+def guess_key(columns: Mapping[str, Column]) -> Choice:
+    """Chooses the column whose values each have windows of their own.
+
+    Raises:
+        CannotGuessError: No column has values that occur again and again.
+    """
+    ranked = []
+    for column in columns.values():
+        if column.type not in _KEY_TYPES or column.times is not None or not _is_usable(column):
+            continue
+        records = len(column.texts) - column.nulls
+        keys = pc.count_distinct(column.texts).as_py()
+        score = key_score(column.name)
+        repeats = records / keys
+        if records >= _FEWEST_RECORDS and repeats < 2:
+            continue  # a column such as order_id names single records
+        if score <= 0 and (column.type == "bigint" or repeats < 2):
+            continue  # a measurement
+        ranked.append((score, keys > 1, column.type == "string", keys, column.name, records))
+    if not ranked:
+        raise CannotGuessError(
+            "--key: some column must say whose record it is, with values that occur again and "
+            f"again, and none of {', '.join(columns)} looks so; name one: --key COLUMN (if all "
+            "records belong together, add a column with one value)"
+        )
+    score, _, _, keys, name, records = max(ranked)
+    named = "its name, and " if score > 0 else ""
+    return Choice(name, f"{named}{keys:,} values in {records:,} records")
+
+
+def guess_value(columns: Mapping[str, Column], taken: set[str]) -> str | None:
+    """Chooses the number to aggregate; None where there is only the records' count.
+
+    Args:
+        columns: The columns.
+        taken: The columns that have a role.
+    """
+    ranked = []
+    for position, column in enumerate(columns.values()):
+        if not column.is_number or column.name in taken or not column.has_values:
+            continue
+        distinct = pc.count_distinct(column.texts).as_py()
+        if is_identifier(column.name) or distinct < 2:
+            continue
+        is_fraction = column.type not in NUMBERS or column.type == "double"
+        ranked.append((is_money(column.name), is_fraction, -position, column.name))
+    return max(ranked)[-1] if ranked else None
+
+
+def as_times(option: str, column: Column) -> Column:
+    """Reads a column that was not taken for a time.
+
+    Raises:
+        ValueError: Most values are no times.
+    """
+    count = len(column.texts) - column.nulls
+    for kind in ("timestamp", *EPOCHS):
+        times = instants(column.texts, kind)
+        years = times.us / YEAR_US + 1970
+        likely = times.is_time & (years >= 1980) & (years < 2100)
+        if count and np.sum(likely) > count / 2:
+            return column.as_type(kind)
+    raise ValueError(
+        f"{option} {column.name}: must hold times (ISO 8601 such as 2013-03-08T10:15:00Z, or "
+        f"numbers since 1970), and holds values such as {column.example[:40]!r}; name another "
+        "column, or write times in this form"
+    )
+
+
+def _is_usable(column: Column) -> bool:
+    """Whether nearly all records have a value."""
+    return column.has_values and column.nulls <= len(column.texts) * _MOST_NULLS

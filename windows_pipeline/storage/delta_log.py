@@ -1,0 +1,30 @@
+"""What a Delta table's log says of its files, read by delta-rs without Spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+_PLAIN_FILES = {"timestampNtz"}
+"""Reader features that let a table's Parquet files hold exactly its rows."""
+_MAPPED_COLUMNS = 2
+"""The reader version of tables whose files may name columns differently."""
+
+
+def entries_of_files(table: DeltaTable) -> pa.Table:
+    """The log's entries of a table's files: `path`, `num_records`, partitions and statistics."""
+    # `pyarrow.table` would import pandas, which takes half a second.
+    return pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+
+
+def files_hold_exact_rows(table: DeltaTable) -> bool:
+    """Whether a table's Parquet files hold exactly its rows, under the names of its columns."""
+    protocol = table.protocol()
+    if protocol.min_reader_version == _MAPPED_COLUMNS:
+        return False
+    return set(protocol.reader_features or ()) <= _PLAIN_FILES
+
+
+def exact_files(table: DeltaTable) -> pa.Table | None:
+    """The log's entries of files that hold exactly the table's rows; None if some do not."""
+    return entries_of_files(table) if files_hold_exact_rows(table) else None
