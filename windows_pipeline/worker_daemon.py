@@ -26,7 +26,8 @@ def make_ready() -> None:
     import windows_pipeline.engine.count_kernel
     import windows_pipeline.engine.firings.kernel
     import windows_pipeline.engine.row_kernel
-    import windows_pipeline.engine.window_kernel  # noqa: F401
+    import windows_pipeline.engine.window_kernel
+    import windows_pipeline.sources.csv_records  # noqa: F401
 
     # Compiling any function sets up the compiler.
     numba.njit()(lambda: None)()

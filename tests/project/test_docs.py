@@ -86,7 +86,9 @@ def is_there(path: str) -> bool:
 
 def wrong_paths(text: str) -> list[str]:
     found = []
-    made = {f"pipelines/{name}.yaml" for name in re.findall(r"windows-pipeline new (\w+)", text)}
+    # NAME stands for any name, as in the commands' help.
+    names_made = ["NAME", *re.findall(r"windows-pipeline new (\w+)", text)]
+    made = {f"pipelines/{name}.yaml" for name in names_made}
     for code in inline_code(text):
         path = code.split("::")[0]
         if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*/?", path) or path.startswith(("--", "..")):
@@ -398,6 +400,7 @@ def test_what_is_not_there_is_found() -> None:
 def test_a_pipeline_that_a_page_makes_need_not_be_there() -> None:
     made = "`windows-pipeline new mine --from mine.csv` writes `pipelines/mine.yaml`"
     assert wrong_paths(f"{made}, and not `pipelines/yours.yaml`") == ["pipelines/yours.yaml"]
+    assert wrong_paths("`pipelines/NAME.yaml`") == []
 
 
 def test_the_design_names_every_package() -> None:

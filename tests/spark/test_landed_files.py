@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -13,10 +14,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import zstandard
 from pyspark.sql import Row, SparkSession
 
+from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.sources.landed_files import landed_days, read_landed
+from windows_pipeline.sources.validation import judged_records
 
 DAY = date(2013, 1, 1)
 NEXT = date(2013, 1, 2)
@@ -202,13 +207,53 @@ def test_csv_columns_are_matched_by_name_in_each_folder(
     ]
 
 
-def test_csv_lines_of_other_lengths_or_with_open_quotes_are_malformed(
+def test_csv_records_of_other_lengths_or_with_open_quotes_are_malformed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    land(tmp_path, DAY, "a.csv", 'id,at,n\na,b\na,b,1,2\na,b,"open\n,,\n')
+    """An open quote takes the rest of the file."""
+    land(tmp_path, DAY, "a.csv", 'id,at,n\na,b\na,b,1,2\n,,\na,b,"open\n,,\n')
     rows = read(spark, source_of("csv"), tmp_path)
     malformed = {row.original: row.malformed for row in rows}
-    assert malformed == {"a,b": True, "a,b,1,2": True, 'a,b,"open': True, ",,": False}
+    assert malformed == {"a,b": True, "a,b,1,2": True, ",,": False, 'a,b,"open\n,,\n': True}
+
+
+def test_csv_records_are_numbered_by_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule A1: a task numbers on through its files, and no two tasks share a number."""
+    for number in range(40):
+        lines = [f'{number},"{line}\n",{line}' for line in range(5)]
+        land(tmp_path, DAY, f"{number:02}.csv", "\n".join(["id,at,n", *lines]))
+    land(tmp_path, DAY, "40.csv", "id,at,n\n" + f"40,{'x' * 999_999},1\n" * 40)
+    landed = read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
+    assert landed.rdd.getNumPartitions() > 1
+    rows = [row for part in landed.rdd.glom().collect() for row in part]
+    numbers = [row["_line"] for row in rows]
+    assert len(numbers) == len(set(numbers)) == 240
+    of_files = [[row for row in rows if row.file == f"{number:02}.csv"] for number in range(41)]
+    for of_file in of_files[:-1]:
+        assert [row.n for row in of_file] == ["0", "1", "2", "3", "4"]
+        assert [row["_line"] for row in of_file] == sorted(row["_line"] for row in of_file)
+    assert {row["_block"] for row in rows} == {0}
+
+
+def test_compressed_csv_files_are_read_as_streams(spark: SparkSession, tmp_path: Path) -> None:
+    """A file may be several compressed files, one after the other."""
+    first, second = b'id,at,n\na,"x\n', b'y",1\nb,z,2\n'
+    land(tmp_path, DAY, "a.csv.gz", gzip.compress(first) + gzip.compress(second))
+    land(tmp_path, DAY, "b.csv.bz2", bz2.compress(first) + bz2.compress(second))
+    land(tmp_path, DAY, "c.csv.zst", zstandard.compress(first) + zstandard.compress(second))
+    rows = read(spark, source_of("csv"), tmp_path)
+    assert [values(row) for row in rows] == [("a", "x\ny", "1"), ("b", "z", "2")] * 3
+
+
+def test_a_damaged_csv_file_is_an_error_that_names_it(spark: SparkSession, tmp_path: Path) -> None:
+    whole = gzip.compress(b"id,at,n\n" + random.Random(3).randbytes(3_000_000).hex().encode())
+    land(tmp_path, DAY, "cut.csv.gz", whole[:-100_000])
+    landed = read_landed(spark, source_of("csv"), str(tmp_path), [DAY])
+    with pytest.raises(Exception, match=r"2013-01-01/cut\.csv\.gz: ") as failed:
+        landed.collect()
+    bad_file = bad_file_in(failed.value)
+    assert bad_file is not None
+    assert str(bad_file).startswith("2013-01-01/cut.csv.gz: ")
 
 
 def test_csv_headers_that_do_not_fit_are_named(spark: SparkSession, tmp_path: Path) -> None:
@@ -241,6 +286,20 @@ def test_parquet_columns_become_text_whatever_their_type(
     assert json.loads(rows[0].original) == {"id": "a", "at": text.replace(" ", "T"), "n": 1}
     assert json.loads(rows[2].original) == {"id": None, "n": None, "mo.`re": None}
     assert not any(row.malformed for row in rows)
+
+
+def test_parquet_files_of_two_schemas_share_no_number(spark: SparkSession, tmp_path: Path) -> None:
+    """Rule A1: else offsets would be there twice."""
+    (tmp_path / str(DAY)).mkdir()
+    for name, values_of_n in (("a", [1, 2]), ("b", [1.5, 2.5]), ("c", ["3", "4"])):
+        frame = pd.DataFrame({"id": name, "at": "2013-01-01", "n": values_of_n})
+        frame.to_parquet(tmp_path / str(DAY) / f"{name}.parquet")
+    landed = read_landed(spark, source_of("parquet"), str(tmp_path), [DAY])
+    source = source_of("parquet")
+    ordered = in_line_order(judged_records(landed, source, ["_block", "_line"]))
+    rows = ordered.records.orderBy("offset").collect()
+    ordered.cached.unpersist()
+    assert [(row.offset, row.n) for row in rows] == list(enumerate([1, 2, 1.5, 2.5, 3, 4]))
 
 
 def test_parquet_times_in_nanoseconds_are_refused_with_the_fix(

@@ -136,6 +136,12 @@ def _report(call: Invocation, error: Exception) -> int:
         if isinstance(error, SparkStartError) and call.log.is_open:
             tell("log", f"{call.log.path} has what Spark printed")
         return 2
+    from windows_pipeline.sources.bad_files import bad_file_in
+
+    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
+    if bad_file is not None:
+        tell("error", str(bad_file))
+        return 2
     text = " ".join(str(error).split())
     cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
     tell("error", f"{type(error).__name__}: {cut}")

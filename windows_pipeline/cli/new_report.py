@@ -30,11 +30,6 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         console.print(
             f"{sample.broken:,} more lines cannot be read as {files.format}; a run rejects them"
         )
-    if sample.with_line_breaks:
-        console.print(
-            f"{_count(sample.with_line_breaks, 'record')} with a line break in a quoted field: a "
-            "run reads lines, so it rejects them; write such texts without line breaks"
-        )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):
         grid.add_column(title, overflow="ellipsis", no_wrap=True)

@@ -85,7 +85,10 @@ def definition_digest(definition: Mapping[str, str]) -> str:
 
 def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     # How records are read changes no row; `idle_after` changes rows of window tables only.
-    left_out = {"path", "kafka", "stream", "max_per_batch", "idle_after", "keep_rejected_text"}
+    left_out = {
+        *("path", "kafka", "stream", "max_per_batch", "max_record_bytes"),
+        *("idle_after", "keep_rejected_text"),
+    }
     source = pipeline.source.model_dump(exclude=left_out)
     partitions = pipeline.partitions.model_dump(exclude={"end"})
     return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))

@@ -5,6 +5,7 @@ An error leaves out the file, the line, the field and the value: `load` puts the
 
 from __future__ import annotations
 
+import codecs
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
@@ -23,6 +24,9 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
 _LONGEST_NAME = 100
+_NO_DELIMITERS = '"\r\n\ufeff'
+_NO_ENCODINGS_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+_LARGEST_RECORD_BYTES = 256 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -183,6 +187,34 @@ def _number_rule(value: object) -> object:
     return str(value) if isinstance(value, (int, float)) else value
 
 
+def _delimiter(value: str) -> str:
+    if len(value) != 1:
+        fix = "write one in quotes, such as ';' or, for a tab, \"\\t\""
+        raise ValueError(f"is not one character; {fix}")
+    if value in _NO_DELIMITERS or "\ud800" <= value <= "\udfff":
+        raise ValueError("has a meaning of its own in CSV; write another character, such as ';'")
+    return value
+
+
+def _encoding(value: str) -> str:
+    require_short(value)
+    fix = "write the name of an encoding, such as utf-8, latin-1, cp1252 or utf-16"
+    try:
+        name = codecs.lookup(value).name
+        "".encode(name)  # a LookupError for codecs of bytes, such as hex
+    except (LookupError, UnicodeError, ValueError):
+        raise ValueError(f"is not a known encoding; {fix}") from None
+    if name in _NO_ENCODINGS_OF_FILES:
+        raise ValueError(f"is not an encoding of files; {fix}")
+    return name
+
+
+def _record_bytes(value: int) -> int:
+    if not 1 <= value <= _LARGEST_RECORD_BYTES:
+        raise ValueError(f"must be 1 to {_LARGEST_RECORD_BYTES} bytes; write such a number")
+    return value
+
+
 def epoch_ms(instant: datetime) -> int:
     """Converts an instant with a zone to milliseconds since 1970 in UTC, rounded down."""
     return (instant - _EPOCH) // timedelta(milliseconds=1)
@@ -201,6 +233,11 @@ Condition = Annotated[Text, BeforeValidator(_condition)]
 NumberRule = Annotated[Text, BeforeValidator(_number_rule)]
 """SQL whose value is a number, or a number as YAML writes it."""
 AggregateText = Annotated[str, BeforeValidator(_aggregate)]
+Delimiter = Annotated[str, AfterValidator(_delimiter)]
+"""The character between the fields of CSV records."""
+Encoding = Annotated[str, AfterValidator(_encoding)]
+"""An encoding's name, as Python's codecs write it."""
+RecordBytes = Annotated[int, AfterValidator(_record_bytes)]
 Percent = Annotated[float, BeforeValidator(_percent)]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]

@@ -11,8 +11,11 @@ from windows_pipeline.config.fields import (
     ColumnName,
     ColumnReference,
     ColumnType,
+    Delimiter,
     DurationMs,
+    Encoding,
     PositiveDurationMs,
+    RecordBytes,
     Text,
 )
 from windows_pipeline.config.strict import Strict, refuse
@@ -40,6 +43,12 @@ _RAW_COLUMNS = frozenset(
         "reason",
     }
 )
+_OF_CSV = {
+    "delimiter": "its records are not separated by a character",
+    "encoding": "its text is UTF-8",
+    "max_record_bytes": "its records have no limit of size",
+}
+"""Fields for CSV files only, with what is so in another format."""
 ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
@@ -82,6 +91,10 @@ class Source(Strict):
         stream: Whether landed files are read as a stream instead of by arrival days.
         max_per_batch: The most files of a folder or table, or records of a topic, that one
             micro-batch reads; None for no limit.
+        delimiter: The character between the fields of CSV files; None for a comma.
+        encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
+        max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
+            one makes the file bad. None for a MiB.
         columns: The columns to read, each with its type.
         key: The column whose values each have windows of their own.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
@@ -100,6 +113,9 @@ class Source(Strict):
     kafka: Topic | None = None
     stream: bool = False
     max_per_batch: PositiveInt | None = None
+    delimiter: Delimiter | None = None
+    encoding: Encoding | None = None
+    max_record_bytes: RecordBytes | None = None
     columns: dict[ColumnName, ColumnType]
     key: ColumnReference
     event_time: ColumnReference
@@ -168,6 +184,14 @@ class Source(Strict):
             return LINES
         return EVENT_TIME if self._is_by_event_time else written
 
+    @field_serializer("delimiter")
+    def _canonical_delimiter(self, written: str | None) -> str | None:
+        return None if written == "," else written
+
+    @field_serializer("encoding")
+    def _canonical_encoding(self, written: str | None) -> str | None:
+        return None if written == "utf-8" else written
+
     @property
     def roles(self) -> dict[str, str]:
         """The columns that have a role, by the name of the role."""
@@ -198,7 +222,12 @@ def source_problems(source: Source) -> list[Problem]:
     if not source.columns:
         text = "declares no column; write one 'name: type' line for each column"
         return [Problem(("columns",), {}, text)]
-    return [*_location_problems(source), *_role_problems(source), *_column_problems(source)]
+    return [
+        *_location_problems(source),
+        *_format_problems(source),
+        *_role_problems(source),
+        *_column_problems(source),
+    ]
 
 
 def _location_problems(source: Source) -> Iterator[Problem]:
@@ -225,6 +254,17 @@ def _location_problems(source: Source) -> Iterator[Problem]:
         value = getattr(source, field)
         if value is not None:
             text = f"must be left out with format: kafka: {reason}; remove {field}"
+            yield Problem((field,), value, text)
+
+
+def _format_problems(source: Source) -> Iterator[Problem]:
+    """Checks that a source that is not CSV files has none of the fields of CSV files."""
+    if source.format == "csv":
+        return
+    for field, reason in _OF_CSV.items():
+        value = getattr(source, field)
+        if value is not None:
+            text = f"must be left out with format: {source.format}: {reason}; remove {field}"
             yield Problem((field,), value, text)
 
 

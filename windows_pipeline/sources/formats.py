@@ -1,4 +1,4 @@
-"""Reads landed files of each format into rows of text.
+"""Reads landed JSON lines and Parquet files into rows of text.
 
 Every reader returns the columns of `read_landed`. Since all values are text, one set of rules
 converts them to types for every format, and Parquet files may differ in a column's type.
@@ -6,7 +6,6 @@ converts them to types for every format, and Parquet files may differ in a colum
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,13 +32,14 @@ from pyspark.sql.types import (
 )
 
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.config.source import Source
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal
 
-_MAX_HEADER_BYTES = 1 << 20
-_HEAD_BYTES = 65_536
 _HEAD_THREADS = 16
-_BLANK_LINES = re.compile(rb"^(?:[ \t]*[\r\n])+")
+_FRAME_BITS = 53
+"""Records of the frames of a union are numbered from multiples of 2 to this power. Spark numbers
+those of a task from multiples of 2^33, so a frame may have a million tasks."""
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the end of its name."""
 _ESCAPED_BACKSLASH = r"\\\\"
@@ -73,11 +73,11 @@ class LandedFile:
         return f"{self.day}/{self.name}"
 
 
-Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], list[str]], DataFrame]
+Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], Source], DataFrame]
 
 
-def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
-    """The frame that a reader returns for no files."""
+def landed_schema(columns: Iterable[str]) -> StructType:
+    """The columns that a reader returns; those that the source declares come last."""
     fields = [
         StructField("arrival_unit", DateType()),
         StructField("file", StringType()),
@@ -86,17 +86,22 @@ def no_records(spark: SparkSession, columns: list[str]) -> DataFrame:
         StructField(BLOCK, LongType()),
         StructField(LINE, LongType()),
     ]
-    declared = [StructField(name, StringType()) for name in columns]
-    return small_frame(spark, [], StructType(fields + declared))
+    return StructType(fields + [StructField(name, StringType()) for name in columns])
+
+
+def no_records(spark: SparkSession, columns: Iterable[str]) -> DataFrame:
+    """The frame that a reader returns for no files."""
+    return small_frame(spark, [], landed_schema(columns))
 
 
 def read_jsonl(
     spark: SparkSession,
     _filesystem: fs.FileSystem,
     files: Sequence[LandedFile],
-    columns: list[str],
+    source: Source,
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
+    columns = list(source.columns)
     return parsed_json(_lines(spark, files), columns, ["arrival_unit", "file", BLOCK, LINE])
 
 
@@ -168,22 +173,8 @@ def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataF
     )
 
 
-def read_csv(
-    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
-) -> DataFrame:
-    """Reads CSV files with headers; lines that repeat the header are skipped."""
-    by_header: dict[str, list[LandedFile]] = defaultdict(list)
-    for file, header in _headers(filesystem, files, columns):
-        by_header[header].append(file)
-    if not by_header:
-        return no_records(spark, columns)
-    return _union(
-        _csv_of_header(spark, header, same, columns) for header, same in by_header.items()
-    )
-
-
 def read_parquet(
-    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
+    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source
 ) -> DataFrame:
     """Reads Parquet; a declared column that a file lacks is null."""
     by_schema: dict[str, list[LandedFile]] = defaultdict(list)
@@ -191,10 +182,10 @@ def read_parquet(
         schemas = threads.map(lambda file: _parquet_schema(filesystem, file), files)
         for file, schema in zip(files, schemas, strict=True):
             by_schema[schema].append(file)
-    return _union(_parquet_of_schema(spark, same, columns) for same in by_schema.values())
-
-
-READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
+    return _union(
+        _parquet_of_schema(spark, same, list(source.columns), number)
+        for number, same in enumerate(by_schema.values())
+    )
 
 
 def require_compressed(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
@@ -261,102 +252,6 @@ def _json_text(value: Column) -> Column:
     return F.when(value.isin(_NOT_NUMBERS), F.btrim(value, F.lit('"'))).otherwise(value)
 
 
-def _headers(
-    filesystem: fs.FileSystem, files: Sequence[LandedFile], columns: list[str]
-) -> list[tuple[LandedFile, str]]:
-    """Each file with its header line; files without a line are left out."""
-    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
-        lines = list(threads.map(lambda file: _first_line(filesystem, file), files))
-    found = [(file, line) for file, line in zip(files, lines, strict=True) if line is not None]
-    first_of_day: dict[date, tuple[LandedFile, list[str]]] = {}
-    for file, line in found:
-        names = _names_in(file, line)
-        first, expected = first_of_day.setdefault(file.day, (file, names))
-        if names != expected:
-            raise ValueError(
-                f"{file}: its header {names} differs from {expected} of {first}; "
-                "files of one day need the same header"
-            )
-    for file, names in first_of_day.values():
-        _check_declared(file, names, columns)
-    return found
-
-
-def _check_declared(file: LandedFile, names: list[str], columns: list[str]) -> None:
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise ValueError(
-            f"{file}: its header {names} has no column {missing[0]!r}; "
-            "land files with every declared column, or take it from the source's columns"
-        )
-    twice = [name for name in columns if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"{file}: its header has {twice[0]!r} twice; name each column once")
-
-
-def _first_line(filesystem: fs.FileSystem, file: LandedFile) -> str | None:
-    """The first line that is not blank.
-
-    Raises:
-        ValueError: The line is longer than a header may be.
-    """
-    head = b""
-    with filesystem.open_input_stream(file.path) as stream:  # decompresses by the file's ending
-        while len(head) <= _MAX_HEADER_BYTES:
-            more = stream.read(_HEAD_BYTES)
-            head = _BLANK_LINES.sub(b"", head + more)
-            line = re.match(rb"[^\r\n]+(?=[\r\n])", head)
-            if line or not more:
-                break
-    first = line[0] if line else head
-    if len(first) > _MAX_HEADER_BYTES:
-        raise ValueError(
-            f"{file}: its first line is longer than {_MAX_HEADER_BYTES:,} bytes, and must be the "
-            "header; land a file whose lines end with line breaks"
-        )
-    text = first.decode("utf-8-sig", errors="replace")
-    return text if text.strip() else None
-
-
-def _names_in(file: LandedFile, header: str) -> list[str]:
-    try:
-        return _names(header)
-    except csv.Error as error:
-        raise ValueError(
-            f"{file}: the first line must be a CSV header, and is no CSV ({error}); land a file "
-            "that begins with the names of its columns"
-        ) from None
-
-
-def _names(header: str) -> list[str]:
-    return next(csv.reader([header]))
-
-
-def _csv_of_header(
-    spark: SparkSession, header: str, files: Sequence[LandedFile], columns: list[str]
-) -> DataFrame:
-    names = _names(header)
-    # Columns by position, as Spark can't distinguish names that differ in case only.
-    fields = ", ".join(f"_{index} string" for index in range(len(names)))
-    record = f"{fields}, _wrong_fields string"
-    options = {"columnNameOfCorruptRecord": "_wrong_fields", "escape": '"'}
-    lines = _lines(spark, files).where(F.col("value") != header)
-    parsed = lines.withColumn("parsed", F.from_csv("value", record, options))
-    # With an odd number of quotes a field goes on in the next line.
-    quotes = F.length("value") - F.length(F.translate("value", '"', ""))
-    malformed = F.col("parsed")["_wrong_fields"].isNotNull() | (quotes % 2 == 1)
-    malformed |= ~F.is_valid_utf8("value")
-    return parsed.select(
-        "arrival_unit",
-        "file",
-        BLOCK,
-        LINE,
-        _valid_text(F.col("value")).alias("original"),
-        malformed.alias("malformed"),
-        *[F.col("parsed")[f"_{names.index(name)}"].alias(name) for name in columns],
-    )
-
-
 def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
     schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
     for field in schema:
@@ -369,9 +264,11 @@ def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
 
 
 def _parquet_of_schema(
-    spark: SparkSession, files: Sequence[LandedFile], columns: list[str]
+    spark: SparkSession, files: Sequence[LandedFile], columns: list[str], number: int
 ) -> DataFrame:
-    return texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
+    rows = texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
+    # Spark numbers the tasks of each frame of a union from 0.
+    return rows.withColumn(LINE, F.col(LINE) + F.lit(number << _FRAME_BITS)) if number else rows
 
 
 def texts_of(

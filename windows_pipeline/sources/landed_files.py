@@ -14,16 +14,20 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.csv_files import read_csv
 from windows_pipeline.sources.formats import (
-    READERS,
     LandedFile,
+    Reader,
     no_records,
+    read_jsonl,
+    read_parquet,
     require_compressed,
     with_exact_numbers,
 )
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CHUNK_BYTES = 1 << 20
+_READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
 _LISTING_THREADS = 16
 """An object store takes tens of milliseconds per listing, so folders are listed in parallel."""
 
@@ -154,30 +158,31 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
     Links, folders, and files whose names start with ``_`` or ``.`` are not read; see
     `skipped_names`. The end of a file's name says how it is compressed (``.gz``). Blank lines are
     skipped. Fields that the source doesn't declare are ignored, but stand in `original`. The driver
-    lists folders and reads the heads of CSV and Parquet files; only Spark reads records.
+    lists folders and reads the heads of CSV and Parquet files; only Spark's tasks read records.
 
     Args:
         spark: A session, classic or Connect, in time zone UTC.
-        source: The source's format and columns. A CSV file starts with a header, the files of a
-            folder have the same header, and a field can't hold a line break (the lines of such a
-            record are malformed).
+        source: The source's format and columns, and how CSV files are written. A CSV file starts
+            with a header, and the files of a folder have the same header.
         path: The folder of day folders; a local path or a URI.
         days: The days to read; a day that occurs twice is read once.
 
     Returns:
-        A row per line (Parquet: per row), in the order of the file within a task: `arrival_unit`
-        (date, the folder's name), `file` (the file's name), `original` (the line's text, with
-        U+FFFD for bytes that are not UTF-8; Parquet: the row as JSON), `malformed` (boolean: the
-        line is no JSON object, has too few or too many CSV fields, or is not UTF-8), `_block` and
-        `_line` (bigint: the byte at which the task's part of the file begins, and the line's
-        number among the lines of the task, with gaps), and every declared column as text: null if
-        it is absent, or empty in CSV. Nested values are JSON.
+        A row per record, in the order of the file within a task: `arrival_unit` (date, the
+        folder's name), `file` (the file's name), `original` (the record's text, with U+FFFD for
+        bytes that are no text; Parquet: the row as JSON), `malformed` (boolean: the line is no
+        JSON object, the CSV record is none of RFC 4180 or has too few or too many fields, or the
+        text is no text of its encoding), `_block` and `_line` (bigint: the byte at which the
+        task's part of the file begins, and the record's number among those of all tasks, with
+        gaps), and every declared column as text: null if it is absent, or nothing in CSV. Nested
+        values are JSON.
 
     Raises:
         FileNotFoundError: A day has no folder.
-        ValueError: CSV files of a folder differ in their header, or lack a declared column;
-            a Parquet file holds times in nanoseconds, which Spark can't read; or a file is not
-            compressed as its name says.
+        BadFileError: CSV files of a folder differ in their header, lack a declared column, or
+            can't be read. What a task finds wrong, Spark raises as an error of its own.
+        ValueError: A Parquet file holds times in nanoseconds, which Spark can't read; or a file is
+            not compressed as its name says.
     """
     root = _root(path)
     entries = _entries(root, path, days)
@@ -228,7 +233,7 @@ def _read(
     if not files:
         return no_records(spark, list(source.columns))
     require_compressed(root.filesystem, files)
-    rows = READERS[source.format](spark, root.filesystem, files, list(source.columns))
+    rows = _READERS[source.format](spark, root.filesystem, files, source)
     return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
 
 

@@ -22,6 +22,7 @@ from windows_pipeline.starter.files import SampleFile, SampleFiles, is_day
 from windows_pipeline.starter.instants import DAY_US, Instants, instants
 from windows_pipeline.starter.parquet_records import open_parquet, texts_of
 from windows_pipeline.starter.text_records import (
+    Header,
     TextRecord,
     csv_records,
     json_records,
@@ -184,23 +185,19 @@ class _Days:
 
 
 def _split_text(files: SampleFiles, folder: Path, arrival: ArrivalDay) -> None:
-    header, names = one_header(files.files) if files.format == "csv" else (b"", [])
-    position = names.index(arrival.column) if names else -1
+    header = one_header(files.files) if files.format == "csv" else Header()
+    position = header.names.index(arrival.column) if header.names else -1
     days = _Days(arrival)
     for file in files.files:
         with open_text(file) as stream:
             lines = lines_of(stream, file.path)
-            if files.format == "csv":
-                same = header.rstrip(b"\r\n")
-                body = (line for line in lines if line.rstrip(b"\r\n") != same)
-                records = csv_records(body, len(names))
-            else:
-                records = json_records(lines)
+            is_csv = files.format == "csv"
+            records = csv_records(lines, header) if is_csv else json_records(lines)
             for batch in _batches(records):
                 texts = pa.array(
                     [_time_of(record, position, arrival) for record in batch], pa.string()
                 )
-                _append(folder, file, header, batch, days.of(texts))
+                _append(folder, file, header.line, batch, days.of(texts))
 
 
 def _batches(records: Iterator[TextRecord]) -> Iterator[list[TextRecord]]:

@@ -284,6 +284,7 @@ class NewPipeline:
             name=self._name,
             path=path,
             format=self.files.format,
+            delimiter=self.sample.delimiter,
             columns=self._declared(),
             left_out=self.left_out,
             key=self.key.name,

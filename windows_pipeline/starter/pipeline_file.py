@@ -33,6 +33,7 @@ class Draft:
         name: The pipeline.
         path: The folder of day folders, as the file writes it.
         format: The format of the files.
+        delimiter: The character between the fields of CSV files.
         columns: The columns to declare.
         left_out: Columns that are not declared, with the reason.
         key: The key.
@@ -47,6 +48,7 @@ class Draft:
     name: str
     path: str
     format: str
+    delimiter: str
     columns: Mapping[str, Column]
     left_out: Mapping[str, str]
     key: str
@@ -140,6 +142,8 @@ def _source(draft: Draft) -> Iterator[str]:
     yield "source:"
     yield _noted(f"  path: {_scalar(draft.path)}", f"one folder an arrival day: {draft.last}/")
     yield f"  format: {draft.format}"
+    if draft.delimiter != ",":
+        yield f"  delimiter: {json.dumps(draft.delimiter)}"
     yield "  columns:"
     for name, column in draft.columns.items():
         if column.has_values:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -51,9 +52,8 @@ class Sample:
         day: Each record's day folder, in days since 1970; 0 where there are no day folders.
         is_share: Whether there are more records than these.
         broken: How many records cannot be read: a pipeline rejects them.
-        with_line_breaks: How many CSV records hold a line break in a field: a pipeline reads a
-            record of each line, so it rejects them.
         repeated: The names that a CSV header has twice.
+        delimiter: The character between the fields of CSV files.
     """
 
     columns: Mapping[str, pa.StringArray]
@@ -61,8 +61,8 @@ class Sample:
     day: np.ndarray
     is_share: bool
     broken: int = 0
-    with_line_breaks: int = 0
     repeated: tuple[str, ...] = ()
+    delimiter: str = ","
 
     @property
     def record_count(self) -> int:
@@ -107,25 +107,18 @@ def read_sample(files: SampleFiles, share: Share | None = None) -> Sample:
 
 
 def _read_csv(files: SampleFiles, share: Share) -> Sample:
-    header_line, header = one_header(files.files)
+    found = one_header(files.files)
+    header = found.names
     _require_header(files.root, header)
-
-    def records(lines: Iterator[bytes]) -> Iterator[TextRecord]:
-        same = header_line.rstrip(b"\r\n")
-        yield from csv_records(
-            (line for line in lines if line.rstrip(b"\r\n") != same), len(header)
-        )
-
-    taken = _Taken(files, share, records)
+    taken = _Taken(files, share, partial(csv_records, header=found))
     rows = [record.fields for record in taken.records]
     texts = list(zip(*rows, strict=True)) or [()] * len(header)
     columns = {
         name: pa.array([text or None for text in values], pa.string())
         for name, values in zip(header, texts, strict=True)
     }
-    multiline = sum(record.line_count > 1 for record in taken.records)
     repeated = tuple(dict.fromkeys(name for name in header if header.count(name) > 1))
-    return Sample(columns, {}, taken.days, taken.is_share, taken.broken, multiline, repeated)
+    return Sample(columns, {}, taken.days, taken.is_share, taken.broken, repeated, found.delimiter)
 
 
 def _require_header(root: Path, header: Sequence[str]) -> None:

@@ -13,6 +13,8 @@ from typing import IO, NamedTuple, cast
 from windows_pipeline.starter.files import SampleFile
 
 BOM = b"\xef\xbb\xbf"
+_DELIMITERS = (",", ";", "\t", "|")
+"""The characters that may separate the fields of a sample, most frequent first."""
 _LONGEST_LINE = 1 << 24
 """The most bytes of a line: memory must not depend on the file."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -27,13 +29,25 @@ class TextRecord(NamedTuple):
     Attributes:
         fields: CSV: the fields in the order of the header. JSON: the fields by name, in which
             numbers are texts. None for a record that cannot be read.
-        raw: The bytes of the record's lines.
-        line_count: How many lines the record has; a CSV field in quotes may hold line breaks.
+        raw: The bytes of the record's lines; a CSV field in quotes may hold line breaks.
     """
 
     fields: Fields | None
     raw: bytes
-    line_count: int = 1
+
+
+class Header(NamedTuple):
+    """The header of CSV files; an empty file has none.
+
+    Attributes:
+        line: The bytes of its line.
+        names: The columns.
+        delimiter: The character between fields.
+    """
+
+    line: bytes = b""
+    names: Sequence[str] = ()
+    delimiter: str = ","
 
 
 def open_text(file: SampleFile) -> IO[bytes]:
@@ -65,63 +79,63 @@ def lines_of(stream: IO[bytes], path: Path) -> Iterator[bytes]:
         ) from None
 
 
-def read_header(file: SampleFile) -> tuple[bytes, list[str]]:
-    """Returns the header line of a CSV file, and its names; of an empty file nothing.
+def read_header(file: SampleFile) -> Header:
+    """Returns the header of a CSV file; its delimiter is the one that gives most columns.
 
     Raises:
-        ValueError: The fields are not separated by commas, or the line is longer than 16 MiB.
+        ValueError: The line is longer than 16 MiB.
     """
     with open_text(file) as stream:
         line = next((line for line in lines_of(stream, file.path) if line.strip()), b"")
     text = line.decode("utf-8", "replace")
-    names = next(csv.reader([text]), [])
-    if len(names) == 1 and (";" in text or "\t" in text):
-        raise ValueError(
-            f"{file.path}: CSV fields must be separated by commas, and the first line is "
-            f"{text.strip()[:60]!r}; write the file with commas"
-        )
-    return line, names
+    headers = [
+        Header(line, next(csv.reader([text], delimiter=delimiter), []), delimiter)
+        for delimiter in _DELIMITERS
+    ]
+    return max(headers, key=lambda header: len(header.names))
 
 
-def one_header(files: Sequence[SampleFile]) -> tuple[bytes, list[str]]:
-    """Returns the header line that CSV files share, and its names; empty files have none.
+def one_header(files: Sequence[SampleFile]) -> Header:
+    """Returns the header that CSV files share; empty files have none.
 
     Raises:
         ValueError: The files have several headers.
     """
-    first: tuple[SampleFile, bytes, list[str]] | None = None
+    first: tuple[SampleFile, Header] | None = None
     for file in files:
-        line, names = read_header(file)
-        if not names:
+        header = read_header(file)
+        if not header.names:
             continue
         if first is None:
-            first = file, line, names
-        elif names != first[2]:
+            first = file, header
+        elif header[1:] != first[1][1:]:
             raise ValueError(
-                f"{file.path}: all files must have one header, and its columns {names} differ "
-                f"from {first[2]} of {first[0].path}; name the files of one header only"
+                f"{file.path}: all files must have one header, and its columns {header.names} "
+                f"differ from {first[1].names} of {first[0].path}, or are separated otherwise; "
+                "name the files of one header only"
             )
-    return (b"", []) if first is None else first[1:]
+    return Header() if first is None else first[1]
 
 
-def csv_records(lines: Iterable[bytes], width: int) -> Iterator[TextRecord]:
-    """Yields the records of CSV lines that follow the header; blank lines are skipped.
+def csv_records(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
+    """Yields the records of CSV lines; blank lines and copies of the header are skipped.
 
     Args:
         lines: The lines, with their ends.
-        width: How many fields a record has.
+        header: The header of the files.
     """
-    source = _Lines(lines)
+    same = header.line.rstrip(b"\r\n")
+    source = _Lines(line for line in lines if line.rstrip(b"\r\n") != same)
     while True:
         try:
-            for row in csv.reader(source):
+            for row in csv.reader(source, delimiter=header.delimiter):
                 taken = source.take()
-                if len(row) != width:
-                    yield from _each_line(taken, width)
+                if len(row) != len(header.names):
+                    yield from _each_line(taken, header)
                 elif (raw := b"".join(taken)).strip():
-                    yield TextRecord(row, raw, len(taken))
+                    yield TextRecord(row, raw)
         except csv.Error:  # a quote that nothing closes has made a field too long
-            yield from _each_line(source.take(), width)
+            yield from _each_line(source.take(), header)
             continue
         return
 
@@ -144,16 +158,17 @@ class _Lines:
         return taken
 
 
-def _each_line(lines: Iterable[bytes], width: int) -> Iterator[TextRecord]:
-    """Yields each line as a record, as a pipeline reads a file whose quotes do not match."""
+def _each_line(lines: Iterable[bytes], header: Header) -> Iterator[TextRecord]:
+    """Yields each line as a record, where quotes do not match."""
     for line in lines:
         if not line.strip():
             continue
         try:
-            row = next(csv.reader([line.decode("utf-8", "replace")]), [])
+            text = line.decode("utf-8", "replace")
+            row = next(csv.reader([text], delimiter=header.delimiter), [])
         except csv.Error:
             row = []
-        is_record = len(row) == width and line.count(b'"') % 2 == 0
+        is_record = len(row) == len(header.names) and line.count(b'"') % 2 == 0
         yield TextRecord(row if is_record else None, line)
 
 

@@ -16,8 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
-from windows_pipeline.sources.formats import no_records
-from windows_pipeline.sources.landed_files import day_of, links_among, read_files
+from windows_pipeline.sources.landed_files import day_of, is_blank, links_among, read_files
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import Landed, Landing
@@ -78,8 +77,8 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
         files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
         if not files:
-            no_rows = no_records(spark, list(source.columns)).withColumn(FILE, F.col("file"))
-            return Landed(no_rows, passed_over)
+            no_rows = read_files(spark, source, path, [])
+            return Landed(no_rows.withColumn(FILE, F.col("file")), passed_over)
         names_by_day = [(file.day, file.name) for file in files]
         found_records = read_files(spark, source, path, names_by_day)
         records, name_of = _with_unique_names(found_records, files)
@@ -97,13 +96,24 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
             lambda names: sorted(names, key=rank.__getitem__),
             # Tasks number lines as they read them; only an arrival column needs a sort.
             None if source.is_by_line else tuning.ranges_for([sum(sizes_bytes)]),
-            # A CSV file of a header alone and a Parquet file without rows are right.
-            [(name_of(file), file.size_bytes) for file in files if file.size_bytes]
-            if source.format == "jsonl"
-            else (),
+            lambda with_records: [
+                (name_of(file), file.size_bytes)
+                for file in files
+                if file.size_bytes
+                and name_of(file) not in with_records
+                and _must_have_record(source.format, path, file)
+            ],
         )
 
     return landed
+
+
+def _must_have_record(kind: str, path: str, file: _File) -> bool:
+    """Whether a file with bytes is wrong without a record.
+
+    A CSV file of a header alone and a Parquet file without rows are right.
+    """
+    return kind == "jsonl" or (kind == "csv" and is_blank(path, file.day, file.name))
 
 
 def _in_days_of(partitions: Partitions, found: Sequence[Row]) -> list[_File]:

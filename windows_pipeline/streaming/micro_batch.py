@@ -181,7 +181,7 @@ class MicroBatch:
             {name: found.failed for name, found in of_definitions.items() if found.failed},
             {name: found.undecided for name, found in of_definitions.items() if found.undecided},
             self._without_value(fresh) if accepted else [],
-            [file for file in landed.files if source.is_by_line and file[0] not in files],
+            landed.without_records(files) if source.is_by_line else [],
         )
         return result, after
 

@@ -1,0 +1,231 @@
+"""Reads landed CSV files on Spark: a task reads whole files, each as a stream.
+
+Tasks open files with Arrow, as the driver does to list them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+
+from windows_pipeline.config.source import Source
+from windows_pipeline.sources.bad_files import BadFileError
+from windows_pipeline.sources.csv_records import fields_of, header_of, names_in, record_columns
+from windows_pipeline.sources.csv_scan import CHUNK_BYTES, CsvForm
+from windows_pipeline.sources.formats import LandedFile, landed_schema, no_records
+
+_COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_HEAD_BYTES = 64 << 10
+_THREADS = 16
+_TASK_BYTES = 8 << 20
+"""The size of the files that one task reads, unless a single file is larger."""
+_OPEN_BYTES = 1 << 20
+"""What opening a file costs, as the bytes that a task could read meanwhile."""
+_LINE_BITS = 33
+"""A task numbers its records from its own number times 2 to this power."""
+_SHOWN_CHARACTERS = 500
+"""How much of a header an error shows."""
+_OTHER_DELIMITERS = ";\t|,:"
+
+
+class _Headed(NamedTuple):
+    """A file with a header."""
+
+    file: LandedFile
+    size_bytes: int
+    header: bytes
+    names: list[str]
+
+
+class _File(NamedTuple):
+    """What a task must know to read a file."""
+
+    day: date
+    name: str
+    path: str
+    header: bytes
+    field_count: int
+    columns: dict[int, bool]
+
+    def __str__(self) -> str:
+        return f"{self.day}/{self.name}"
+
+
+def read_csv(
+    spark: SparkSession, filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source
+) -> DataFrame:
+    """Reads CSV files with headers; records that repeat the header are skipped.
+
+    Raises:
+        BadFileError: Files of a day differ in their header, or a header lacks a declared column,
+            has it twice, or can't be read. Where Spark runs, its error has the text of a
+            BadFileError if a file can't be read, or a record is too long.
+    """
+    form = _form(source)
+    found = _headed(filesystem, files, form)
+    _require_same_header(found, list(source.columns), form)
+    if not found:
+        return no_records(spark, source.columns)
+    tasks = _tasks(found, source.columns)
+    numbers = spark.range(0, len(tasks), 1, len(tasks))  # a partition for each number
+    schema = landed_schema(source.columns)
+    return numbers.mapInArrow(partial(_records, tasks, filesystem, form, schema.names), schema)
+
+
+def _form(source: Source) -> CsvForm:
+    usual = CsvForm()
+    return CsvForm(
+        source.delimiter or usual.delimiter,
+        source.encoding or usual.encoding,
+        source.max_record_bytes or usual.max_record_bytes,
+    )
+
+
+def _headed(filesystem: fs.FileSystem, files: Sequence[LandedFile], form: CsvForm) -> list[_Headed]:
+    """Reads the files' headers; files without a record are left out."""
+    with ThreadPoolExecutor(_THREADS) as threads:
+        heads = list(threads.map(partial(_head, filesystem, form), files))
+    equal: dict[bytes, bytes] = {}
+    return [
+        _Headed(file, size, equal.setdefault(header, header), names_in(header, form, str(file)))
+        for file, (size, header) in zip(files, heads, strict=True)
+        if header is not None
+    ]
+
+
+def _head(filesystem: fs.FileSystem, form: CsvForm, file: LandedFile) -> tuple[int, bytes | None]:
+    with _opened(filesystem, file.path, str(file)) as stream:
+        header = header_of(_chunks(stream, _HEAD_BYTES), form, str(file))
+    return filesystem.get_file_info(file.path).size, header
+
+
+@contextmanager
+def _opened(filesystem: fs.FileSystem, path: str, name: str) -> Iterator[pa.NativeFile]:
+    """Opens a file, decompressed as the end of its name says.
+
+    Raises:
+        BadFileError: The file can't be opened, or not be read within the block.
+    """
+    compression = next((kind for end, kind in _COMPRESSION.items() if path.endswith(end)), None)
+    try:
+        with filesystem.open_input_stream(path, compression=compression) as stream:
+            yield stream
+    except OSError as error:
+        raise BadFileError(
+            f"{name}: can't be read ({error}); land the file again, or make it readable"
+        ) from error
+
+
+def _chunks(stream: pa.NativeFile, size_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    return iter(partial(stream.read, size_bytes), b"")
+
+
+def _require_same_header(found: Sequence[_Headed], columns: list[str], form: CsvForm) -> None:
+    first_of_day: dict[date, _Headed] = {}
+    for headed in found:
+        first = first_of_day.setdefault(headed.file.day, headed)
+        if headed.names != first.names:
+            raise BadFileError(
+                f"{headed.file}: its header {_shown(headed.names)} differs from "
+                f"{_shown(first.names)} of {first.file}; files of one day need the same header"
+            )
+    for headed in first_of_day.values():
+        _require_declared(headed, columns, form)
+
+
+def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> None:
+    file, names = headed.file, headed.names
+    missing = [name for name in columns if name not in names]
+    if missing:
+        fix = "land files with every declared column, or take it from the source's columns"
+        if len(names) == 1:
+            fix = f"source.delimiter is {form.delimiter!r}: name that of the file there, or {fix}"
+        other = _other_delimiter(headed.header, missing, form)
+        if other is not None:
+            fix = (
+                f"source.delimiter is {form.delimiter!r}, and the header looks separated by "
+                f"{other!r}: write 'delimiter: \"{other}\"' in source".replace("\t", "\\t")
+            )
+        raise BadFileError(
+            f"{file}: its header {_shown(names)} has no column {missing[0]!r}; {fix}"
+        )
+    twice = [name for name in columns if names.count(name) > 1]
+    if twice:
+        raise BadFileError(f"{file}: its header has {twice[0]!r} twice; name each column once")
+
+
+def _shown(names: list[str]) -> str:
+    text = str(names)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def _other_delimiter(header: bytes, missing: Sequence[str], form: CsvForm) -> str | None:
+    """The delimiter by which a header would have the missing columns."""
+    fitting = (
+        delimiter
+        for delimiter in _OTHER_DELIMITERS
+        if delimiter != form.delimiter and set(missing) <= set(fields_of(header, delimiter) or ())
+    )
+    return next(fitting, None)
+
+
+def _tasks(found: Sequence[_Headed], declared: Mapping[str, str]) -> list[list[_File]]:
+    """Divides files among tasks, each of which reads its files one after the other."""
+    tasks: list[list[_File]] = []
+    free = 0
+    columns: dict[bytes, dict[int, bool]] = {}
+    for file, size, header, names in found:
+        cost = size + _OPEN_BYTES
+        if cost > free or not tasks:
+            tasks.append([])
+            free = _TASK_BYTES
+        free -= cost
+        if header not in columns:
+            columns[header] = {
+                names.index(name): kind == "string" for name, kind in declared.items()
+            }
+        of_header = (header, len(names), columns[header])
+        tasks[-1].append(_File(file.day, file.name, file.path, *of_header))
+    return tasks
+
+
+def _records(
+    tasks: Sequence[Sequence[_File]],
+    filesystem: fs.FileSystem,
+    form: CsvForm,
+    names: Sequence[str],
+    numbers: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Reads the files of some tasks into the columns of `landed_schema`, which have these names."""
+    for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
+        line = number << _LINE_BITS
+        for file in tasks[number]:
+            with _opened(filesystem, file.path, str(file)) as stream:
+                of_file = (form, str(file), file.header, file.field_count, file.columns)
+                for columns in record_columns(_chunks(stream), *of_file):
+                    arrays = _arrays(file, line, columns)
+                    yield pa.RecordBatch.from_arrays(arrays, names=names)
+                    line += len(columns[0])
+
+
+def _arrays(file: _File, line: int, columns: Sequence[pa.Array]) -> list[pa.Array]:
+    text, malformed, *fields = columns
+    count = len(text)
+    return [
+        pa.repeat(pa.scalar(file.day, pa.date32()), count),
+        pa.repeat(pa.scalar(file.name), count),
+        text,
+        malformed,
+        pa.repeat(pa.scalar(0, pa.int64()), count),  # the part of the file is the whole of it
+        pa.array(np.arange(line, line + count)),
+        *fields,
+    ]
