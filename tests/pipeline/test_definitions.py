@@ -154,6 +154,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
                     ["arrival_log"],
                     ["half_hour", "keyed_windows"],
                     ["half_hour", "late_records"],
+                    ["half_hour", "failed_windows"],
                     ["half_hour", "final_windows"],
                     ["half_hour", "alerts"],
                 )
@@ -182,7 +183,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
 def test_windows_with_a_trigger_have_firings_which_the_demo_leaves_out() -> None:
     job = defs.resolve_job_def("flights_all")
     every = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
-    derived = {"keyed_windows", "late_records", "final_windows", "alerts"}
+    derived = {"keyed_windows", "late_records", "failed_windows", "final_windows", "alerts"}
     fired = {"firings", "early_warnings"}
     shared = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
     hourly = {f"flights/hourly/{name}" for name in derived}

@@ -270,7 +270,7 @@ def test_if_all_units_are_blocked_the_results_are_empty(
     keyed = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = tuple(row for row in keyed.arrived(spark) if row.arrival_unit != DAYS[0])
     staged = [table.rows for table in keyed.stage(spark, DAYS[1:], log).tables]
-    assert [rows.count() for rows in staged] == [0, 0]
+    assert [rows.count() for rows in staged] == [0, 0, 0]
     batches = keyed.check_batches(spark, DAYS[1:], staged, log)
     failed = {
         found.check.name for batch in batches for found in validate(batch) if not found.passed
@@ -283,7 +283,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
     """Rules C1, D1, D2: each check finds the window that was broken for it."""
     job = window_jobs(ran.pipeline, name, ran.settings)[0]
     log = job.arrived(spark)
-    keyed, late = (table.read(spark) for table in job.tables)
+    keyed, *others = (table.read(spark) for table in job.tables)
     windows = [row.asDict() for row in keyed.orderBy("key", "window_end", "arrival_unit").collect()]
     # The second and later ones of a key: a session's neighbour is one before it.
     fitting = [
@@ -306,7 +306,7 @@ def test_broken_windows_fail_their_checks(ran: Ran, spark: SparkSession, name: s
         check.name: {
             (row.key, row["_window_start_ms"]) for row in batch.rows.where(check.failing).collect()
         }
-        for batch in job.check_batches(spark, DAYS, [rows, late], log)
+        for batch in job.check_batches(spark, DAYS, [rows, *others], log)
         for check in batch.checks
         if check.name in broken
     }

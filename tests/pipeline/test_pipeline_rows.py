@@ -257,11 +257,12 @@ def test_broken_rows_fail_their_checks(ran: Ran, spark: SparkSession) -> None:
     failing: list[DataFrame] = []
     for fails, name, change in BREAKS:
         job = KeyedWindowsJob(ran.pipeline, name, ran.settings)
-        keyed, late = (
+        keyed, late, failed = (
             table.read(spark).where(F.col("arrival_unit") == DAYS[1]) for table in job.tables
         )
         broken = keyed.withColumns({column: F.expr(how) for column, how in change.items()})
-        for batch in job.check_batches(spark, DAYS[1:2], [broken, late], job.arrived(spark)):
+        rows, log = [broken, late, failed], job.arrived(spark)
+        for batch in job.check_batches(spark, DAYS[1:2], rows, log):
             own = (check.failing for check in batch.checks if check.name == fails)
             failing.extend(batch.rows.where(breaks).select(F.lit(fails)) for breaks in own)
     found = {row[0] for row in reduce(DataFrame.union, failing).collect()}

@@ -48,7 +48,7 @@ def test_a_run_by_the_shell_shows_in_dagster(
     assert (status, "warning" in said) == (0, False), said
     instance = instance_in(home, monkeypatch)
     shown = {key.to_user_string() for key in instance.get_asset_keys()}
-    of_windows = ("keyed_windows", "late_records", "final_windows", "alerts")
+    of_windows = ("keyed_windows", "late_records", "failed_windows", "final_windows", "alerts")
     expected = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
     assert shown == expected | {f"flights/hourly/{name}" for name in of_windows}
     alerts = dg.AssetKey(["flights", "hourly", "alerts"])

@@ -97,7 +97,7 @@ def test_it_names_every_check(settings: Settings) -> None:
         *window_checks(silent),
         *window_checks(plain),
         *window_checks(rows),
-        *accounting_checks(pipeline),
+        *accounting_checks(pipeline, silent),
         *final_windows_checks(silent, ""),
         *alerts_checks(silent, silent.result_columns(pipeline.source)),
         *alerts_history_checks(""),

@@ -130,7 +130,10 @@ class Ran(NamedTuple):
 
     def rows(self, name: str) -> dict[str, list[str]]:
         tables = self.tables(name)
-        named = (tables.keyed_windows, tables.late_records, tables.final_windows, tables.alerts)
+        named = (
+            *(tables.keyed_windows, tables.late_records, tables.failed_windows),
+            *(tables.final_windows, tables.alerts),
+        )
         fires = firing_tables(self.pipeline, name, self.settings.warehouse)
         every = [*named, *([] if fires is None else fires.all)]
         # Which micro-batch brought a row is not what is compared.

@@ -35,7 +35,7 @@ DAYS = 3
 SHORT_GRACE = "75 minutes"
 """Makes windows close and records come late within a few days."""
 LONGER_GRACE = "2 hours"
-DERIVED = ("keyed_windows", "late_records", "final_windows", "alerts")
+DERIVED = ("keyed_windows", "late_records", "failed_windows", "final_windows", "alerts")
 
 
 def day(number: int) -> date:

@@ -232,6 +232,8 @@ def run_kernel(
     aggregates: Aggregates,
     units: Iterable[int] | None = None,
     cuts: Sequence[int] = (),
+    *,
+    with_failed: bool = False,
 ) -> Answer:
     """Computes the given units (None for all) with the kernel, in one run.
 
@@ -240,19 +242,25 @@ def run_kernel(
         aggregates: What to compute.
         units: The target units.
         cuts: Where the sorted records are cut into batches, counted around the end.
+        with_failed: Whether an aggregate that can't be computed is null (rule G3).
     """
     timeline = timeline_of(case)
     wanted = range(case.units) if units is None else units
     met = records_met(case, timeline, reads_of(case, timeline, wanted))
-    return answer_from(case, aggregates, met, cuts)
+    return answer_from(case, aggregates, met, cuts, with_failed=with_failed)
 
 
 def answer_from(
-    case: Arrivals, aggregates: Aggregates, met: Sequence[Met], cuts: Sequence[int] = ()
+    case: Arrivals,
+    aggregates: Aggregates,
+    met: Sequence[Met],
+    cuts: Sequence[int] = (),
+    *,
+    with_failed: bool = False,
 ) -> Answer:
     """The kernel's answer for records as they were met; see `run_kernel`."""
     closings = closings_of(timeline_of(case).units, case.definition.grace)
-    return kernel_answer(case.definition, closings, aggregates, met, cuts)
+    return kernel_answer(case.definition, closings, aggregates, met, cuts, with_failed=with_failed)
 
 
 def kernel_answer(
@@ -261,6 +269,8 @@ def kernel_answer(
     aggregates: Aggregates,
     met: Sequence[Met],
     cuts: Sequence[int] = (),
+    *,
+    with_failed: bool = False,
 ) -> Answer:
     """The same for computed days with these close times before and after them."""
     reasons = [reason_late(each.record, each.close_time_ms, definition) for each in met]
@@ -272,7 +282,8 @@ def kernel_answer(
     ]
     spec = spec_of(definition)
     days = {number: ComputedDay(spec, *closing) for number, closing in closings.items()}
-    kernel = WindowKernel(days, ["key"], [], aggregates_of(aggregates), with_partly_late=True)
+    wanted = aggregates_of(aggregates)
+    kernel = WindowKernel(days, ["key"], [], wanted, with_partly_late=True, with_failed=with_failed)
     rows = list(rows_of(kernel, batches_of(in_time, cuts), days))
     windows = [
         window_row(row, row["_computed_day"] - day_number(FIRST_DAY), aggregates)
@@ -341,6 +352,7 @@ def window_row(row: Mapping[str, Any], unit: int, aggregates: Aggregates) -> Win
         row["record_count"],
         {name: row[name] for name in aggregates},
         row["closed"],
+        tuple(row["failed"] or ()) if "failed" in row else (),
     )
 
 

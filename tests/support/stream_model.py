@@ -34,7 +34,12 @@ from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.streaming.log_state import LogState, Part, log_rows, state_of
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 
-AGGREGATES: Aggregates = {"total": ("sum", "real"), "largest": ("max", "whole")}
+AGGREGATES: Aggregates = {
+    "total": ("sum", "real"),
+    "largest": ("max", "whole"),
+    "added": ("sum", "whole"),
+}
+"""The sum of integers may not fit a bigint (rule G3)."""
 TABLES = ("raw_events", "arrival_log", "late_records", "final_windows", "merged")
 """The tables in the order in which a micro-batch fills them; `merged` stands for firings."""
 
@@ -129,7 +134,7 @@ class StreamModel:
 
         met = self._met(self._rows("raw_events"), timeline, reads, is_new)
         closings = closings_of(timeline.units, grace_ms)
-        answer = kernel_answer(self.definition, closings, AGGREGATES, met)
+        answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)
         merge = Merge(self._idle_after).after(arrivals_in(log))
         merged = _merged(self._rows("raw_events"), timeline, merge, BEFORE_ALL, merge.position)
         return Results([row for row in answer.windows if row.closed], answer.late, merged)
@@ -169,10 +174,10 @@ class StreamModel:
         from_ms = max(scope.closing.before_ms - lookback_ms(spec), NEVER_MS)
         met = self._met([*earlier, *fresh], scope.timeline, scope.reads(from_ms), is_new)
         closings = {day_number(scope.units[-1]): scope.closing}
-        answer = kernel_answer(self.definition, closings, AGGREGATES, met)
+        answer = kernel_answer(self.definition, closings, AGGREGATES, met, with_failed=True)
         # Without partial results a stream reads the records of closed windows only.
         to_close = [each for each in met if each.record.event_time < scope.closing.after_ms]
-        short = kernel_answer(self.definition, closings, AGGREGATES, to_close)
+        short = kernel_answer(self.definition, closings, AGGREGATES, to_close, with_failed=True)
         closed, partly_late = _closed(answer), _partly_late(answer)
         assert texts(_closed(short)) == texts(closed)
         assert sorted(_partly_late(short)) == sorted(partly_late)

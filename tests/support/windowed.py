@@ -57,6 +57,15 @@ class Case(NamedTuple):
         return result
 
 
+def noted(
+    case: Case, function: Function | UserAggregate, kind: str
+) -> tuple[list[Any], list[list[str]]]:
+    """The engine's answer where failures are noted, and the failed aggregates (rule G3)."""
+    noting = case.records._replace(noted=[])
+    values = case._replace(records=noting).aggregated(function, kind).to_pylist()
+    return values, noting.failed().to_pylist()
+
+
 def arrow_of(kind: str) -> pa.DataType:
     """The Arrow type of a column type."""
     return arrow_type(parse_type(kind))

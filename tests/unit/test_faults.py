@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from py4j.java_gateway import JavaPackage
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from tests.support.command_line import call
 from tests.support.fault_texts import TEXTS
@@ -288,7 +290,7 @@ def test_a_topic_without_the_connector() -> None:
     """Where the JVM lacks a class, py4j has a package of its name, which cannot be called."""
     topic = KafkaTopic("127.0.0.1:1", "x", "earliest", None, {})
     error = raised(JavaPackage("AdminClient", None))
-    short = kafka_error(error, None, topic)  # type: ignore[arg-type]
+    short = kafka_error(error, cast("SparkSession", None), topic)  # no session is needed
     assert str(short).startswith("topic x at 127.0.0.1:1: Spark has no connector for Kafka. Add it")
     assert f'packages: ["{KAFKA_PACKAGE}"]' in str(short)
     assert fault_of(short).status == USERS

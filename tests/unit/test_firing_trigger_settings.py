@@ -17,7 +17,10 @@ TUMBLING = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS).replace(
     "kind: sliding\n    time_difference: 60 minutes", "kind: tumbling\n    size: 1 hour"
 )
 AT_END = Trigger.at_window_end()
-TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+TABLES = (
+    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
+    "failed_windows",
+)
 
 
 def with_trigger(trigger: str, text: str = TUMBLING) -> str:

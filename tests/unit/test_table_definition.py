@@ -15,7 +15,10 @@ from windows_pipeline.config import (
     table_definition,
 )
 
-TABLES = ("keyed_windows", "late_records", "final_windows", "corrections", "alerts")
+TABLES = (
+    *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
+    "failed_windows",
+)
 
 
 def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
@@ -36,6 +39,7 @@ def definitions(pipeline: Pipeline) -> dict[str, dict[str, str]]:
         ("end: 2014-01-01", "end: 2015-01-01"),
         ("avg(dep_delay)", "AVG( dep_delay )"),
         ("emit_empty: true", "emit_empty: true\n    partial_results: true"),
+        ("emit_empty: true", "emit_empty: true\n    on_failed: block"),
         (
             "      max_dep_delay: max(dep_delay)\n      min_dep_delay: min(dep_delay)\n",
             "      min_dep_delay: min(dep_delay)\n      max_dep_delay: max(dep_delay)\n",
@@ -100,6 +104,16 @@ def test_a_changed_field_changes_the_definitions_that_depend_on_it(
     for table in touched:
         assert definition_changes(before[table], after[table]) == [change]
         assert definition_digest(before[table]) != definition_digest(after[table])
+
+
+def test_tables_of_results_are_told_from_those_of_releases_without_failed(tmp_path: Path) -> None:
+    """Rule G3: what lacks the column is refused, and the message names the column."""
+    found = definitions(load_text(tmp_path, FLIGHTS))
+    with_column = [name for name, fields in found.items() if "columns.failed" in fields]
+    assert with_column == ["keyed_windows", "final_windows", "corrections", "alerts"]
+    now = found["final_windows"]
+    old = {name: text for name, text in now.items() if name != "columns.failed"}
+    assert definition_changes(old, now) == ["columns.failed: was not set, is 'array<string>'"]
 
 
 def test_idle_after_changes_the_definitions_of_window_tables_only(tmp_path: Path) -> None:

@@ -95,6 +95,28 @@ class Aggregate:
             raise self._refusal(column_type, "numbers: tinyint to bigint, float, double, decimal")
         return _number_type(function, kind)
 
+    def may_overflow(self, result_type: str) -> bool:
+        """Whether a result may not fit its type, for a result of this type (rule G2)."""
+        adds = self.function in (Function.SUM, Function.AVG)
+        return adds and result_type != "double"
+
+    def overflow(self, result_type: str, window: str | None = None) -> str:
+        """Says that a result does not fit its type, and what to do (rule G2).
+
+        Args:
+            result_type: The type: 'bigint' or 'decimal(38,2)'.
+            window: The name of the window for the text of an error; None for a text without it.
+        """
+        fix = "make the column a double, or a decimal with fewer digits after the point"
+        if result_type == "bigint":
+            fix = "make the column a decimal or a double"
+        if window is None:
+            return f"{self} overflows {result_type}: {fix}"
+        return (
+            f"{self} overflows {result_type} in {window}; what does not fit its type is an error "
+            f"(rule G2): {fix}"
+        )
+
     def _orderable(self, column_type: str) -> ColumnType:
         taken = "types with an order: numbers, text, times, booleans, binary, structs of these"
         try:

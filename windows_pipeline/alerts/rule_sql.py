@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "compile_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -52,6 +52,16 @@ def compile_expression(
             of another kind than wanted.
     """
     return _compiled(text, tuple(columns.items()), want)
+
+
+@lru_cache(maxsize=1_000)
+def columns_read(text: str) -> frozenset[str]:
+    """The names of the columns that a rule's expression reads.
+
+    Raises:
+        RuleError: The text is not a single expression.
+    """
+    return frozenset(column.name for column in _parse(text).find_all(exp.Column))
 
 
 @lru_cache(maxsize=1_000)

@@ -72,7 +72,8 @@ def closed_checks(trigger: FiringTrigger) -> list[Check]:
 def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[Check]:
     """Checks over a row an early warning and state, with its firing and final window."""
     broken = " OR ".join(
-        f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in windows.alerts.items()
+        f"(rule = '{name}' AND ({windows.breaking_sql(rule, columns)}))"
+        for name, rule in windows.alerts.items()
     )
     return [
         Check(

@@ -152,7 +152,11 @@ def _together(records: DataFrame, windows: DataFrame) -> DataFrame:
 
 
 def account_for_records(
-    recounted: DataFrame, late: DataFrame, rejected: DataFrame, units: DataFrame
+    recounted: DataFrame,
+    late: DataFrame,
+    rejected: DataFrame,
+    units: DataFrame,
+    undecided: DataFrame | None = None,
 ) -> DataFrame:
     """Accounts for the records of each unit: counted, pending, late or rejected (rule A5).
 
@@ -163,11 +167,15 @@ def account_for_records(
         rejected: Rows of rejected_records of these units: `arrival_unit`.
         units: One row a unit: `arrival_unit`, `_computed_day`, `ingested` (bigint),
             `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
+        undecided: The closed windows of these units that a rule could not judge (rule G3), as
+            rows of keyed_windows; None if there can't be any.
 
     Returns:
         `arrival_unit`, `blocked_by`, and numbers of records (bigint): `ingested`, `counted`,
         `pending` (no window counts them yet, but an open window may, rule B5), `late` (all of
-        late_records), `too_late` (those of `late` that some window covers) and `rejected`.
+        late_records), `too_late` (those of `late` that some window covers) and `rejected`. With
+        `undecided` also their number, and of one of them `first_undecided` (string: its key,
+        bounds and failed aggregates).
     """
     is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
@@ -181,7 +189,7 @@ def account_for_records(
         F.count("*").alias("late"),
         F.count_if(F.col("reason") != "outside_windows").alias("too_late"),
     )
-    return (
+    accounts = (
         units.join(counts, "arrival_unit", "left")
         .join(of_late, "arrival_unit", "left")
         .join(
@@ -195,3 +203,10 @@ def account_for_records(
             "blocked_by",
         )
     )
+    if undecided is None:
+        return accounts
+    shown = F.struct("key", "window_start", "window_end", "failed")
+    of_windows = undecided.groupBy("arrival_unit").agg(
+        F.count("*").alias("undecided"), F.min(shown).cast("string").alias("first_undecided")
+    )
+    return accounts.join(of_windows, "arrival_unit", "left").fillna(0, ["undecided"])

@@ -154,7 +154,9 @@ def _held(failing: DataFrame) -> Iterator[DataFrame]:
     """The failing rows, computed once: on the driver if they are few, else persisted."""
     few = failing.limit(_HELD_ROWS + 1).toArrow()
     if few.num_rows <= _HELD_ROWS:
-        yield failing.sparkSession.createDataFrame(few)
+        # Spark refuses a column of lists without chunks.
+        known = few if few.num_rows else few.schema.empty_table()
+        yield failing.sparkSession.createDataFrame(known)
         return
     failing.persist(StorageLevel.MEMORY_AND_DISK)
     try:

@@ -60,8 +60,9 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     ]
 
 
-def accounting_checks(pipeline: Pipeline) -> list[Check]:
-    """Checks that no record is lost, over a row an arrival unit."""
+def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
+    """Checks that no record is lost and no rule unjudged, over a row an arrival unit."""
+    undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
     advice = (
         ""
@@ -91,6 +92,14 @@ def accounting_checks(pipeline: Pipeline) -> list[Check]:
             f"{advice}",
             f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
             blocking=False,
+        ),
+        Check(
+            "aggregates_computed",
+            "Every aggregate that an alert rule reads is computed in each window that the day "
+            "closed; where it is not, the rule raises no alert. failed in keyed_windows names such "
+            "aggregates, and failed_windows has the reasons (rule G3)",
+            "FALSE" if undecided is None else "undecided > 0",
+            blocking=windows.on_failed == "block",
         ),
     ]
 
@@ -133,7 +142,8 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
 def alerts_checks(windows: Windows, columns: dict[str, str]) -> list[Check]:
     """Checks of alerts that no correction retracted, over a row an alert with the previous one."""
     broken = " OR ".join(
-        f"(rule = '{name}' AND ({rule.when_sql(columns)}))" for name, rule in windows.alerts.items()
+        f"(rule = '{name}' AND ({windows.breaking_sql(rule, columns)}))"
+        for name, rule in windows.alerts.items()
     )
     # Late records can make a session around an earlier, closed session.
     # A block by arrival that ends later may start earlier.

@@ -114,7 +114,8 @@ def stream(
 ) -> None:
     """Ingests what came since the last run, and computes what follows; once, or on and on.
 
-    Exit status 1 where more records of the run are rejected or late than the pipeline's limits.
+    Exit status 1 where more records of the run are rejected or late than the pipeline's limits, or
+    an alert rule reads an aggregate that can't be computed.
     """
     if every is not None:
         from windows_pipeline.windows.durations import duration_ms

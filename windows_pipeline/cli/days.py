@@ -15,6 +15,7 @@ from windows_pipeline.cli.printed import (
     print_bad_files,
     print_changed,
     print_checks,
+    print_failed,
     print_jobs,
     print_records,
     print_skipped,
@@ -121,19 +122,24 @@ def _show_job(status: Status, of_run: str, table: str) -> None:
 def _print_records(
     spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
 ) -> None:
-    """Prints how many records of some days, or of all days, were accepted, rejected and late."""
+    """Prints how many records of some days, or all, were accepted, rejected and late; failures."""
     log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
     of_days = [row for row in log if days is None or row.arrival_unit in days]
     if not of_days:
         return
     rejected = {(row.arrival_unit, row.batch): row.unit_rejected for row in of_days}
-    late = {}
+    late, failed = {}, {}
+    units = sorted({row.arrival_unit for row in of_days})
     for name in pipeline.windows:
-        table = window_tables(pipeline, name, settings.warehouse).late_records
-        if table.exists(spark):
-            rows = table.of_units(spark, sorted({row.arrival_unit for row in of_days}))
+        tables = window_tables(pipeline, name, settings.warehouse)
+        if tables.late_records.exists(spark):
+            rows = tables.late_records.of_units(spark, units)
             late[name] = rows.where("reason <> 'outside_windows'").count()
+        if tables.failed_windows.exists(spark) and tables.failed_windows.units(spark, units):
+            rows = tables.failed_windows.of_units(spark, units).drop("aggregate", "message")
+            failed[name] = rows.distinct().count()
     print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
+    print_failed(pipeline.name, failed)
 
 
 def _print_unfinished(spark: SparkSession, settings: Settings, pipeline: Pipeline) -> bool:

@@ -138,6 +138,17 @@ def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str
     CONSOLE.print(f"{pipeline}: {accepted:,} records accepted, {rejected:,} rejected{of_windows}")
 
 
+def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
+    """Prints in how many closed windows of each definition an aggregate can't be computed."""
+    for name, count in failed.items():
+        tell(
+            "warning",
+            f"{pipeline} {name}: closed windows with an aggregate that can't be computed: "
+            f"{count:,}; the aggregate is null there, and {pipeline}/{name}/failed_windows has "
+            "the reasons",
+        )
+
+
 class PrintedBatches:
     """Prints the micro-batches of a run as they come, and sums up their records.
 
@@ -152,6 +163,7 @@ class PrintedBatches:
         self._began = monotonic()
         self.number = self.accepted = self._rejected = 0
         self._late: Counter[str] = Counter()
+        self._any_undecided = False
         self._named: set[str] = set()
         self._any_empty = False
 
@@ -172,6 +184,8 @@ class PrintedBatches:
                 f"  passed over: {result.passed_over:,} files that are links, or of days outside "
                 "the pipeline's partitions"
             )
+        print_failed(self._pipeline.name, result.failed)
+        self._any_undecided = self._any_undecided or bool(result.undecided)
         print_without_records(result.without_records)
         self._any_empty = self._any_empty or bool(result.without_records)
         for name in result.without_value:
@@ -186,8 +200,8 @@ class PrintedBatches:
 
     @property
     def went_wrong(self) -> bool:
-        """Whether a file gave no record, or a share of the records is beyond its limit."""
-        return self._any_empty or bool(self.beyond_limits)
+        """Whether a file gave no record, a rule read a failed aggregate, or a limit is passed."""
+        return self._any_empty or self._any_undecided or bool(self.beyond_limits)
 
     @property
     def beyond_limits(self) -> list[str]:

@@ -22,6 +22,7 @@ _RESULT_COLUMNS = frozenset(
         "last_event_time",
         "record_count",
         "closed",
+        "failed",
         "arrival_unit",
         "record_arrival_unit",
         "rule",

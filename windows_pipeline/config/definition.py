@@ -12,8 +12,9 @@ from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
-    *("firings", "early_warnings"),
+    *("firings", "early_warnings", "failed_windows"),
 )
+_WITHOUT_RESULTS = ("late_records", "failed_windows")
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
@@ -48,6 +49,9 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
     definition = _shared_fields(pipeline)
     definition.update(_flat("source", pipeline.source.model_dump(include={"idle_after"})))
     definition.update(_window_fields(windows_name, pipeline.windows[windows_name], table))
+    if table not in _WITHOUT_RESULTS:
+        # Tables of earlier releases lack the column, so their rows are refused.
+        definition["columns.failed"] = "array<string>"
     return dict(sorted(definition.items()))
 
 
@@ -91,7 +95,8 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _window_fields(name: str, windows: Windows, table: str) -> dict[str, str]:
-    left_out = {"aggregates"}
+    # A failed check changes no row.
+    left_out = {"aggregates", "on_failed"}
     if table not in ("alerts", "early_warnings"):
         left_out.add("alerts")
     if table != "keyed_windows":

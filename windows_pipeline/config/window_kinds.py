@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
-from windows_pipeline.alerts.rule_sql import compile_expression
+from windows_pipeline.alerts.rule_sql import columns_read, compile_expression
 from windows_pipeline.config.fields import (
     AggregateText,
     Condition,
@@ -56,6 +56,8 @@ class Rule(Strict):
     def when_sql(self, columns: Mapping[str, str]) -> str:
         """Compiles the condition to SQL for Spark, over `Windows.result_columns`.
 
+        `Windows.breaking_sql` also leaves out windows with a failed aggregate.
+
         Raises:
             RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
         """
@@ -69,6 +71,11 @@ class Rule(Strict):
         """
         return compile_expression(self.severity, columns, "number")
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that the rule reads, those of its severity included."""
+        return columns_read(self.when) | columns_read(self.severity)
+
 
 class Windows(Strict):
     """A window definition of any kind, with its aggregates and alert rules.
@@ -81,6 +88,8 @@ class Windows(Strict):
             is in every result, with or without aggregates.
         alerts: The alert rules, by name.
         trigger: When windows fire before they close (rule E2); None for windows that don't.
+        on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
+            that a rule reads can't be computed; its check fails either way (rule G3).
     """
 
     kind: str
@@ -89,6 +98,7 @@ class Windows(Strict):
     aggregates: dict[Identifier, AggregateText] = Field(default_factory=dict)
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
+    on_failed: Literal["publish", "block"] = "publish"
 
     @property
     @abstractmethod
@@ -121,6 +131,47 @@ class Windows(Strict):
         for aggregate in self.aggregate_list:
             columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
         return columns
+
+    def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).
+
+        Aggregates that can always be computed are left out.
+
+        Args:
+            columns: The types of the results, as of `result_columns`.
+        """
+        return {
+            each.name: each.overflow(columns[each.name])
+            for each in self.aggregate_list
+            if each.may_overflow(columns[each.name])
+        }
+
+    def breaking_sql(self, rule: Rule, columns: Mapping[str, str]) -> str:
+        """Compiles the condition that a window breaks a rule (rules E5, G3).
+
+        No window breaks a rule that reads an aggregate which can't be computed there.
+        """
+        condition = rule.when_sql(columns)
+        failed = _failed_sql(
+            [name for name in self.failure_messages(columns) if name in rule.reads]
+        )
+        return condition if failed is None else f"({condition}) AND NOT {failed}"
+
+    def undecided_sql(self, columns: Mapping[str, str]) -> str | None:
+        """The condition that some rule reads an aggregate which can't be computed (rule G3).
+
+        None if that can't be: no rule reads an aggregate that may fail.
+        """
+        read = frozenset().union(*(rule.reads for rule in self.alerts.values()))
+        return _failed_sql([name for name in self.failure_messages(columns) if name in read])
+
+
+def _failed_sql(names: Sequence[str]) -> str | None:
+    """The condition that an aggregate of these names failed; None without names."""
+    if not names:
+        return None
+    # Names are identifiers, so they need no escapes.
+    return f"arrays_overlap(`failed`, array({', '.join(map(repr, names))}))"
 
 
 class Sliding(Windows):

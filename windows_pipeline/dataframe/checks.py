@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -14,6 +14,8 @@ from pyspark.sql import types as T
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.aggregates.functions import ColumnOrName
 
+OnError = Literal["raise", "null"]
+"""What an aggregate that can't be computed does (rule G3)."""
 NO_KEYS = (T.ArrayType, T.MapType, T.VariantType, T.NullType, T.CalendarIntervalType)
 """Types that have no order, so that no key or order of arrival can have them."""
 _SORTS_IN_ARROW = "numbers, strings, booleans, binary, dates, timestamps and structs of these"
@@ -115,6 +117,19 @@ def require_aggregates(aggregates: Sequence[object]) -> None:
                 f"aggregates: must be aggregates of windows_pipeline, not {aggregate!r}; pass "
                 "count(), sum_('n') or the like"
             )
+
+
+def require_on_error(on_error: object) -> None:
+    """Requires that `on_error` is one of its two values (rule G3).
+
+    Raises:
+        ValueError: It is not.
+    """
+    if on_error not in ("raise", "null"):
+        raise ValueError(
+            f"on_error: must be 'raise' or 'null', not {on_error!r}; with 'null' an aggregate that "
+            "can't be computed is null, and the column 'failed' names it"
+        )
 
 
 def require_computable(events: DataFrame, aggregation: Aggregation) -> None:

@@ -33,7 +33,14 @@ from windows_pipeline.windows.firing.triggers import Trigger
 from windows_pipeline.windows.firing.window_function import WindowFunction
 
 
-def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: bool) -> DataFrame:
+def fired(
+    windows: WindowSpec,
+    trigger: Trigger,
+    stream: Stream,
+    *,
+    input_ends: bool,
+    with_failed: bool = False,
+) -> DataFrame:
     """Computes a row for each firing of each window (rule E2); see `Windowed.firings`.
 
     Args:
@@ -41,6 +48,7 @@ def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: 
         trigger: When the windows fire.
         stream: The records, with their order of arrival.
         input_ends: Whether no further records follow the last record.
+        with_failed: Whether an aggregate that can't be computed is null (rule G3).
 
     Raises:
         ValueError: The windows do not support the trigger, or a column is missing or of a wrong
@@ -50,10 +58,11 @@ def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: 
     several = stream.arrival is not None and stream.arrival.partition is not None
     partition = ["fired_after_partition"] if several else []
     timeout = ["session_timeout"] if isinstance(windows, SessionWindows) else []
+    failed = ["failed"] if with_failed else []
     require_results(
-        stream_input.key_names, [*_COLUMNS, *timeout, *partition], stream_input.aggregates
+        stream_input.key_names, [*_COLUMNS, *timeout, *partition, *failed], stream_input.aggregates
     )
-    found = _fired(windows, trigger, stream_input, input_ends=input_ends)
+    found = _fired(windows, trigger, stream_input, input_ends=input_ends, with_failed=with_failed)
     after_partition = F.col(f"{AFTER}source_partition")
     return found.select(
         *(
@@ -73,6 +82,7 @@ def fired(windows: WindowSpec, trigger: Trigger, stream: Stream, *, input_ends: 
         stream_input.instant("_last_event_time_ms").alias("last_event_time"),
         "record_count",
         *(F.col(f"`{each.name}`") for each in stream_input.aggregates),
+        *failed,
         "is_final",
     )
 
@@ -131,11 +141,16 @@ def processed(
 
 
 def _fired(
-    windows: WindowSpec, trigger: Trigger, stream_input: Input, *, input_ends: bool
+    windows: WindowSpec,
+    trigger: Trigger,
+    stream_input: Input,
+    *,
+    input_ends: bool,
+    with_failed: bool = False,
 ) -> DataFrame:
     """The firings of each window; see `plan.fire` for the columns."""
     if trigger.final_only:
-        return _when_closed(windows, stream_input, input_ends=input_ends)
+        return _when_closed(windows, stream_input, input_ends=input_ends, with_failed=with_failed)
     computed_days = {0: FiringSpec(trigger.fitted(windows), trigger)}
     timed = with_stream_times(stream_input.records(), _arrival(stream_input), input_ends=input_ends)
     return fire(
@@ -145,15 +160,20 @@ def _fired(
         stream_input.aggregates,
         ARRIVAL_COLUMNS,
         input_ends=input_ends,
+        with_failed=with_failed,
     )
 
 
-def _when_closed(windows: WindowSpec, stream_input: Input, *, input_ends: bool) -> DataFrame:
+def _when_closed(
+    windows: WindowSpec, stream_input: Input, *, input_ends: bool, with_failed: bool
+) -> DataFrame:
     """One firing for each window, with its result when it closes (rule E1)."""
     arrival = _arrival(stream_input)
     delay_ms = windows.close_delay_ms
     timed = with_close_times(stream_input.records(), delay_ms, arrival)
-    found = evaluate_windows(timed, windows, stream_input, stream_input.aggregates)
+    found = evaluate_windows(
+        timed, windows, stream_input, stream_input.aggregates, with_failed=with_failed
+    )
     in_time = with_stream_times(stream_input.records(), arrival, input_ends=input_ends)
     grid_ms = closing_grid_ms(windows)
     advances = collect_advances(in_time, ARRIVAL_COLUMNS, grid_ms, input_ends=input_ends)

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.checks import (
     NO_KEYS,
+    OnError,
     refuse_verb,
     require_aggregates,
     require_bounded,
     require_column,
     require_computable,
     require_names,
+    require_on_error,
 )
 from windows_pipeline.dataframe.inputs import Arrival, Input
 from windows_pipeline.dataframe.names import quoted, require_once, unquoted
@@ -101,19 +103,21 @@ class GroupWindowed(Generic[Result]):
             )
         return replace(self, order=columns)
 
-    def agg(self, *aggregates: Aggregation) -> Result:
+    def agg(self, *aggregates: Aggregation, on_error: OnError = "raise") -> Result:
         """Computes a row for each window of each key.
 
         Args:
             aggregates: What to compute, such as `count()` and `sum_("amount")`. For windows
                 by rows, aggregates such as `first` and `last` follow the order of arrival.
+            on_error: See `Windowed.agg`.
 
         Returns:
             Unordered rows with the key's columns; a struct named by the alias, with `start` and
             `end`, as in `select("w.start")`; and the aggregates. For windows by time, both bounds
             have the time's type and the end is exclusive; a session ends at its last row's time
             plus the gap. For windows by rows, the bounds are the arrival values of the first and
-            the last row, both inclusive.
+            the last row, both inclusive. With `on_error="null"` the last column is `failed`, as
+            of `Windowed.agg`.
 
         Raises:
             ValueError: The alias is missing or is a column's name; the time or the order of
@@ -124,9 +128,13 @@ class GroupWindowed(Generic[Result]):
                 arrival value occurs twice within a key.
         """
         require_aggregates(aggregates)
+        require_on_error(on_error)
         name = self._alias()
         on = self._on()
-        return self.bind(lambda events: self._grouped(events, name, on, aggregates))
+        with_failed = on_error == "null"
+        return self.bind(
+            lambda events: self._grouped(events, name, on, aggregates, with_failed=with_failed)
+        )
 
     def _alias(self) -> str:
         if self.window.name is None:
@@ -151,7 +159,13 @@ class GroupWindowed(Generic[Result]):
         return (self.window.column,)
 
     def _grouped(
-        self, events: DataFrame, name: str, on: Sequence[str], aggregates: Sequence[Aggregation]
+        self,
+        events: DataFrame,
+        name: str,
+        on: Sequence[str],
+        aggregates: Sequence[Aggregation],
+        *,
+        with_failed: bool,
     ) -> DataFrame:
         require_bounded(events)
         if name.lower() in {column.lower() for column in events.columns}:
@@ -164,18 +178,22 @@ class GroupWindowed(Generic[Result]):
         require_once("by", key_names, "name each column of the key once")
         results = [one.result_name for one in aggregates]
         fix = "rename one, as with count().alias('...')"
-        require_once("aggregates", [*key_names, name, *results], fix)
+        added = ["failed"] if with_failed else []
+        require_once("aggregates", [*key_names, name, *results, *added], fix)
         for aggregation in aggregates:
             require_computable(events, aggregation)
         # Neutral names cannot collide with the columns of the windows.
         renamed = [each.alias(f"aggregate_{index}") for index, each in enumerate(aggregates)]
         match self.window.windows:
             case CountWindows() as windows:
-                found = _count_windows(events, windows, self.keys, Arrival(tuple(on)), renamed)
+                order = Arrival(tuple(on))
+                found = _count_windows(
+                    events, windows, self.keys, order, renamed, with_failed=with_failed
+                )
                 bounds = ("first_offset", "last_offset")
             case windows:
                 stream = Stream(events, self.keys, on[0], renamed)
-                found = aggregate_streams(windows, [stream])
+                found = aggregate_streams(windows, [stream], with_failed=with_failed)
                 is_session = isinstance(windows, SessionWindows)
                 bounds = ("window_start", "session_timeout" if is_session else "window_end")
         start, end = (
@@ -188,6 +206,7 @@ class GroupWindowed(Generic[Result]):
                 F.col(each.result_name).alias(result)
                 for each, result in zip(renamed, results, strict=True)
             ),
+            *([_with_names(results)] if with_failed else []),
         )
 
     if not TYPE_CHECKING:
@@ -211,8 +230,10 @@ def _count_windows(
     keys: Sequence[str],
     arrival: Arrival,
     aggregates: Sequence[Aggregation],
+    *,
+    with_failed: bool,
 ) -> DataFrame:
-    """Computes windows by rows: key, `first_offset`, `last_offset` and the aggregates."""
+    """Computes windows by rows: key, `first_offset`, `last_offset`, the aggregates, `failed`."""
     counted = Input(events, keys, None, aggregates, arrival)
     for column in events.select(*arrival.columns).schema:
         if isinstance(column.dataType, NO_KEYS):
@@ -220,10 +241,23 @@ def _count_windows(
                 f"on: {column.name!r} is of type {column.dataType.simpleString()}, which has no "
                 "order; name a column of numbers, text, times or a struct of these"
             )
-    found = evaluate_counts(counted.records(), {0: windows}, counted.keys, counted.aggregates)
+    found = evaluate_counts(
+        counted.records(), {0: windows}, counted.keys, counted.aggregates, with_failed=with_failed
+    )
     named = [
         F.col(key).alias(name) for key, name in zip(counted.keys, counted.key_names, strict=True)
     ]
     return found.select(
-        *named, "first_offset", "last_offset", *(F.col(each.name) for each in counted.aggregates)
+        *named,
+        "first_offset",
+        "last_offset",
+        *(F.col(each.name) for each in counted.aggregates),
+        *(["failed"] if with_failed else []),
     )
+
+
+def _with_names(results: Sequence[str]) -> Column:
+    """The column `failed`, with the results' names in place of `aggregate_0` and so on."""
+    names = F.array(*[F.lit(result) for result in results]).cast("array<string>")
+    numbers = F.transform("failed", lambda neutral: F.substring_index(neutral, "_", -1).cast("int"))
+    return F.transform(numbers, lambda number: F.get(names, number)).alias("failed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from pyspark.sql import Column, DataFrame
@@ -13,10 +13,12 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe.bound import Bind, Result
 from windows_pipeline.dataframe.checks import (
+    OnError,
     refuse_verb,
     require_aggregates,
     require_bounded,
     require_names,
+    require_on_error,
 )
 from windows_pipeline.dataframe.inputs import Input
 from windows_pipeline.dataframe.names import unquoted
@@ -123,17 +125,20 @@ class RowWindowed(Generic[Result]):
         require_names("arrival", columns)
         return replace(self, order=columns)
 
-    def agg(self, *aggregates: Aggregation) -> Result:
+    def agg(self, *aggregates: Aggregation, on_error: OnError = "raise") -> Result:
         """Adds aggregates of each row's window to the row.
 
         Args:
             aggregates: The aggregates to compute, such as `count()` and `sum_("amount")`.
+            on_error: See `Windowed.agg`.
 
         Returns:
             The unordered rows with all their columns and the aggregates. Before the aggregates,
             tumbling windows and sessions by time with an alias add a struct of that name (as in
             `w.start`) with `start` and, for tumbling windows, `end`, both of the time's type.
-            Each window that `beside` added appends its columns in the same way.
+            Each window that `beside` added appends its columns in the same way. With
+            `on_error="null"` the last column is `failed` (array of strings, never null), with the
+            names of the aggregates of all windows of the row that can't be computed.
 
         Raises:
             ValueError: A column that a window needs is missing or of a wrong type, a result's
@@ -145,14 +150,18 @@ class RowWindowed(Generic[Result]):
                 type (rule G2).
         """
         require_aggregates(aggregates)
+        require_on_error(on_error)
         wanted = ((self.window, aggregates), *self.others)
         windows = [window for window, _ in wanted]
         require_distinct_aliases(windows)
 
         def transform(events: DataFrame) -> DataFrame:
             require_no_stream(events, windows)
-            steps = (partial(_with_results, *each, self.keys, self.order) for each in wanted)
-            return reduce(lambda rows, step: step(rows), steps, events)
+            fitted = partial(_with_results, by=self.keys, arrival=self.order, on_error=on_error)
+            rows = events
+            for step, (window, of_window) in enumerate(wanted):
+                rows = fitted(window, of_window, rows, is_first=step == 0)
+            return rows
 
         return self.bind(transform)
 
@@ -175,23 +184,36 @@ class RowWindowed(Generic[Result]):
 def _with_results(
     window: RowWindow,
     aggregates: Sequence[Aggregation],
+    events: DataFrame,
+    *,
     by: Sequence[str],
     arrival: Sequence[str],
-    events: DataFrame,
+    on_error: OnError,
+    is_first: bool,
 ) -> DataFrame:
-    """Adds the results of one window to each row."""
+    """Adds the results of one window to each row; the first window adds `failed`, if asked for."""
+    with_failed = on_error == "null"
+    failed = ["failed"] if with_failed and is_first else []
     names = [aggregation.result_name for aggregation in aggregates]
     unquoted_window = (
         window if window.time_column is None else window.on(unquoted(window.time_column))
     )
-    require_fitting(unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), names)
+    require_fitting(
+        unquoted_window, events.columns, _unquoted(by), _unquoted(arrival), [*names, *failed]
+    )
     row_input = Input(events, by, window.time_column, aggregates)
     whole = F.struct(*(F.col(f"`{name}`") for name in events.columns)).alias(_RECORD)
     orders = {f"arrival_{index}": name for index, name in enumerate(arrival)}
     rows = row_input.records(whole, *(F.col(name).alias(order) for order, name in orders.items()))
-    evaluated = _evaluate(window, row_input, rows, list(orders))
+    evaluated = _evaluate(window, row_input, rows, list(orders), with_failed=with_failed)
     results = (F.col(result_column(index)).alias(name) for index, name in enumerate(names))
-    return evaluated.select(f"{_RECORD}.*", *_bounds(window, row_input), *results)
+    kept, added = [F.col(f"{_RECORD}.*")], []
+    if with_failed and is_first:
+        added = [F.col("failed")]
+    elif with_failed:
+        kept = [F.col(f"{_RECORD}.`{name}`") for name in events.columns if name != "failed"]
+        added = [F.concat(f"{_RECORD}.failed", "failed").alias("failed")]
+    return evaluated.select(*kept, *_bounds(window, row_input), *results, *added)
 
 
 def _unquoted(names: Sequence[str]) -> list[str]:
@@ -199,17 +221,26 @@ def _unquoted(names: Sequence[str]) -> list[str]:
 
 
 def _evaluate(
-    window: RowWindow, row_input: Input, rows: DataFrame, arrival: Sequence[str]
+    window: RowWindow,
+    row_input: Input,
+    rows: DataFrame,
+    arrival: Sequence[str],
+    *,
+    with_failed: bool,
 ) -> DataFrame:
     """Each row as the column `record`, with its results in columns by index."""
     aggregates, keys = row_input.aggregates, row_input.keys
     if isinstance(window, SlideRows) and spark_serves(window, rows, aggregates):
-        return evaluate_in_spark(rows, window, keys, aggregates, arrival, [_RECORD])
+        return evaluate_in_spark(
+            rows, window, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
+        )
     length_ms = row_shard_length_ms(window)
     if length_ms is not None:
         rows = rows_in_time_shards(rows, window, length_ms)
         keys = [*keys, TIME_SHARD]
-    return evaluate_rows(rows, {0: window}, keys, aggregates, arrival, [_RECORD])
+    return evaluate_rows(
+        rows, {0: window}, keys, aggregates, arrival, [_RECORD], with_failed=with_failed
+    )
 
 
 def _bounds(window: RowWindow, row_input: Input) -> list[Column]:

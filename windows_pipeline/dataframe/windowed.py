@@ -10,7 +10,13 @@ from pyspark.sql import DataFrame
 
 from windows_pipeline.aggregates import Aggregation
 from windows_pipeline.dataframe.bound import Bind, Result, Transform
-from windows_pipeline.dataframe.checks import refuse_verb, require_aggregates, require_names
+from windows_pipeline.dataframe.checks import (
+    OnError,
+    refuse_verb,
+    require_aggregates,
+    require_names,
+    require_on_error,
+)
 from windows_pipeline.dataframe.firings import fired, processed
 from windows_pipeline.dataframe.inputs import Arrival
 from windows_pipeline.dataframe.windows import Stream, aggregate_streams, late_records
@@ -70,7 +76,9 @@ class Plan:
         """The records with the arguments of the verbs."""
         return Stream(events, self.by, self.require_event_time(), aggregates, self.arrival)
 
-    def every(self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool) -> Transform:
+    def every(
+        self, aggregates: Sequence[Aggregation], *, pre_aggregate: bool, on_error: OnError
+    ) -> Transform:
         """Makes the function that computes every window.
 
         Raises:
@@ -78,11 +86,17 @@ class Plan:
         """
         require_aggregates(aggregates)
         require_flag("pre_aggregate", pre_aggregate)
+        require_on_error(on_error)
         self.require_event_time()
 
         def transform(events: DataFrame) -> DataFrame:
             streams = [self.stream(events, aggregates), *self.others]
-            return aggregate_streams(self.windows, streams, pre_aggregate=pre_aggregate)
+            return aggregate_streams(
+                self.windows,
+                streams,
+                pre_aggregate=pre_aggregate,
+                with_failed=on_error == "null",
+            )
 
         return transform
 
@@ -174,7 +188,9 @@ class Windowed(Generic[Result]):
         arrival = Arrival(columns, partition, idle_after)
         return replace(self, plan=replace(self.plan, arrival=arrival))
 
-    def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
+    def agg(
+        self, *aggregates: Aggregation, pre_aggregate: bool = True, on_error: OnError = "raise"
+    ) -> Result:
         """Computes every window of each key, closed or open, with aggregates (rule E1).
 
         Args:
@@ -185,23 +201,30 @@ class Windowed(Generic[Result]):
                 records in a slice; for distinct counts, percentiles and medians, several records
                 with equal values of all such columns. If a slice has about one record, pass
                 False. The results do not depend on this argument.
+            on_error: What an aggregate that can't be computed does: a sum or mean that does not
+                fit its type, or an error in a user's function. `raise` has the job fail. With
+                `null` the aggregate is null in its window's row, and the column `failed` has its
+                name; other aggregates and other windows are not affected (rule G3).
 
         Returns:
             Unordered rows with the key's columns; `window_start`, `window_end`,
             `first_event_time` and `last_event_time` (of the event time's type; the last two
             null in an empty window), for sessions `session_timeout` (the end and the gap);
-            `record_count` (bigint); the aggregates; and `closed` (boolean), whether the window
-            is final.
+            `record_count` (bigint); the aggregates; with `on_error="null"` also `failed` (array
+            of strings: the names of the aggregates that can't be computed; empty, never null, in
+            other windows); and `closed` (boolean), whether the window is final.
 
         Raises:
             ValueError: The event time is not named, a column is missing or of a wrong type, or two
                 results have one name.
             ArithmeticError: When Spark runs it, as its PythonException: a sum does not fit its
-                type (rule G2).
+                type (rule G2), and `on_error` is `raise`.
             SparkRuntimeException: When Spark runs it: an event time is null (rule A6), or an
                 arrival value is null or occurs twice in a source partition (rule A1).
         """
-        return self.bind(self.plan.every(aggregates, pre_aggregate=pre_aggregate))
+        return self.bind(
+            self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
+        )
 
     def final(self) -> Final[Result]:
         """Restricts results to closed windows: Kafka's `suppress(untilWindowCloses)` (rule E1)."""
@@ -231,7 +254,11 @@ class Windowed(Generic[Result]):
         )
 
     def firings(
-        self, trigger: Trigger, *aggregates: Aggregation, input_ends: bool = False
+        self,
+        trigger: Trigger,
+        *aggregates: Aggregation,
+        input_ends: bool = False,
+        on_error: OnError = "raise",
     ) -> Result:
         """Computes a row for each firing of each window (rule E2); needs `arrival`.
 
@@ -251,6 +278,7 @@ class Windowed(Generic[Result]):
             aggregates: The aggregates of each pane.
             input_ends: Whether no further records follow the last record: then all open windows
                 pass and close after it.
+            on_error: See `agg`; with `null` the column `failed` follows the aggregates.
 
         Returns:
             Rows in no order: the key's columns; `window_start`, `window_end` (of the event
@@ -271,9 +299,14 @@ class Windowed(Generic[Result]):
         """
         plan = self.plan
         _require_firing(plan, "firings", trigger, aggregates, input_ends=input_ends)
+        require_on_error(on_error)
         return self.bind(
             lambda events: fired(
-                plan.windows, trigger, plan.stream(events, aggregates), input_ends=input_ends
+                plan.windows,
+                trigger,
+                plan.stream(events, aggregates),
+                input_ends=input_ends,
+                with_failed=on_error == "null",
             )
         )
 
@@ -298,6 +331,7 @@ class Windowed(Generic[Result]):
 
         Raises:
             ValueError: See `firings`; or aggregates are passed although the function takes records.
+            ArithmeticError: See `agg`; the function never sees an aggregate that can't be computed.
             RuntimeError: When Spark runs it: the function raised; the error names key,
                 window and firing.
             TypeError: When Spark runs it: the function returned a value that is no row of its
@@ -356,12 +390,15 @@ class Cogrouped(Generic[Result]):
         """Adds one more stream; see `Windowed.cogroup`."""
         return Cogrouped(self.plan.joined(other, aggregates), self.bind)
 
-    def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
+    def agg(
+        self, *aggregates: Aggregation, pre_aggregate: bool = True, on_error: OnError = "raise"
+    ) -> Result:
         """Computes every window over the records of all streams, with each stream's aggregates.
 
         Args:
             aggregates: The aggregates of the first stream's records.
             pre_aggregate: See `Windowed.agg`.
+            on_error: See `Windowed.agg`.
 
         Returns:
             See `Windowed.agg`. The key's columns are named as in the first stream, `record_count`
@@ -370,7 +407,9 @@ class Cogrouped(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg` and `Windowed.cogroup`.
         """
-        return self.bind(self.plan.every(aggregates, pre_aggregate=pre_aggregate))
+        return self.bind(
+            self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
+        )
 
     def final(self) -> Final[Result]:
         """Restricts results to closed windows; see `Windowed.final`."""
@@ -401,12 +440,15 @@ class Final(Generic[Result]):
     plan: Plan
     bind: Bind[Result] = field(repr=False)
 
-    def agg(self, *aggregates: Aggregation, pre_aggregate: bool = True) -> Result:
+    def agg(
+        self, *aggregates: Aggregation, pre_aggregate: bool = True, on_error: OnError = "raise"
+    ) -> Result:
         """Computes each closed window of each key once, with aggregates (rule E1).
 
         Args:
             aggregates: The aggregates to compute.
             pre_aggregate: See `Windowed.agg`.
+            on_error: See `Windowed.agg`.
 
         Returns:
             See `Windowed.agg`, without `closed`.
@@ -414,7 +456,7 @@ class Final(Generic[Result]):
         Raises:
             ValueError: See `Windowed.agg`.
         """
-        every = self.plan.every(aggregates, pre_aggregate=pre_aggregate)
+        every = self.plan.every(aggregates, pre_aggregate=pre_aggregate, on_error=on_error)
         return self.bind(lambda events: until_window_closes(every(events)))
 
     if not TYPE_CHECKING:

@@ -54,7 +54,11 @@ class Stream:
 
 
 def aggregate_streams(
-    windows: WindowSpec, streams: Sequence[Stream], *, pre_aggregate: bool = True
+    windows: WindowSpec,
+    streams: Sequence[Stream],
+    *,
+    pre_aggregate: bool = True,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes windows over one or several streams, each with separate aggregates.
 
@@ -67,6 +71,7 @@ def aggregate_streams(
         streams: The streams, with keys and event times of the same types.
         pre_aggregate: Whether to aggregate records of hopping and tumbling windows before the
             shuffle (rule C2).
+        with_failed: Whether an aggregate that can't be computed is null (rule G3).
 
     Returns:
         See `Windowed.agg`; the key's columns are named as in the first stream.
@@ -79,7 +84,8 @@ def aggregate_streams(
     _require_alike(inputs)
     first = inputs[0]
     aggregates = [aggregate for each in inputs for aggregate in each.aggregates]
-    require_results(first.key_names, _result_names(windows), aggregates)
+    failed = ["failed"] if with_failed else []
+    require_results(first.key_names, [*_result_names(windows), *failed], aggregates)
     frames = [each.records() for each in inputs]
     records = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     delay_ms = windows.close_delay_ms
@@ -92,7 +98,9 @@ def aggregate_streams(
     if len(inputs) == 1:
         counts = {each.name for each in first.aggregations if each.counts_records}
     computed = [aggregate for aggregate in aggregates if aggregate.name not in counts]
-    found = evaluate_windows(timed, windows, first, computed, pre_aggregate=pre_aggregate)
+    found = evaluate_windows(
+        timed, windows, first, computed, pre_aggregate=pre_aggregate, with_failed=with_failed
+    )
     if by_end:
         last_ms = last_instant(windows, F.col("_window_end_ms"))
         close_after_ms = close_after(records, delay_ms, None).scalar()
@@ -106,6 +114,7 @@ def aggregate_streams(
             F.col("record_count" if each.name in counts else f"`{each.name}`").alias(each.name)
             for each in aggregates
         ),
+        *failed,
         "closed",
     )
 
@@ -169,6 +178,7 @@ def evaluate_windows(
     aggregates: Sequence[Aggregate],
     *,
     pre_aggregate: bool = True,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes the windows; divides each key's time into time shards if the windows allow it."""
     computed_days = {0: ComputedDay(windows)}
@@ -185,6 +195,7 @@ def evaluate_windows(
         _arrival(windows, first),
         of_slices=of_slices,
         shard_ms=shard_length_ms(windows),
+        with_failed=with_failed,
     )
 
 

@@ -27,8 +27,11 @@ class CountKernel:
         keys: Sequence[str],
         aggregates: Sequence[Aggregate],
         chunk_rows: int = CHUNK_ROWS,
+        *,
+        with_failed: bool = False,
     ) -> None:
         self._computed_days = dict(computed_days)
+        self._with_failed = with_failed
         self._by = ["_computed_day", *keys]
         self._aggregates = list(aggregates)
         self._chunk_rows = chunk_rows
@@ -74,7 +77,8 @@ class CountKernel:
         windows = groups.windows()
         record_counts = windows.entered - windows.left
         # Only arrival orders records here, so a record's position is its time.
-        whole = WindowedRecords(groups.starts, windows.enter_order, windows, describe)
+        noted: list[tuple[str, np.ndarray]] | None = [] if self._with_failed else None
+        whole = WindowedRecords(groups.starts, windows.enter_order, windows, describe, noted)
         for records in parts_of(whole, self._aggregates):
             yield self._batch(table, records)
 
@@ -91,6 +95,8 @@ class CountKernel:
         for aggregate in self._aggregates:
             column = table.column(aggregate.column)
             columns[aggregate.name] = aggregate_windows(aggregate, column, records)
+        if self._with_failed:
+            columns["failed"] = records.failed()
         return pa.RecordBatch.from_pydict(columns)
 
     def _require_order(self, table: pa.Table) -> None:

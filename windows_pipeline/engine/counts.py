@@ -17,6 +17,8 @@ def evaluate_counts(
     computed_days: Mapping[int, CountWindows],
     keys: Sequence[str],
     aggregates: Sequence[Aggregate],
+    *,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes the count windows of each computed day's records, by key in order of arrival.
 
@@ -29,13 +31,16 @@ def evaluate_counts(
         computed_days: The windows to compute.
         keys: The columns whose values make a group (nulls are a value).
         aggregates: What to compute; first, last, lists and users' aggregates go by arrival.
+        with_failed: See `engine.windows.evaluate`.
 
     Returns:
         `_computed_day`, the keys, `first_offset` and `last_offset` (those of the window's first
-        and last record), `record_count` and the aggregates, in no order.
+        and last record), `record_count`, the aggregates and, with `with_failed`, `failed`, in no
+        order.
 
     Raises:
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ArithmeticError: When Spark runs it, without `with_failed`: a sum does not fit its type
+            (rule G2).
         ValueError: When Spark runs it: an offset is null, or comes twice in a key.
     """
     group = ["_computed_day", *keys]
@@ -48,4 +53,7 @@ def evaluate_counts(
     for each in aggregates:
         result = each.result_type(records.schema[each.column].dataType.simpleString())
         schema.add(each.name, T.DataType.fromDDL(result))
-    return in_order.mapInArrow(CountKernel(computed_days, keys, aggregates), schema)
+    if with_failed:
+        schema.add("failed", T.ArrayType(T.StringType()))
+    kernel = CountKernel(computed_days, keys, aggregates, with_failed=with_failed)
+    return in_order.mapInArrow(kernel, schema)

@@ -39,6 +39,7 @@ class RowKernel:
         keep: Sequence[str],
         *,
         with_numbers: bool = False,
+        with_failed: bool = False,
         tuning: Tuning = TUNING,
     ) -> None:
         self._computed_days = dict(computed_days)
@@ -46,6 +47,7 @@ class RowKernel:
         self._aggregates = list(aggregates)
         self._keep = list(keep)
         self._with_numbers = with_numbers
+        self._with_failed = with_failed
         self._tuning = tuning
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -82,7 +84,8 @@ class RowKernel:
             return f"the window of a row of key {self._key(table, row)!r} {at}"
 
         windows = _windows(frames, home_rows, time_ms)
-        whole = WindowedRecords(frames.starts, time_ms, windows, describe)
+        noted: list[tuple[str, np.ndarray]] | None = [] if self._with_failed else None
+        whole = WindowedRecords(frames.starts, time_ms, windows, describe, noted)
         done = 0
         for records in parts_of(whole, self._aggregates, self._tuning):
             rows = home_rows[done : done + len(records.windows.group)]
@@ -108,6 +111,8 @@ class RowKernel:
         for index, aggregate in enumerate(self._aggregates):
             column = aggregate_windows(aggregate, table.column(aggregate.column), records)
             results = results.append_column(result_column(index), column)
+        if self._with_failed:
+            results = results.append_column("failed", records.failed())
         if self._with_numbers:
             group = np.searchsorted(starts, rows, "right")
             first = starts[group - 1]

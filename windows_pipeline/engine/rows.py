@@ -28,6 +28,7 @@ def evaluate_rows(
     keep: Sequence[str],
     *,
     with_numbers: bool = False,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes each row's window.
 
@@ -44,15 +45,18 @@ def evaluate_rows(
         keep: The input columns to return.
         with_numbers: Whether to return each row's number in its group and the group's size. Both
             are wrong where keys are cut into time shards.
+        with_failed: See `engine.windows.evaluate`.
 
     Returns:
         A row for each row that is no copy, in no order: the columns of `keep`;
         `_window_start_ms` of tumbling windows and sessions by time, `_window_end_ms` of tumbling
-        windows by time (else null); the aggregates as `result_0` and so on. With `with_numbers`
+        windows by time (else null); the aggregates as `result_0` and so on. With `with_failed`
+        also `failed` (array: the aggregates' names). With `with_numbers`
         also `number`, from 1, and `group_rows` (bigint).
 
     Raises:
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ArithmeticError: When Spark runs it, without `with_failed`: a sum does not fit its type
+            (rule G2).
         ValueError: When Spark runs it: a time is null or out of range.
     """
     by_arrival = [day for day, window in computed_days.items() if window.by_arrival]
@@ -68,8 +72,17 @@ def evaluate_rows(
     in_order = (
         records.select(*needed).repartition(*group).sortWithinPartitions(*group, time_ms, *arrival)
     )
-    kernel = RowKernel(computed_days, keys, aggregates, keep, with_numbers=with_numbers)
+    kernel = RowKernel(
+        computed_days,
+        keys,
+        aggregates,
+        keep,
+        with_numbers=with_numbers,
+        with_failed=with_failed,
+    )
     schema = _result_schema(records.schema, keep, aggregates)
+    if with_failed:
+        schema.add("failed", T.ArrayType(T.StringType()))
     for name in (NUMBER, GROUP_ROWS) if with_numbers else ():
         schema.add(name, T.LongType())
     return in_order.mapInArrow(kernel, schema)

@@ -10,7 +10,6 @@ from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.engine.row_kernel import result_column
-from windows_pipeline.kernels.aggregates.sums import integer_overflow
 from windows_pipeline.windows.arguments import MAX_INSTANT_MS
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
@@ -43,6 +42,8 @@ def evaluate_in_spark(
     aggregates: Sequence[Aggregate],
     arrival: Sequence[str],
     keep: Sequence[str],
+    *,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes `evaluate_rows` without window bounds, for a window that `spark_serves`."""
     in_order = Window.partitionBy(*keys).orderBy(_time_ms(window), *arrival)
@@ -60,11 +61,15 @@ def evaluate_in_spark(
         for part in (_halves(name, each, frame) if name in halved else [_whole(name, each, frame)])
     ]
     rows = records.select(*keep, *keys, "_event_time_ms", *found)
-    window_name = _window_name(window, keys)
-    results = (
+    window_name = None if with_failed else _window_name(window, keys)
+    results = [
         _of_halves(name, each, window_name) if name in halved else F.col(name)
         for name, each in named.items()
-    )
+    ]
+    if with_failed:
+        of_overflows = [F.when(~_fits(name), named[name].name) for name in halved]
+        failed = F.array_compact(F.array(*of_overflows)) if of_overflows else F.array()
+        results.append(failed.cast("array<string>").alias("failed"))
     return rows.select(*keep, *results)
 
 
@@ -88,15 +93,32 @@ def _halves(name: str, aggregate: Aggregate, frame: WindowSpec) -> list[Column]:
     return [high.alias(name), low.alias(f"{name}_low")]
 
 
-def _of_halves(name: str, aggregate: Aggregate, window_name: Column) -> Column:
-    """The sum from its `_halves`; an error where it does not fit a bigint."""
-    below = F.col(f"{name}_low")
-    high, low = F.col(name) + F.shiftright(below, _HALF_BITS), below.bitwiseAND(F.lit(_LOW_HALF))
-    most = 1 << _HALF_BITS - 1
-    before, after = integer_overflow(aggregate, _WINDOW).split(_WINDOW)
+def _of_halves(name: str, aggregate: Aggregate, window_name: Column | None) -> Column:
+    """The sum from its `_halves`; where it does not fit a bigint, an error, or null without a name.
+
+    Args:
+        name: The column of the high halves.
+        aggregate: The sum.
+        window_name: Names the window in the error; None for no error.
+    """
+    low = F.col(f"{name}_low").bitwiseAND(F.lit(_LOW_HALF))
+    total = F.shiftleft(_high(name), _HALF_BITS).bitwiseOR(low)
+    if window_name is None:
+        return F.when(_fits(name), total).alias(name)
+    before, after = aggregate.overflow("bigint", _WINDOW).split(_WINDOW)
     refusal = F.raise_error(F.concat(F.lit(before), window_name, F.lit(after))).cast("bigint")
-    total = F.shiftleft(high, _HALF_BITS).bitwiseOR(low)
-    return F.when(~high.between(-most, most - 1), refusal).otherwise(total).alias(name)
+    return F.when(~_fits(name), refusal).otherwise(total).alias(name)
+
+
+def _high(name: str) -> Column:
+    """The high half of a sum, from its `_halves`."""
+    return F.col(name) + F.shiftright(F.col(f"{name}_low"), _HALF_BITS)
+
+
+def _fits(name: str) -> Column:
+    """Whether a sum fits a bigint; null for a frame without a value."""
+    most = 1 << _HALF_BITS - 1
+    return _high(name).between(-most, most - 1)
 
 
 def _window_name(window: SlideRows, keys: Sequence[str]) -> Column:

@@ -48,6 +48,8 @@ class WindowKernel:
         with_starts: Whether windows have different lengths; then there is a column
             `_window_start_ms`.
         with_partly_late: Whether partly late records that no window counts are returned.
+        with_failed: Whether an aggregate that can't be computed is null and stands in the column
+            `failed` (rule G3); otherwise it raises an error.
         with_runs: Whether a row is a run of windows that contain the same records: its first
             window and the columns `RUN`. True where any computed day has hopping or tumbling
             windows.
@@ -64,10 +66,12 @@ class WindowKernel:
         of_slices: bool = False,
         shard_ms: int | None = None,
         only_closed: bool = False,
+        with_failed: bool = False,
         tuning: Tuning = TUNING,
     ) -> None:
         self._computed_days = dict(computed_days)
         self._only_closed = only_closed
+        self.with_failed = with_failed
         self._keys = list(keys)
         shard = [] if shard_ms is None else [TIME_SHARD]
         is_single_day = len(computed_days) == 1 and bool(self._keys or shard)
@@ -109,7 +113,8 @@ class WindowKernel:
         def describe(window: int) -> str:
             return self._describe(found, window)
 
-        whole = WindowedRecords(found.starts, found.time_ms, found.windows, describe)
+        noted: list[tuple[str, np.ndarray]] | None = [] if self.with_failed else None
+        whole = WindowedRecords(found.starts, found.time_ms, found.windows, describe, noted)
         for records in parts_of(whole, self._aggregates, self._tuning):
             batch = self._batch(found, records)
             yield batch
@@ -135,12 +140,7 @@ class WindowKernel:
             "_last_event_time_ms": last_ms,
             "record_count": record_count,
         }
-        for aggregate in self._aggregates:
-            columns[aggregate.name] = (
-                combine_slices(aggregate, table, records)
-                if self._of_slices
-                else aggregate_windows(aggregate, table.column(aggregate.column), records)
-            )
+        columns |= self._aggregated(table, records)
         columns["closed"] = pa.array(windows.closed)
         if self.with_partly_late:
             no_record = pa.nulls(len(windows.group), pa.int64())
@@ -150,6 +150,16 @@ class WindowKernel:
             advances_ms = np.full(len(last_end_ms), found.advance_ms)
             columns |= zip(RUN, (pa.array(last_end_ms), pa.array(advances_ms)), strict=True)
         return pa.RecordBatch.from_pydict(columns)
+
+    def _aggregated(self, table: pa.Table, records: WindowedRecords) -> dict[str, pa.Array]:
+        """The aggregates, and the names of those that can't be computed."""
+        columns = {
+            aggregate.name: combine_slices(aggregate, table, records)
+            if self._of_slices
+            else aggregate_windows(aggregate, table.column(aggregate.column), records)
+            for aggregate in self._aggregates
+        }
+        return {**columns, "failed": records.failed()} if self.with_failed else columns
 
     def _keys_of(self, found: FoundWindows, records: np.ndarray) -> dict[str, pa.Array]:
         """The computed day and the keys of some records."""

@@ -32,6 +32,7 @@ def evaluate(
     of_slices: T.StructType | None = None,
     shard_ms: int | None = None,
     only_closed: bool = False,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes the windows that each computed day changed or closed, as it left them.
 
@@ -54,10 +55,13 @@ def evaluate(
             `shard_length_ms`. All computed days must then have the same windows. None for no
             time shards.
         only_closed: Whether to leave out open windows, before their aggregates are computed.
+        with_failed: Whether an aggregate that can't be computed is null, and its name is in the
+            column `failed`; otherwise it raises an error (rule G3).
 
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms`, `_first_event_time_ms`,
-        `_last_event_time_ms` (null in an empty window), `record_count`, the aggregates, and
+        `_last_event_time_ms` (null in an empty window), `record_count`, the aggregates,
+        with `with_failed` also `failed` (array of strings, never null in a window), and
         `closed`, in no order. With `with_partly_late` also `_partly_late_time_ms` and
         `_partly_late_close_ms`, which are null in windows, and a further row, null in everything
         but these, computed day and keys, for each distinct pair of event time and close time of
@@ -65,7 +69,8 @@ def evaluate(
         window counts (rule A5).
 
     Raises:
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ArithmeticError: When Spark runs it, without `with_failed`: a sum does not fit its type
+            (rule G2).
         ValueError: When Spark runs it: an event time is null or out of range.
     """
     columns = [aggregate.column for aggregate in aggregates]
@@ -81,6 +86,7 @@ def evaluate(
         of_slices=of_slices is not None,
         shard_ms=shard_ms,
         only_closed=only_closed,
+        with_failed=with_failed,
     )
     needed = [*kernel.group, "_event_time_ms", *_optional(records), *arrival, *columns]
     if of_slices is not None:
@@ -183,6 +189,8 @@ def _kernel_schema(
     for aggregate in aggregates:
         result = aggregate.result_type(values[aggregate.column].dataType.simpleString())
         schema.add(aggregate.name, T.DataType.fromDDL(result))
+    if kernel.with_failed:
+        schema.add("failed", T.ArrayType(T.StringType()))
     schema.add("closed", T.BooleanType())
     partly_late = PARTLY_LATE if kernel.with_partly_late else ()
     for name in (*partly_late, *(RUN if kernel.with_runs else ())):

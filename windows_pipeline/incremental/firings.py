@@ -61,7 +61,13 @@ def unit_firings(
     merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("position_before")))
     computed_days = dict.fromkeys(positions, windows)
     fired = fire(
-        merged, computed_days, ["key"], aggregates, FIRING_ARRIVAL, with_earlier=with_earlier
+        merged,
+        computed_days,
+        ["key"],
+        aggregates,
+        FIRING_ARRIVAL,
+        with_earlier=with_earlier,
+        with_failed=True,
     )
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))

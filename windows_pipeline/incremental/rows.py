@@ -91,6 +91,7 @@ def unit_rows(
         *bounds,
         *_OF_RECORDS,
         *results,
+        "failed",
         F.lit(True).alias("closed"),
         *ROW_KEY,
     )
@@ -134,7 +135,16 @@ def _with_results(
         rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
     keep = ["key", _TIME_MS, *ROW_KEY]
     numbers = length_ms is None
-    found = evaluate_rows(rows, {0: frame}, keys, wanted, ROW_KEY[1:], keep, with_numbers=numbers)
+    found = evaluate_rows(
+        rows,
+        {0: frame},
+        keys,
+        wanted,
+        ROW_KEY[1:],
+        keep,
+        with_numbers=numbers,
+        with_failed=True,
+    )
     return found.withColumnsRenamed(
         {result_column(index): name for index, name in enumerate(_OF_RECORDS)}
     )

@@ -50,7 +50,8 @@ def unit_windows(
 ) -> DataFrame:
     """Computes the windows that each computed day changed or closed; see `evaluate`.
 
-    Row windows: only those that the day closed; see `unit_rows`.
+    An aggregate that can't be computed is null, and its name is in `failed` (rule G3). Of row
+    windows only those that the day closed are returned; see `unit_rows`.
 
     Args:
         records: The frame that `records.records_to_read` returns; for row windows each record
@@ -66,7 +67,15 @@ def unit_windows(
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
     computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}
     if isinstance(spec, SessionWindows):
-        return evaluate(records, computed_days, ["key"], aggregates, ARRIVAL, with_partly_late=True)
+        return evaluate(
+            records,
+            computed_days,
+            ["key"],
+            aggregates,
+            ARRIVAL,
+            with_partly_late=True,
+            with_failed=True,
+        )
     # Records that no window counts need no shuffle.
     in_time = records.where(~is_late(spec) & ~is_outside_windows(spec))
     # If a missing day blocks all days, there is nothing to cut into time shards.
@@ -79,4 +88,5 @@ def unit_windows(
         with_partly_late=True,
         shard_ms=length_ms,
         only_closed=only_closed,
+        with_failed=True,
     )

@@ -22,6 +22,7 @@ from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.units import Arrivals
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
+from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
@@ -65,8 +66,10 @@ class AlertsJob(WindowsJob):
     @property
     def checks(self) -> list[Check]:
         """The checks of alerts."""
-        columns = self.windows.result_columns(self.pipeline.source)
-        return [*alerts_checks(self.windows, columns), *alerts_history_checks(self.correct_command)]
+        return [
+            *alerts_checks(self.windows, self.result_columns),
+            *alerts_history_checks(self.correct_command),
+        ]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; their episodes may begin before the days.
@@ -82,7 +85,7 @@ class AlertsJob(WindowsJob):
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
         raised = cache_rows(self.raise_alerts(final))
         arrivals = self.arrivals(log)
-        raw = self.source.raw_events.read(spark)
+        raw = logged_rows(self.source.raw_events.read(spark), log)
         joined = cache_rows(self._join_to_earlier(raised, raw, arrivals, days))
         null = F.lit(None).cast("bigint")
         never_corrected = joined.withColumns({"correction": null, "retracted_by": null})

@@ -82,8 +82,7 @@ class FiringsJob(WindowsJob):
 
     @property
     def _warning_checks(self) -> list[Check]:
-        columns = self.windows.result_columns(self.pipeline.source)
-        return early_warning_checks(self.windows, columns)
+        return early_warning_checks(self.windows, self.result_columns)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the days' firings from raw_events alone, in any order of runs (rule H1).
@@ -157,7 +156,7 @@ class FiringsJob(WindowsJob):
         fired = rows[0]
         units = F.broadcast(gapless_days_frame(spark, self.arrivals(log), days))
         final = self.window_tables.final_windows.of_units(spark, days)
-        values = ["record_count", *self.windows.aggregates]
+        values = ["record_count", *self.windows.aggregates, "failed"]
         numbered = with_previous_and_final(fired, final, units, values)
         closed = with_their_firings(final, fired, units, values)
         batches = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -11,14 +11,19 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream
 from windows_pipeline.checks.compare import units_that_differ
 from windows_pipeline.checks.recount_rows import recount_rows
-from windows_pipeline.checks.recount_windows import account_for_records, recount_windows
+from windows_pipeline.checks.recount_windows import (
+    account_for_records,
+    recount_windows,
+)
 from windows_pipeline.checks.run import Batch, Check, breaking
 from windows_pipeline.checks.table_rules import accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
+from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
@@ -29,7 +34,7 @@ from windows_pipeline.windows import GracedRows, SessionWindows
 
 
 class KeyedWindowsJob(WindowsJob):
-    """Fills keyed_windows and late_records of a window definition (rules A to D, E4)."""
+    """Fills keyed_windows, late_records and failed_windows of a definition (rules A to E4, G3)."""
 
     @property
     def inputs(self) -> list[Table]:
@@ -38,13 +43,14 @@ class KeyedWindowsJob(WindowsJob):
 
     @property
     def tables(self) -> list[Table]:
-        """keyed_windows and late_records."""
-        return [self.window_tables.keyed_windows, self.window_tables.late_records]
+        """keyed_windows, late_records and failed_windows."""
+        tables = self.window_tables
+        return [tables.keyed_windows, tables.late_records, tables.failed_windows]
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of windows, and the check that accounts for every record."""
-        return [*window_checks(self.windows), *accounting_checks(self.pipeline)]
+        """The checks of windows, of every record's fate, and of failed aggregates."""
+        return [*window_checks(self.windows), *accounting_checks(self.pipeline, self.windows)]
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Computes the days' windows from raw_events alone.
@@ -63,6 +69,7 @@ class KeyedWindowsJob(WindowsJob):
         staged = [
             StagedTable(self.window_tables.keyed_windows, self._windows_in(computed)),
             StagedTable(self.window_tables.late_records, late),
+            StagedTable(self.window_tables.failed_windows, self.failed_in(spark, computed)),
         ]
         return Stage(staged, [computed, late])
 
@@ -92,14 +99,15 @@ class KeyedWindowsJob(WindowsJob):
         log: ArrivalLog,
     ) -> list[Batch]:
         """Joins the windows with a recount from raw records, and accounts for every record."""
-        keyed, late = rows
+        keyed, late, _ = rows
         if is_of_stream(log):
             keyed = _latest(keyed)
             if isinstance(self.windows.spec, SessionWindows):
                 keyed = _not_outgrown(keyed)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
-        records = arrivals.records(self.source.raw_events.read(spark), days)
+        raw = logged_rows(self.source.raw_events.read(spark), log)
+        records = arrivals.records(raw, days)
         stored = with_milliseconds(keyed)
         if isinstance(spec, GracedRows):
             recounted = recount_rows(records, stored, spec, arrivals.closings(days))
@@ -109,11 +117,28 @@ class KeyedWindowsJob(WindowsJob):
         judged = recounted.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
         rejected = self.source.rejected_records.of_units(spark, days)
-        accounts = account_for_records(judged, late, rejected, units)
+        condition = self.windows.undecided_sql(self.result_columns)
+        undecided = None
+        if condition is not None:
+            undecided = keyed.where(F.col("closed") & F.expr(condition))
+        accounts = account_for_records(judged, late, rejected, units, undecided)
+        if is_of_stream(log):
+            accounts = self._with_logged_rejected(accounts, arrivals.rejected(days))
         return [
             Batch("keyed_windows", judged.where(F.col("is_window")), checks, shared=judged),
-            Batch("accounting", accounts, accounting_checks(self.pipeline)),
+            Batch("accounting", accounts, accounting_checks(self.pipeline, self.windows)),
         ]
+
+    def _with_logged_rejected(self, accounts: DataFrame, logged: Mapping[date, int]) -> DataFrame:
+        """The accounts without rejected records of a micro-batch that the log lacks.
+
+        The check of raw_events compares the table with the log.
+        """
+        spark = accounts.sparkSession
+        counts = small_frame(spark, logged.items(), "arrival_unit date, logged bigint")
+        joined = accounts.join(F.broadcast(counts), "arrival_unit", "left")
+        rejected = F.least("rejected", F.coalesce("logged", F.lit(0)))
+        return joined.withColumn("rejected", rejected).drop("logged")
 
     def recount(
         self,
@@ -151,9 +176,9 @@ class KeyedWindowsJob(WindowsJob):
         return [Batch("values", found, [check])]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes late_records and keyed_windows."""
-        keyed, late = stage.tables
-        return publish_in_order(days, [late, keyed])
+        """Writes late_records, failed_windows and keyed_windows."""
+        keyed, late, failed = stage.tables
+        return publish_in_order(days, [late, failed, keyed])
 
 
 def _latest(keyed: DataFrame) -> DataFrame:

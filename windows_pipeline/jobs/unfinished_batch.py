@@ -7,7 +7,8 @@ that the micro-batch, run again, appends a second time; before that, the run's i
 from __future__ import annotations
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
@@ -22,6 +23,17 @@ class BatchUnfinishedError(Exception):
             f"{pipeline.name}: micro-batch {number} of its stream must be in all tables, and is "
             "not: it was started but not finished. If no stream is active, resume with the "
             f"pipeline's file as it was: windows-pipeline stream {pipeline.name}"
+        )
+
+
+class BatchCameError(BatchUnfinishedError):
+    """A micro-batch came while tables were rebuilt; the message names it and the fix."""
+
+    def __init__(self, pipeline: Pipeline, number: int) -> None:
+        Exception.__init__(
+            self,
+            f"{pipeline.name}: no micro-batch may come while tables are rebuilt, but micro-batch "
+            f"{number} has. Stop the stream, then: windows-pipeline rebuild {pipeline.name}",
         )
 
 
@@ -46,7 +58,7 @@ def require_finished_batch(
     Raises:
         BatchUnfinishedError: A table may lack rows of the micro-batch.
     """
-    last = _last_batch(log)
+    last = last_batch(log)
     if last is None and pipeline.source.by_days:
         return
     checkpoint = stream_checkpoint(pipeline, warehouse)
@@ -61,6 +73,33 @@ def require_finished_batch(
             raise BatchUnfinishedError(pipeline, number)
 
 
+def unfinished_logged_batch(
+    spark: SparkSession, pipeline: Pipeline, warehouse: str, log: ArrivalLog
+) -> int | None:
+    """The newest micro-batch in the log, if it was not finished; else None."""
+    try:
+        require_finished_batch(spark, pipeline, warehouse, log, alone=True)
+    except BatchUnfinishedError:
+        return last_batch(log)
+    return None
+
+
+def last_batch(log: ArrivalLog) -> int | None:
+    """The newest micro-batch in the log; None without one."""
+    return max((row.batch for row in log if row.batch is not None), default=None)
+
+
+def logged_rows(rows: DataFrame, log: ArrivalLog) -> DataFrame:
+    """The rows of raw_events or rejected_records without those that the log lacks.
+
+    A micro-batch that was stopped before its log rows left such rows; run again, it keeps them.
+    """
+    last = last_batch(log)
+    if last is None:
+        return rows
+    return rows.where(F.col("batch").isNull() | (F.col("batch") <= F.lit(last)))
+
+
 def require_no_batch_since(
     spark: SparkSession, pipeline: Pipeline, warehouse: str, before: ArrivalLog, log: ArrivalLog
 ) -> None:
@@ -69,14 +108,10 @@ def require_no_batch_since(
     Raises:
         BatchUnfinishedError: A micro-batch came.
     """
-    newest = _last_batch(log)
-    if newest is not None and newest != _last_batch(before):
+    newest = last_batch(log)
+    if newest is not None and newest != last_batch(before):
         raise BatchUnfinishedError(pipeline, newest)
     require_finished_batch(spark, pipeline, warehouse, log)
-
-
-def _last_batch(log: ArrivalLog) -> int | None:
-    return max((row.batch for row in log if row.batch is not None), default=None)
 
 
 def is_there(spark: SparkSession, path: str) -> bool:

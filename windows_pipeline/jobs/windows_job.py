@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
+from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.alerts import RuleSql
@@ -16,8 +18,9 @@ from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
 from windows_pipeline.jobs.raw_rows import require_raw_rows
-from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
+from windows_pipeline.jobs.unfinished_batch import logged_rows, require_finished_batch
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.instants import with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     SourceTables,
@@ -71,13 +74,37 @@ class WindowsJob:
         return [self.window_tables.late_records]
 
     @property
+    def result_columns(self) -> dict[str, str]:
+        """The types of the windows' results, by column."""
+        return self.windows.result_columns(self.pipeline.source)
+
+    @property
     def rules(self) -> dict[str, RuleSql]:
         """The alert rules as SQL for Spark."""
-        columns = self.windows.result_columns(self.pipeline.source)
+        columns = self.result_columns
         return {
-            name: RuleSql(rule.when_sql(columns), rule.severity_sql(columns))
+            name: RuleSql(self.windows.breaking_sql(rule, columns), rule.severity_sql(columns))
             for name, rule in self.windows.alerts.items()
         }
+
+    def failed_in(self, spark: SparkSession, computed: DataFrame) -> DataFrame:
+        """The failed aggregates of closed windows, as rows of failed_windows (rule G3).
+
+        Args:
+            spark: The session.
+            computed: The windows, with `closed` and `failed`.
+        """
+        schema = self.window_tables.failed_windows.schema
+        messages = self.windows.failure_messages(self.result_columns)
+        if not messages:
+            return small_frame(spark, [], schema)
+        failed = computed.where(F.col("closed") & (F.size("failed") > 0))
+        named = with_instants(failed) if "arrival_unit" not in failed.columns else failed
+        named = named.withColumn("aggregate", F.explode("failed"))
+        message = F.lit(None).cast("string")
+        for name, text in messages.items():
+            message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
+        return named.withColumn("message", message).select(*schema.names)
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Refuses to write while a correction of these windows is not finished.
@@ -97,17 +124,9 @@ class WindowsJob:
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_correcting(spark)
-        of_stream = (spark, self.pipeline, self.settings.warehouse, log)
-        try:
-            require_finished_batch(*of_stream)
-        except BatchUnfinishedError:
-            if not self.is_alone(spark):
-                raise
-            require_finished_batch(*of_stream, alone=True)
-
-    def is_alone(self, spark: SparkSession) -> bool:
-        """Whether every micro-batch is refused, as the tables are being rebuilt."""
-        return any(table.is_emptied(spark) for table in self.tables)
+        # While tables are emptied micro-batches are refused, and a rebuild says which count.
+        if not any(table.is_emptied(spark) for table in self.tables):
+            require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """The arrival log."""
@@ -128,7 +147,7 @@ class WindowsJob:
             RawRowsMissingError: raw_events lacks some of these records.
         """
         arrivals, raw = self.arrivals(log), self.source.raw_events
-        rows = raw.read(spark)
+        rows = logged_rows(raw.read(spark), log)
         reads = arrivals.reads(rows, days)
         require_raw_rows(spark, self.pipeline, raw, log, {read.arrival_unit for read in reads})
         return arrivals.records_of(rows, days, reads)

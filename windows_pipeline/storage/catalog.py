@@ -62,6 +62,7 @@ class WindowTables(Generic[T]):
     final_windows: T
     corrections: T
     alerts: T
+    failed_windows: T
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,13 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "rule",
             "key",
             change_feed=True,
+        ),
+        table(
+            "failed_windows",
+            "An aggregate of a closed window that can't be computed, with the reason.",
+            schemas.failed_windows(source, windows),
+            "window_end",
+            "key",
         ),
     )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -285,7 +285,8 @@ def bytes_of_size(text: str) -> int:
 
 
 def _bytes_of(field: T.StructField) -> int:
-    if isinstance(field.dataType, _SMALL_TYPES):
+    # Lists are the names of failed aggregates, nearly always none.
+    if isinstance(field.dataType, (*_SMALL_TYPES, T.ArrayType)):
         return _SMALL_BYTES
     return _TEXT_BYTES if isinstance(field.dataType, T.StringType) else _OTHER_BYTES
 
@@ -300,7 +301,13 @@ def fetch(rows: DataFrame) -> pa.Table | None:
         raise
 
 
-def append(location: str, added: pa.Table, application: str, batch: int) -> None:
+def append(
+    location: str,
+    added: pa.Table,
+    application: str,
+    batch: int,
+    require: Callable[[Mapping[str, str]], None] = lambda _: None,
+) -> None:
     """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
     Args:
@@ -308,8 +315,13 @@ def append(location: str, added: pa.Table, application: str, batch: int) -> None
         added: The rows, with all columns of the table.
         application: The name of the writing application.
         batch: The micro-batch's number; numbers must increase.
+        require: Raises an error if the table's properties forbid the append.
+
+    Raises:
+        CommitFailedError: Another writer changed the table's properties meanwhile.
     """
     table = _opened(location)
+    require(table.metadata().configuration)
     last_batch = table.transaction_version(application)
     if last_batch is not None and last_batch >= batch:
         return

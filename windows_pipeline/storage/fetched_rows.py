@@ -32,7 +32,9 @@ class FetchedRows:
         if self._fetched is None:
             return self._computed
         spark = self._computed.sparkSession
-        frame: DataFrame = spark.createDataFrame(self._fetched, self._computed.schema)
+        # Spark refuses a column of lists without chunks, which a filter may leave.
+        fetched = self._fetched if self._fetched.num_rows else self._fetched.schema.empty_table()
+        frame: DataFrame = spark.createDataFrame(fetched, self._computed.schema)
         return frame
 
     @property

@@ -208,6 +208,17 @@ def alerts(source: Source, windows: Windows) -> Columns:
     )
 
 
+def failed_windows(source: Source, windows: Windows) -> Columns:
+    """The columns of an aggregate of a closed window that can't be computed."""
+    return (
+        Column("arrival_unit", "date", "arrival day that closed the window"),
+        _key(source),
+        *_window(windows),
+        Column("aggregate", "string", "name of the aggregate"),
+        Column("message", "string", "why it can't be computed, and what to do"),
+    )
+
+
 def firings(source: Source, windows: Windows) -> Columns:
     """The columns of a firing of a window."""
     return (
@@ -274,3 +285,4 @@ def _aggregates(source: Source, windows: Windows) -> Iterable[Column]:
     for aggregate in windows.aggregate_list:
         kind = aggregate.result_type(source.types[aggregate.column])
         yield Column(aggregate.name, kind, str(aggregate))
+    yield Column("failed", "array<string>", "names of the aggregates that can't be computed")

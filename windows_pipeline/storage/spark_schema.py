@@ -14,6 +14,7 @@ _TYPES: dict[str, T.DataType] = {
     "boolean": T.BooleanType(),
     "date": T.DateType(),
     "timestamp": T.TimestampType(),
+    "array<string>": T.ArrayType(T.StringType()),
 }
 
 

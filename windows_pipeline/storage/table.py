@@ -47,6 +47,10 @@ class DefinitionChangedError(Exception):
     """A table holds rows of another definition; the message names the change and the fix."""
 
 
+class TableRebuiltError(DefinitionChangedError):
+    """A micro-batch may not add rows to a table that a rebuild has taken up since it began."""
+
+
 class TableMissingError(Exception):
     """A table to read does not exist; the message names the table and the fix."""
 
@@ -216,6 +220,8 @@ class Table(StoredTable):
             row_count: An upper bound of the number of new rows; None if unknown.
         """
         spark = rows.sparkSession
+        if row_count == 0 and self._can_write(spark):
+            return self._replace_units(spark, days, arrow_schema(self.schema).empty_table())
         if row_count is not None and self.fits_in_driver(spark, row_count):
             in_one_task = not self.partitioned or row_count <= _ROWS_OF_A_TASK
             gathered = rows.coalesce(1) if in_one_task else rows.repartition("arrival_unit")
@@ -301,6 +307,9 @@ class Table(StoredTable):
                 may have other columns, and needs a table for which `fits_in_driver` is true.
             batch: The micro-batch's number; numbers must increase.
             row_count: The number of rows.
+
+        Raises:
+            TableRebuiltError: A rebuild is not finished, or gave the table another definition.
         """
         if isinstance(rows, DataFrame):
             added = self._typed(rows)
@@ -308,12 +317,38 @@ class Table(StoredTable):
                 delta_rs.fetch(added) if self.fits_in_driver(rows.sparkSession, row_count) else None
             )
             if new is None:
+                self._require_not_rebuilt(self.properties(rows.sparkSession))
                 self._append_by_spark(added, batch)
                 return
         else:
             new = rows.select(self.schema.names)
-        delta_rs.append(self.location, new, self.name, batch)
+        delta_rs.append(self.location, new, self.name, batch, self._require_not_rebuilt)
         self.remember_files()
+
+    def mark_appended(self, spark: SparkSession, batch: int) -> None:
+        """Records that the table has the rows of a micro-batch, which then adds none."""
+        if self._can_write(spark):
+            no_rows = arrow_schema(self.schema).empty_table()
+            delta_rs.append(self.location, no_rows, self.name, batch)
+            self.remember_files()
+        else:
+            self._append_by_spark(small_frame(spark, [], self.schema), batch)
+
+    def _require_not_rebuilt(self, properties: Mapping[str, str]) -> None:
+        """Refuses the rows of a micro-batch that began before a rebuild.
+
+        Delta refuses them if the properties change after they were read.
+
+        Raises:
+            TableRebuiltError: A rebuild is not finished, or gave the table another definition.
+        """
+        digest = definition_digest(self.definition)
+        if _REBUILDING in properties or properties.get(_DIGEST, digest) != digest:
+            raise TableRebuiltError(
+                f"{self.name}: a micro-batch may add rows only while the table follows the "
+                "pipeline's definition, but a rebuild has begun since; end the rebuild, then start "
+                f"the stream again: windows-pipeline stream {self.name.split('/')[0]}"
+            )
 
     def _append_by_spark(self, added: DataFrame, batch: int) -> None:
         (

@@ -34,7 +34,7 @@ from windows_pipeline.streaming.landed import Landed
 from windows_pipeline.streaming.log_state import LogState, log_rows
 from windows_pipeline.streaming.order import FILE, OFFSET, PARTITION, in_stream_order
 from windows_pipeline.streaming.parallel import together
-from windows_pipeline.streaming.windows import Append, BatchWindows, append_of
+from windows_pipeline.streaming.windows import Append, BatchWindows, Computed, append_of
 
 _UNSORTED = {"spark.sql.maxConcurrentOutputFileWriters": "8"}
 """Appended rows need no sort: Spark writes the files of few units at the same time."""
@@ -55,6 +55,9 @@ class BatchResult(NamedTuple):
         stream_time_ms: The watermark after the micro-batch; windows that end before the watermark
             minus grace are closed.
         late: How many records are late, by definition.
+        failed: How many closed windows have an aggregate that can't be computed, by definition;
+            definitions without such windows are left out (rule G3).
+        undecided: In how many of these an alert rule reads such an aggregate, likewise.
         without_value: The columns, among those unseen so far, in which no record has a value.
         without_records: The names and sizes of landed files that gave no record, if records come
             by line.
@@ -67,6 +70,8 @@ class BatchResult(NamedTuple):
     passed_over: int
     stream_time_ms: int
     late: Mapping[str, int]
+    failed: Mapping[str, int]
+    undecided: Mapping[str, int]
     without_value: list[str]
     without_records: Sequence[tuple[str, int]]
 
@@ -144,7 +149,7 @@ class MicroBatch:
         fresh = self._raw(ordered)
         after = state.after(rows)
         windows = self._windows(fresh, accepted, state, after) if accepted else {}
-        late: dict[str, int] = {}
+        of_definitions: dict[str, Computed] = {}
 
         def ingest() -> list[Appends]:
             refused = ordered.where(F.col("reason").isNotNull())
@@ -153,9 +158,8 @@ class MicroBatch:
             return []
 
         def compute() -> list[Appends]:
-            computed = {name: of_definition.compute() for name, of_definition in windows.items()}
-            late.update({name: found.late for name, found in computed.items()})
-            return [found.appends for found in computed.values()]
+            of_definitions.update({name: found.compute() for name, found in windows.items()})
+            return [found.appends for found in of_definitions.values()]
 
         # Windows often read more earlier records than the micro-batch has.
         earlier = max((batch.earlier_records for batch in windows.values()), default=0)
@@ -173,7 +177,9 @@ class MicroBatch:
             sum(rejected.values()),
             landed.passed_over,
             after.watermark_ms,
-            late,
+            {name: found.late for name, found in of_definitions.items()},
+            {name: found.failed for name, found in of_definitions.items() if found.failed},
+            {name: found.undecided for name, found in of_definitions.items() if found.undecided},
             self._without_value(fresh) if accepted else [],
             landed.without_records(files) if source.is_by_line else [],
         )

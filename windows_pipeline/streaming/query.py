@@ -240,6 +240,9 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
     tables = all_tables(pipeline, settings.warehouse)
+    for table in tables:
+        if table.exists(spark):  # a changed definition is another error than a new one
+            table.require(spark)
     lacking = [
         table for table in tables if came and table not in may_be_empty and not table.exists(spark)
     ]

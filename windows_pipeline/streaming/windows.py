@@ -36,8 +36,9 @@ Append = Callable[[Table, DataFrame | pa.Table, int, int], None]
 """Appends rows of a micro-batch to a table; takes table, rows, micro-batch and row count."""
 Appended = tuple[Table, DataFrame | pa.Table, int]
 """A table, the rows to append, and their number."""
-_BROKEN = "_broken"
-"""A temporary column: how many rules a window breaks. A source's columns begin with a letter."""
+_BROKEN, _FAILED, _UNDECIDED = "_broken", "_failed", "_undecided"
+"""Temporary columns: how many rules a window breaks; of closed windows, whether an aggregate
+failed, and whether a rule reads it. A source's columns begin with a letter."""
 
 
 class Computed(NamedTuple):
@@ -45,12 +46,16 @@ class Computed(NamedTuple):
 
     Attributes:
         appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, firings, early_warnings. The tasks can run in any order.
+            alerts, failed_windows, firings, early_warnings. The tasks can run in any order.
         late: How many records are late: every window that would have held the record is closed.
+        failed: How many closed windows have an aggregate that can't be computed (rule G3).
+        undecided: In how many of these a rule reads such an aggregate.
     """
 
     appends: list[Callable[[], None]]
     late: int
+    failed: int
+    undecided: int
 
 
 class _Late(NamedTuple):
@@ -61,11 +66,16 @@ class _Late(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The numbers of windows, closed windows, alerts, and records that no window counts."""
+    """The numbers of windows, closed windows, alerts, and records that no window counts.
+
+    `failed` and `undecided` are those of `Computed`.
+    """
 
     windows: int
     closed: int
     alerts: int
+    failed: int
+    undecided: int
     dropped: int
     late: _Late
 
@@ -128,11 +138,14 @@ class BatchWindows:
             appends.append(
                 (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
             )
+        if found.failed:
+            failed = self._failed(fetched.where(_FAILED).frame)
+            appends.append((tables.failed_windows, failed, failed.count()))
         if windows.trigger is not None:
             appends += self._firings.compute(records, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
-        return Computed(tasks, late)
+        return Computed(tasks, late, found.failed, found.undecided)
 
     @property
     def earlier_records(self) -> int:
@@ -213,7 +226,8 @@ class BatchWindows:
     def _as_rows(self, computed: DataFrame) -> DataFrame:
         """The windows as rows of keyed_windows, each in the unit that closed it.
 
-        `_broken` is the number of rules that a closed window breaks, or null. The rows of
+        `_broken` is the number of rules that a closed window breaks, or null. If aggregates may
+        fail, `_failed` and `_undecided` are the flags of closed windows. The rows of
         `unit_windows` for records that no window counts are included.
         """
         job = self.job
@@ -231,7 +245,16 @@ class BatchWindows:
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)
         broken = [F.when(F.expr(rule.when), 1).otherwise(0) for rule in job.rules.values()]
         rule_count = sum(broken, F.lit(0))
-        return rows.withColumn(_BROKEN, F.when(F.col("closed") & (rule_count > 0), rule_count))
+        flags = {_BROKEN: F.when(F.col("closed") & (rule_count > 0), rule_count)}
+        if job.windows.failure_messages(job.result_columns):
+            undecided = job.windows.undecided_sql(job.result_columns) or "FALSE"
+            flags[_FAILED] = F.col("closed") & (F.size("failed") > 0)
+            flags[_UNDECIDED] = F.col("closed") & F.expr(undecided)
+        return rows.withColumns(flags)
+
+    def _failed(self, failed: DataFrame) -> DataFrame:
+        """The failed aggregates of closed windows, as rows of failed_windows; computed once."""
+        return self.job.failed_in(failed.sparkSession, failed).localCheckpoint()
 
     def _late_on_arrival(self, records: DataFrame) -> DataFrame:
         """The micro-batch's records that no window can count any more."""
@@ -267,9 +290,13 @@ class BatchWindows:
     def _found(self, fetched: FetchedRows, late: _Late) -> _Found:
         """Counts the rows of each table."""
         known = ["record_count", *(name for name in PARTLY_LATE[:1] if name in fetched.columns)]
-        windows, *dropped, closed, alerts = fetched.totals(known, ["closed", _BROKEN])
+        flags = [name for name in (_FAILED, _UNDECIDED) if name in fetched.columns]
+        totals = fetched.totals(known, ["closed", _BROKEN, *flags])
         # Row windows have no such column: each record is counted or late when it comes.
-        return _Found(windows, closed, alerts, sum(dropped), late)
+        windows, *dropped = totals[: len(known)]
+        closed, alerts, *of_flags = totals[len(known) :]
+        failed, undecided = of_flags or (0, 0)
+        return _Found(windows, closed, alerts, failed, undecided, sum(dropped), late)
 
     def _closing_unit(self, last_ms: Column) -> Column:
         """The unit that closed a window with this last instant; the last unit if none did."""

@@ -13,10 +13,18 @@ Number = int | float
 Value = bool | int | float | Decimal | str | date | datetime
 
 LARGEST_DECIMAL_SCALE = 38
+_LARGEST_BIGINT = 2**63 - 1
+
+
+class AggregateFailedError(Exception):
+    """A result does not fit its type (rule G3)."""
 
 
 def aggregate(
-    function: str, values: Sequence[Value | None], times: Sequence[int] | None = None
+    function: str,
+    values: Sequence[Value | None],
+    times: Sequence[int] | None = None,
+    kind: str | None = None,
 ) -> Any:
     """One aggregate of a window's values; nulls are skipped, -0.0 is 0.0.
 
@@ -25,12 +33,32 @@ def aggregate(
             var_pop, stddev_pop, percentile(p) with p from 0 to 1, first, last, collect_list.
         values: One column's, of one type; of decimals of one scale.
         times: Their event times, for first, last and collect_list.
+        kind: The column's type, 'bigint' or 'decimal(38,0)', if a result may not fit its own;
+            None for integers and decimals without bounds.
 
     Returns:
         An int, a float, a Decimal, a value or a list of them. Of no value: 0 for the counts,
-        [] for collect_list, else None. Integers and decimals are exact and have no bounds: what
-        is too large for its type is an error that the caller has to see.
+        [] for collect_list, else None. Integers and decimals are exact.
+
+    Raises:
+        AggregateFailedError: The result does not fit its type.
     """
+    result = _unbounded(function, values, times)
+    if kind is not None and function in ("sum", "avg") and not _fits(result, kind):
+        raise AggregateFailedError
+    return result
+
+
+def _fits(result: Any, kind: str) -> bool:
+    """Whether a sum or mean of a column of a type fits its type: bigint, or 38 digits."""
+    if kind == "bigint":
+        return not isinstance(result, int) or -_LARGEST_BIGINT - 1 <= result <= _LARGEST_BIGINT
+    if kind.startswith("decimal(38") and isinstance(result, Decimal):
+        return len(result.as_tuple().digits) <= 38
+    return True
+
+
+def _unbounded(function: str, values: Sequence[Value | None], times: Sequence[int] | None) -> Any:
     present = [_plain(value) for value in values if value is not None]
     if function == "count":
         return len(present)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.support.oracle.aggregates import aggregate
+from tests.support.oracle.aggregates import AggregateFailedError, aggregate
 from tests.support.oracle.arrival import (
     Key,
     Record,
@@ -70,7 +70,10 @@ class Window(NamedTuple):
 
 
 class WindowRow(NamedTuple):
-    """A row of keyed_windows; an empty window has no first and last event time."""
+    """A row of keyed_windows; an empty window has no first and last event time.
+
+    `failed` names the aggregates that can't be computed and are null (rule G3).
+    """
 
     unit: int
     key: Key
@@ -81,6 +84,7 @@ class WindowRow(NamedTuple):
     record_count: int
     values: dict[str, Any]
     closed: bool
+    failed: tuple[str, ...] = ()
 
 
 class LateRow(NamedTuple):
@@ -202,13 +206,19 @@ def final_windows(
 
 def _row(unit: int, window: Window, aggregates: Aggregates) -> WindowRow:
     times = [record.event_time for record in window.records]
-    values = {
-        name: aggregate(function, [record.values[column] for record in window.records], times)
-        for name, (function, column) in aggregates.items()
-    }
+    values: dict[str, Any] = {}
+    failed = []
+    for name, (function, column) in aggregates.items():
+        own = [record.values[column] for record in window.records]
+        kind = "bigint" if column == "whole" else None
+        try:
+            values[name] = aggregate(function, own, times, kind)
+        except AggregateFailedError:
+            values[name] = None
+            failed.append(name)
     first, last = min(times, default=None), max(times, default=None)
     bounds = (window.key, window.start, window.end)
-    return WindowRow(unit, *bounds, first, last, len(times), values, window.closed)
+    return WindowRow(unit, *bounds, first, last, len(times), values, window.closed, tuple(failed))
 
 
 def late_records(records: Sequence[Record], units: int, definition: Definition) -> list[LateRow]:

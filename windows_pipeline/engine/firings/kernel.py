@@ -52,7 +52,9 @@ class FiringKernel:
         aggregates: Sequence[Aggregate],
         *,
         with_earlier: bool = False,
+        with_failed: bool = False,
     ) -> None:
+        self._with_failed = with_failed
         self._computed_days = dict(computed_days)
         self._advances = dict(advances)
         self._by = ["_computed_day", *keys]
@@ -132,7 +134,9 @@ class FiringKernel:
         record = pa.array(found.record)
         values = {each.column: table.column(each.column).take(record) for each in self._aggregates}
         done = 0
-        for panes in parts_of(found.panes._replace(describe=describe), self._aggregates):
+        noted: list[tuple[str, np.ndarray]] | None = [] if self._with_failed else None
+        whole = found.panes._replace(describe=describe, noted=noted)
+        for panes in parts_of(whole, self._aggregates):
             count = len(panes.windows.group)
             of_group = pa.array(first[done : done + count])
             yield pa.RecordBatch.from_pydict(
@@ -153,6 +157,8 @@ class FiringKernel:
         }
         for each in self._aggregates:
             columns[each.name] = aggregate_windows(each, values[each.column], panes)
+        if self._with_failed:
+            columns["failed"] = panes.failed()
         return columns
 
 

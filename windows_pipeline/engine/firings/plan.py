@@ -23,6 +23,7 @@ def fire(
     *,
     input_ends: bool = False,
     with_earlier: bool = False,
+    with_failed: bool = False,
 ) -> DataFrame:
     """Computes the firings that come with each computed day (rule E4).
 
@@ -45,21 +46,29 @@ def fire(
         input_ends: Whether stream time passes everything after the last record.
         with_earlier: With `_is_new`, whether to return also earlier firings: those of windows
             that have new firings or close, and possibly of other windows.
+        with_failed: See `engine.windows.evaluate`.
 
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
         record), `firing_id`, `reason`, `cause` (RECORD or STREAM_TIME), `_stream_time_ms` (null
         at the end of the input), the columns of `arrival` with the prefix `after_`, `is_final`,
-        and of the pane `_first_event_time_ms`, `_last_event_time_ms`, `record_count` and the
-        aggregates. In no order.
+        and of the pane `_first_event_time_ms`, `_last_event_time_ms`, `record_count`, the
+        aggregates and, with `with_failed`, `failed`. In no order.
 
     Raises:
-        ArithmeticError: When Spark runs it: a sum does not fit its type (rule G2).
+        ArithmeticError: When Spark runs it, without `with_failed`: a sum does not fit its type
+            (rule G2).
         ValueError: When Spark runs it: an event time is null or out of range.
     """
     advances = collect_advances(records, arrival, _grid_ms(computed_days), input_ends=input_ends)
     kernel = FiringKernel(
-        computed_days, advances, keys, arrival, aggregates, with_earlier=with_earlier
+        computed_days,
+        advances,
+        keys,
+        arrival,
+        aggregates,
+        with_earlier=with_earlier,
+        with_failed=with_failed,
     )
     group = ["_computed_day", *keys]
     is_new = ["_is_new"] if "_is_new" in records.columns else []
@@ -71,6 +80,8 @@ def fire(
         .sortWithinPartitions(*group, "_stream_time_ms", *arrival)
     )
     schema = _result_schema(records.schema, keys, aggregates, arrival)
+    if with_failed:
+        schema.add("failed", T.ArrayType(T.StringType()))
     return in_order.mapInArrow(kernel, schema)
 
 

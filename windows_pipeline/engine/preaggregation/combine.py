@@ -91,10 +91,11 @@ def combine_slices(aggregate: Aggregate, slices: pa.Table, records: WindowedReco
         records: The slices as if each were a record, and the windows.
 
     Returns:
-        A value a window, of type `Aggregate.result_type`.
+        A value a window, of type `Aggregate.result_type`; see `aggregate_windows`.
 
     Raises:
-        ArithmeticError: A sum or mean does not fit its type (rule G2); names the window.
+        ArithmeticError: A sum or mean does not fit its type (rule G2); names the window. No slice
+            overflows alone.
     """
     states, windows = as_array(slices.column(aggregate.column)), records.windows
     match aggregate.function:

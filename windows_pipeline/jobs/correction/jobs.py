@@ -17,6 +17,7 @@ from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import apply_differences, differences
@@ -38,9 +39,16 @@ class InCorrection(WindowsJob):
     def refuse_while_correcting(self, spark: SparkSession) -> None:
         """Refuses nothing, as the job belongs to the unfinished correction."""
 
-    def is_alone(self, spark: SparkSession) -> bool:
-        """True: the correction looked for micro-batches before it ran any job."""
-        return True
+    def refuse_while_unfinished(self, spark: SparkSession, log: ArrivalLog) -> None:
+        """Refuses to write unless the last micro-batch of the log is in all tables.
+
+        The correction looked for later micro-batches before it ran any job.
+
+        Raises:
+            BatchUnfinishedError: The last micro-batch is not in all tables.
+        """
+        of_stream = (spark, self.pipeline, self.settings.warehouse, log)
+        require_finished_batch(*of_stream, alone=True)
 
 
 class KeyedWindowsCorrection(InCorrection, KeyedWindowsJob):

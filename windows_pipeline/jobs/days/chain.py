@@ -18,7 +18,13 @@ from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.raw_events import RawEventsJob
-from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
+from windows_pipeline.jobs.unfinished_batch import (
+    BatchCameError,
+    BatchUnfinishedError,
+    last_batch,
+    require_finished_batch,
+    unfinished_logged_batch,
+)
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.table import Table
@@ -52,6 +58,9 @@ def rebuild(
     The tables downstream of an emptied table are emptied and computed, too. Old versions stay for
     time travel. A rebuild that was stopped and is run again ends in the same tables.
 
+    If a micro-batch was stopped and the definition was changed since, the rebuilt tables have the
+    micro-batch if the log has it; the stream then ends it in the other tables.
+
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
@@ -64,7 +73,9 @@ def rebuild(
 
     Raises:
         BadFileError: A landed file is bad (A8), and raw_events follows an old definition.
-        BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
+        BatchUnfinishedError: The last micro-batch of its stream is not in all tables, and the
+            stream can go on, as no definition was changed.
+        BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
     raw = RawEventsJob(pipeline, settings)
@@ -86,14 +97,40 @@ def rebuild(
             if notes is not None and notes.exists(spark):
                 notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
-        days = days_landed(pipeline, raw.landing)
-        yield from recomputed(spark, raw, days, report)
+        yield from rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
-    days = sorted({row.arrival_unit for row in read_log(spark, arrival_log)})
-    for job in of_windows:
-        yield from recomputed(spark, job, days, report)
+    yield from _rebuilt_windows(spark, pipeline, settings, of_windows, report)
+
+
+def _rebuilt_windows(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    jobs: list[Job],
+    report: Callable[[str], None],
+) -> Iterator[tuple[str, JobResult]]:
+    """Empties the tables of window definitions, and computes them again from the raw records.
+
+    Raises:
+        BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
+    """
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    log = read_log(spark, arrival_log)
+    days = sorted({row.arrival_unit for row in log})
+    stopped = unfinished_logged_batch(spark, pipeline, settings.warehouse, log)
+    rebuilt: list[Table] = []
+    for job in jobs:
+        for name, result in _recomputed(spark, job, days, report, stopped):
+            yield name, result
+            rebuilt += job.tables if result.published else []
+    # Each job read the log, so a micro-batch that came meanwhile may be in some tables only.
+    newest = last_batch(read_log(spark, arrival_log))
+    if newest is not None and newest != last_batch(log):
+        raise BatchCameError(pipeline, newest)
+    for table in rebuilt:
+        table.mark_rebuilt(spark)
 
 
 def _stale_jobs(
@@ -122,9 +159,16 @@ def announce(
     If a table is emptied already, a rebuild was stopped, and goes on now.
 
     Raises:
-        BatchUnfinishedError: A micro-batch is running or unfinished; the tables are unchanged.
+        BatchUnfinishedError: A micro-batch is running or unfinished, and its stream can go on, as
+            no definition was changed; the tables are unchanged.
     """
     existing = [table for table in tables if table.exists(spark)]
+    # The stream refuses such tables, so it cannot end its micro-batch first.
+    if not all(table.follows_definition(spark) for table in existing):
+        for table in existing:
+            if not table.is_emptied(spark):
+                table.mark_rebuilding(spark)
+        return
     full = [table for table in existing if not table.is_emptied(spark)]
     # All tables, as some are still to be emptied when the first is filled again.
     for table in full:
@@ -179,20 +223,38 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
     return any(table.is_stale(spark) for table in job.tables)
 
 
-def recomputed(
+def rebuilt(
     spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties a job's tables and computes some days again; see `rebuild`."""
+    """Empties the tables of a job, computes them again, and ends their state of being rebuilt.
+
+    Yields:
+        The name of the job's first table, and the job's result; the state stays if the job does
+        not publish.
+    """
+    for name, result in _recomputed(spark, job, days, report):
+        if result.published:
+            for table in job.tables:
+                table.mark_rebuilt(spark)
+        yield name, result
+
+
+def _recomputed(
+    spark: SparkSession,
+    job: Job,
+    days: list[date],
+    report: Callable[[str], None],
+    stopped: int | None = None,
+) -> Iterator[tuple[str, JobResult]]:
+    """Empties the tables of a job and computes them; `stopped` is a micro-batch to be noted."""
     name = job.tables[0].name
     report(f"{name}: emptied; computing {len(days)} days again")
     for table in job.tables:
         table.replace_by_empty(spark)
+        if stopped is not None:  # the rows to come include the micro-batch's
+            table.mark_appended(spark, stopped)
     if isinstance(job, FinalWindowsJob):
         job.window_tables.corrections.replace_by_empty(spark)
         forget_corrections(spark, job.window_tables.corrections)
         job.window_tables.corrections.mark_rebuilt(spark)  # stays empty
-    result = run_job(job, spark, days)
-    if result.published:
-        for table in job.tables:
-            table.mark_rebuilt(spark)
-    yield name, result
+    yield name, run_job(job, spark, days)

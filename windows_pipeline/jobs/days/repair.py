@@ -20,7 +20,7 @@ from windows_pipeline.arrival.log import read_log
 from windows_pipeline.checks.files import Finding, Fix
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import correct
-from windows_pipeline.jobs.days.chain import STEPS, announce, recomputed, window_jobs
+from windows_pipeline.jobs.days.chain import STEPS, announce, rebuilt, window_jobs
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
@@ -243,9 +243,9 @@ def _repaired(
     for table in (table for job in later for table in job.tables):
         table.replace_by_empty(spark)
     steps: list[Callable[[], Iterable[tuple[str, JobResult]]]] = [
-        *(partial(recomputed, spark, job, days, report) for job in keyed),
+        *(partial(rebuilt, spark, job, days, report) for job in keyed),
         *([partial(_corrected, spark, pipeline, settings, repair, days, report)] * repair.corrects),
-        *(partial(recomputed, spark, job, days, report) for job in later),
+        *(partial(rebuilt, spark, job, days, report) for job in later),
     ]
     for step in steps:
         results = list(step())

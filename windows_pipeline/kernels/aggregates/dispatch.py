@@ -76,13 +76,14 @@ def aggregate_windows(
         records: The records and the windows.
 
     Returns:
-        A value a window, of type `Aggregate.result_type`.
+        A value a window, of type `Aggregate.result_type`; null where it can't be computed, if
+        `records` notes failures (rule G3).
 
     Raises:
         ArithmeticError: A sum or mean does not fit its type (rule G2).
         RuntimeError: A user's function raised.
         TypeError: A user's result is not of its type.
-        Each names aggregate and window.
+        Each names aggregate and window; none is raised if `records` notes failures.
     """
     values, function = plain(as_array(column)), aggregate.function
     if isinstance(function, UserAggregate):

@@ -25,8 +25,8 @@ _ROOTS = (Function.STDDEV, Function.STDDEV_POP)
 def sum_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
     """Sums as bigint, double or decimal; null for a window without a value.
 
-    Raises:
-        ArithmeticError: A sum does not fit its type; names aggregate and window.
+    A sum that does not fit its type fails (`WindowedRecords.fail`) with an ArithmeticError that
+    names aggregate and window; if failures are noted, it is null.
     """
     windows, valid = records.windows, is_valid(column)
     count = running_count(windows, valid)
@@ -50,21 +50,17 @@ def integer_sum(
 ) -> pa.Array:
     """Sums of `count` integers as bigint, from their halves (`running_sum_of_integers`).
 
-    Raises:
-        ArithmeticError: A sum does not fit; names aggregate and window.
+    A sum that does not fit fails as in `sum_of`.
     """
-    fits = (high >= -(2**31)) & (high < 2**31)
-    overflows = np.flatnonzero(~fits)
-    if len(overflows):
-        raise ArithmeticError(integer_overflow(aggregate, records.describe(int(overflows[0]))))
-    return pa.array((high << 32) | low, mask=count == 0)
+    overflows = (high < -(2**31)) | (high >= 2**31)
+    _note_overflows(aggregate, "bigint", overflows, records)
+    return pa.array((high << 32) | low, mask=overflows | (count == 0))
 
 
 def mean_of(aggregate: Aggregate, column: pa.Array, records: WindowedRecords) -> pa.Array:
     """Means as double or decimal; null for a window without a value.
 
-    Raises:
-        ArithmeticError: A mean does not fit a decimal of 38 digits; names aggregate and window.
+    A mean that does not fit a decimal of 38 digits fails as in `sum_of`.
     """
     windows, valid = records.windows, is_valid(column)
     count = running_count(windows, valid)
@@ -102,19 +98,14 @@ def decimal_result(
 ) -> pa.Array:
     """The sums or means, by `aggregate`, of `count` decimals of type `kind`.
 
-    Raises:
-        ArithmeticError: A result does not fit its type; names aggregate and window.
+    A result that does not fit its type fails as in `sum_of`.
     """
     result = _result_type(aggregate, kind)
     if aggregate.function is Function.AVG:
         sums = sums.over(np.maximum(count, 1), 10 ** (result.scale - kind.scale))
-    overflows = np.flatnonzero(~sums.fits(result.precision))
-    if len(overflows):
-        written = f"decimal({result.precision},{result.scale})"
-        fix = "make the column a double, or a decimal with fewer digits after the point"
-        window = records.describe(int(overflows[0]))
-        raise ArithmeticError(_overflow(aggregate, written, window, fix))
-    return sums.decimals(result, count == 0)
+    overflows = ~sums.fits(result.precision)
+    _note_overflows(aggregate, f"decimal({result.precision},{result.scale})", overflows, records)
+    return sums.decimals(result, overflows | (count == 0))
 
 
 def variance_of(function: Function, column: pa.Array, records: WindowedRecords) -> pa.Array:
@@ -149,13 +140,17 @@ def _result_type(aggregate: Aggregate, kind: pa.DataType) -> pa.DataType:
     return pa.decimal128(result.precision, result.scale)
 
 
-def integer_overflow(aggregate: Aggregate, window: str) -> str:
-    """The error of a sum of integers that does not fit a bigint."""
-    return _overflow(aggregate, "bigint", window, "make the column a decimal or a double")
+def _note_overflows(
+    aggregate: Aggregate, kind: str, overflows: np.ndarray, records: WindowedRecords
+) -> None:
+    """Lets the windows of a mask fail, as their results do not fit a type.
 
-
-def _overflow(aggregate: Aggregate, kind: str, window: str, fix: str) -> str:
-    return (
-        f"{aggregate} overflows {kind} in {window}; what does not fit its type is an error "
-        f"(rule G2): {fix}"
-    )
+    Raises:
+        ArithmeticError: Failures are not noted; names aggregate and window.
+    """
+    if overflows.any():
+        records.fail(
+            aggregate.name,
+            np.flatnonzero(overflows),
+            lambda window: ArithmeticError(aggregate.overflow(kind, records.describe(window))),
+        )

@@ -1,0 +1,302 @@
+"""An aggregate that can't be computed fails in its window alone, and says so (rule G3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.support.small_project import SmallProject
+from tests.support.stored_rows import named_rows, stored_rows
+from tests.support.streams import run_until_killed
+from windows_pipeline.config.definition import definition_digest
+from windows_pipeline.jobs.days.chain import rebuild
+from windows_pipeline.storage.table import Table, TableRebuiltError
+from windows_pipeline.storage.tables import firing_tables
+from windows_pipeline.streaming import run_stream
+
+MOST = 9_223_372_036_854_775_807
+HEADER = "k,t,b\n"
+COLUMNS = {"k": "string", "t": "bigint", "b": "bigint"}
+AGGREGATES = {"s": "sum(b)", "c": "count(b)"}
+ALERTS = {
+    "many": {"when": "c >= 2", "severity": "c"},
+    "none": {"when": "s is null", "severity": 1},
+    "guessed": {"when": "coalesce(s, 100) > 50", "severity": 2},
+    "rated": {"when": "c >= 1", "severity": "s"},
+}
+TUMBLING: dict[str, object] = {
+    "kind": "tumbling",
+    "size": "10 ms",
+    "grace": "0 ms",
+    "aggregates": AGGREGATES,
+    "alerts": ALERTS,
+}
+OTHERS: dict[str, dict[str, object]] = {
+    "sliding": {"kind": "sliding", "time_difference": "5 ms"},
+    "sessions": {"kind": "session", "gap": "5 ms"},
+    "rows": {"kind": "slide_rows", "preceding": "1 row"},
+    "fires": {"kind": "tumbling", "size": "10 ms", "trigger": {"early_every": "1 ms"}},
+}
+MESSAGE = "sum(b) overflows bigint: make the column a decimal or a double"
+OVERFLOWING = f"{HEADER}a,0,{MOST}\na,1,1\nb,2,7\nb,12,3\n"
+LAST = f"{HEADER}z,1000,5\n"
+
+
+def ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1000)
+
+
+def alerts_of(project: SmallProject) -> list[tuple[str, str]]:
+    rows = named_rows(project.windows.alerts)
+    return sorted((row["key"], row["rule"]) for row in rows if row["retracted_by"] is None)
+
+
+def failures_of(project: SmallProject) -> list[tuple[str, int, int, str, str]]:
+    return sorted(
+        (
+            row["key"],
+            ms(row["window_start"]),
+            ms(row["window_end"]),
+            row["aggregate"],
+            row["message"],
+        )
+        for row in named_rows(project.windows.failed_windows)
+    )
+
+
+def finals_of(project: SmallProject) -> list[tuple[Any, ...]]:
+    rows = named_rows(project.windows.final_windows)
+    return sorted(
+        (
+            row["key"],
+            ms(row["window_start"]),
+            row["record_count"],
+            row["c"],
+            row["s"],
+            row["failed"],
+        )
+        for row in rows
+    )
+
+
+def with_others(project: SmallProject) -> None:
+    common = {"grace": "0 ms", "aggregates": AGGREGATES, "alerts": ALERTS}
+    others = {name: {**common, **fields} for name, fields in OTHERS.items()}
+    project.declare(TUMBLING, COLUMNS, others)
+
+
+def all_rows(project: SmallProject) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of all results of every definition, without their units and micro-batches."""
+    found = {}
+    for name in ("w", *OTHERS):
+        project.name = name
+        tables: dict[str, Table] = {
+            table: getattr(project.windows, table)
+            for table in ("final_windows", "alerts", "failed_windows")
+        }
+        fired = firing_tables(project.pipeline, name, project.settings.warehouse)
+        if fired is not None:
+            tables |= {table.name.rsplit("/", 1)[1]: table for table in fired.all}
+        for table, stored in tables.items():
+            units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
+            found[f"{name}/{table}"] = sorted(stored_rows(stored, *units), key=repr)
+    project.name = "w"
+    return found
+
+
+def test_one_window_fails_and_all_else_stands_by_days_and_in_a_stream(
+    project: SmallProject, tmp_path: Path
+) -> None:
+    """Rules A5, E5, G3, H1: of every kind of windows; `check` finds nothing else."""
+    streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
+    for each in (project, streamed):
+        with_others(each)
+    project.land(1, OVERFLOWING)
+    project.land(2, LAST)
+    for ingested in (project, streamed):
+        if ingested is streamed:
+            # In two micro-batches, whose cut goes through the window.
+            lines = OVERFLOWING.splitlines(keepends=True)
+            streamed.land(1, "".join(lines[:2]), "a.csv")
+            status, said = streamed.ingest("stream")
+            assert status == 0, said
+            streamed.land(1, HEADER + "".join(lines[2:]), "b.csv")
+            streamed.land(2, LAST)
+        status, said = ingested.ingest("run" if ingested is project else "stream")
+        assert status == 1, said
+        assert "p w: closed windows with an aggregate that can't be computed: 1;" in said, said
+        assert "overflows" not in said
+    assert finals_of(project) == [
+        ("a", 0, 2, 2, None, ["s"]),
+        ("b", 0, 1, 1, 7, []),
+        ("b", 10, 1, 1, 3, []),
+    ]
+    assert failures_of(project) == [("a", 0, 10, "s", MESSAGE)]
+    assert alerts_of(project) == [("a", "many"), ("b", "rated"), ("b", "rated")]
+    by_days = all_rows(project)
+    assert by_days == all_rows(streamed)
+    for name in OTHERS:
+        assert [row for row in by_days[f"{name}/failed_windows"] if row[0] == "a"], name
+    assert any(row for row in by_days["fires/firings"] if ["s"] in row)
+    for ingested in (project, streamed):
+        status, said = ingested.call("check", "p")
+        assert status == 1
+        checked = said.split("FAILED")[:-1]
+        assert len(checked) == 1 + len(OTHERS), said
+        assert all(text.rstrip().endswith("aggregates_computed:") for text in checked), said
+
+
+def test_a_day_may_be_blocked_until_its_file_is_mended(project: SmallProject) -> None:
+    """Rule G3: `on_failed: block` publishes no window of the day."""
+    project.declare({**TUMBLING, "on_failed": "block"}, COLUMNS)
+    project.land(1, OVERFLOWING)
+    project.land(2, LAST)
+    status, said = project.ingest("run")
+    assert (status, "p/w/keyed_windows: NOT published" in said) == (1, True), said
+    assert "{a, 1970-01-01 00:00:00, 1970-01-01 00:00:00.01, [s]}" in said
+    assert stored_rows(project.windows.keyed_windows) == []
+    project.land(1, OVERFLOWING.replace(str(MOST), "1"))
+    project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
+    status, said = project.ingest("run")
+    assert status == 0, said
+    assert finals_of(project)[0] == ("a", 0, 2, 2, 2, [])
+
+
+def mended_file(project: SmallProject) -> None:
+    project.land(1, OVERFLOWING.replace(str(MOST), "1"))
+    status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
+    assert (status, "windows-pipeline correct p --windows w" in said) == (1, True), said
+    asked = ("correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "mended")
+    status, said = project.call(*asked)
+    assert status == 0, said
+
+
+def refused(project: SmallProject) -> None:
+    status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
+    assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
+
+
+def changed_type(project: SmallProject) -> None:
+    project.declare(TUMBLING, {**COLUMNS, "b": "decimal(20,0)"})
+    refused(project)
+    status, said = project.call("rebuild", "p")
+    assert status == 0, said
+
+
+def changed_definition(project: SmallProject) -> None:
+    alerts: Mapping[str, object] = {"many": ALERTS["many"]}
+    project.declare({**TUMBLING, "aggregates": {"c": "count(b)"}, "alerts": alerts}, COLUMNS)
+    refused(project)
+    status, said = project.call("rebuild", "p")
+    assert status == 0, said
+
+
+@pytest.mark.parametrize("way_out", [mended_file, changed_type, changed_definition])
+def test_every_way_out_of_a_failed_window_ends(
+    project: SmallProject, way_out: Callable[[SmallProject], None]
+) -> None:
+    """Rule G3: afterwards nothing waits, and all checks pass."""
+    project.declare(TUMBLING, COLUMNS)
+    project.land(1, OVERFLOWING)
+    project.land(2, LAST)
+    assert project.ingest("run")[0] == 1
+    way_out(project)
+    assert failures_of(project) == []
+    assert {row["record_count"] for row in named_rows(project.windows.final_windows)} == {1, 2}
+    status, said = project.call("check", "p")
+    assert status == 0, said
+    assert project.call("run", "p")[0] == 0
+
+
+@pytest.mark.parametrize("table", ["raw_events", "keyed_windows"])
+def test_a_changed_definition_is_rebuilt_while_a_micro_batch_is_unfinished(
+    project: SmallProject, spark: SparkSession, table: str
+) -> None:
+    """Rules E1, H1: stopped before its log rows or after them, no record counts twice or never.
+
+    The other definition, which did not change, gets the micro-batch from the stream.
+    """
+    aggregates: dict[str, object] = {"aggregates": {"c": "count(b)"}, "alerts": {}}
+    others = {"same": {**TUMBLING, **aggregates}}
+    project.declare(TUMBLING, COLUMNS, others)
+    project.land(1, f"{HEADER}a,0,{MOST}\nb,2,7\n", "a.csv")
+    assert project.ingest("stream")[0] == 0
+    project.land(1, f"{HEADER}a,1,1\nb,12,3\nz,1000,5\nz,x,5\n", "b.csv")
+    when = "after" if table == "raw_events" else "before"
+    run_until_killed(spark, project.pipeline, project.settings, table, when)
+    # The stream goes on with the definition as it was, so nothing else may come first.
+    status, said = project.call("rebuild", "p", "--from", "keyed_windows")
+    assert (status, "resume with the pipeline's file as it was" in said) == (2, True), said
+
+    project.declare({**TUMBLING, **aggregates}, COLUMNS, others)
+    status, said = project.call("stream", "p")
+    assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
+    status, said = project.call("rebuild", "p")
+    assert status == 0, said
+    status, said = project.call("stream", "p")
+    assert status == 0, said
+    counted = {}
+    for project.name in ("w", "same"):
+        found = named_rows(project.windows.final_windows)
+        counted[project.name] = sorted(
+            (row["key"], ms(row["window_start"]), row["c"]) for row in found
+        )
+    assert counted["w"] == counted["same"] == [("a", 0, 2), ("b", 0, 1), ("b", 10, 1)]
+    status, said = project.call("check", "p")
+    assert status == 0, said
+
+
+def test_a_stream_that_runs_on_adds_nothing_to_tables_rebuilt_meanwhile(
+    project: SmallProject, spark: SparkSession
+) -> None:
+    """Rules E1, H1: its micro-batch fails, and the stream of the new definition ends it."""
+    project.declare(TUMBLING, COLUMNS)
+    project.land(1, f"{HEADER}a,0,{MOST}\nb,2,7\n", "a.csv")
+    assert project.ingest("stream")[0] == 0
+    project.land(1, f"{HEADER}a,1,1\nb,12,3\nz,1000,5\n", "b.csv")
+    old = project.pipeline
+
+    def append(to: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
+        if to.name == "p/raw_events":
+            to.append(rows, batch, row_count)
+            project.declare({**TUMBLING, "aggregates": {"c": "count(b)"}, "alerts": {}}, COLUMNS)
+            again = rebuild(spark, project.pipeline, project.settings)
+            assert all(result.published for _, result in again)
+        else:
+            to.append(rows, batch, row_count)
+
+    with pytest.raises(TableRebuiltError, match=r"p/w/.* a rebuild has begun since"):
+        run_stream(spark, old, project.settings, append=append)
+    status, said = project.call("stream", "p")
+    assert status == 0, said
+    found = named_rows(project.windows.final_windows)
+    counted = sorted((row["key"], ms(row["window_start"]), row["c"]) for row in found)
+    assert counted == [("a", 0, 2), ("b", 0, 1), ("b", 10, 1)]
+    status, said = project.call("check", "p")
+    assert status == 0, said
+
+
+def test_tables_of_an_earlier_release_are_refused_and_rebuilt(
+    project: SmallProject, spark: SparkSession
+) -> None:
+    """Rule G3: they have no column `failed`; the message names it, and the command."""
+    project.declare(TUMBLING, COLUMNS)
+    project.land(1, OVERFLOWING)
+    project.land(2, LAST)
+    assert project.ingest("run")[0] == 1
+    for table in (project.windows.keyed_windows, project.windows.final_windows):
+        rows = spark.read.format("delta").load(table.location).drop("failed")
+        write = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        write.partitionBy("arrival_unit").save(table.location)
+        old = {name: text for name, text in table.definition.items() if name != "columns.failed"}
+        table.set_properties(spark, {"windows_pipeline.digest": definition_digest(old)})
+    status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
+    assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
+    project.call("rebuild", "p")
+    assert failures_of(project) == [("a", 0, 10, "s", MESSAGE)]
