@@ -27,9 +27,9 @@ _START = re.compile(r"file:|[ (=](?=/)")
 """What stands before a path, where a text has a slash before it."""
 _SIGNS = re.compile(
     r"FAILED_READ_FILE|not a Parquet file|Parquet file size is|Parquet magic|[Cc]orrupt|CRC"
-    r"|PATH_NOT_FOUND|ParquetDecodingException|Parquet error|Thrift|ChecksumException|checksum (?:error|failed)"
+    r"|ParquetDecodingException|Parquet error|Thrift|ChecksumException|checksum (?:error|failed)"
     r"|FileNotFoundException|No such file|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_TRUNCATED"
-    r"|DELTA_STATE_RECOVER|DELTA_FILE_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND|JsonParseException"
+    r"|PATH_NOT_FOUND|DELTA_STATE_RECOVER|DELTA_FILE_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND|JsonParseException"
     r"|JsonEOFException|Json error|MALFORMED_RECORD|Kernel error|Codec failed"
     r"|[Uu]nexpected end|EOFException|Page(?:Header)?.*(?:invalid|verif)|could not (?:read|decode)"
 )
