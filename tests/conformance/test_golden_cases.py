@@ -18,7 +18,7 @@ FLINK = [
     GOLDEN / "flink" / f"{name}.jsonl"
     for name in ("group_time", "group_count", "over_rows", "following_rows", "grouped_rows")
 ]
-README = Path(__file__).parents[2] / "README.md"
+COMPARISON = Path(__file__).parents[2] / "docs" / "comparison.md"
 FIRINGS = GOLDEN / "flink" / "firings.jsonl"
 
 
@@ -32,7 +32,7 @@ def ids(path: Path) -> set[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
-    """All of the contract's cases, Kafka's own where it gives the same, and what the README says.
+    """All of the contract's cases, Kafka's own where it gives the same, and what the page says.
 
     Of the other cases of Kafka some pass, as where windows differ only in when they are final.
     """
@@ -47,7 +47,7 @@ def test_the_contract_and_what_kafka_agrees_with_pass() -> None:
     assert differing & agreeing == set(), result.output
     passed = len(kafka) - len(differing)
     assert lines[-1] == f"{len(contract) + passed} passed, {len(differing)} failed"
-    assert f"Of all {len(kafka)} Kafka cases {passed} pass." in README.read_text()
+    assert f"Of all {len(kafka)} Kafka cases {passed} pass." in COMPARISON.read_text()
 
 
 @pytest.mark.usefixtures("spark")

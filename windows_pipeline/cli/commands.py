@@ -119,8 +119,8 @@ def stream(
     if every is not None:
         from windows_pipeline.windows.durations import duration_ms
 
-        # Spark knows fewer names of units than the pipelines' durations have.
-        every = f"{duration_ms(every, '--every')} milliseconds"
+        if duration_ms(every, "--every") < 0:
+            raise ValueError(f"--every: {every!r} must not be negative; write '0 seconds' or more")
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.streams import follow

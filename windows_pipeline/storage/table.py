@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -25,6 +26,7 @@ from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, re
 from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
+P = ParamSpec("P")
 _DEFINITION = "windows_pipeline.definition"
 """The table property with the definition that the rows follow."""
 
@@ -47,6 +49,22 @@ class DefinitionChangedError(Exception):
 
 class TableMissingError(Exception):
     """A table to read does not exist; the message names the table and the fix."""
+
+
+def _named(write: Callable[Concatenate[Table, P], R]) -> Callable[Concatenate[Table, P], R]:
+    """Makes an error of a write name the table in a note: a full disk's error names no file."""
+
+    @wraps(write)
+    def named(self: Table, /, *args: P.args, **arguments: P.kwargs) -> R:
+        try:
+            return write(self, *args, **arguments)
+        except Exception as error:
+            note = f"{self.name} ({self.location})"
+            if note not in getattr(error, "__notes__", ()):  # writes call each other
+                error.add_note(note)
+            raise
+
+    return named
 
 
 @dataclass(frozen=True)
@@ -72,6 +90,7 @@ class Table(StoredTable):
             )
         self._require_definition(spark)
 
+    @_named
     def create_if_missing(self, spark: SparkSession, *, rows_to_come: bool = False) -> None:
         """Creates the table if it does not exist.
 
@@ -113,6 +132,7 @@ class Table(StoredTable):
         builder.execute()
         self.remember_files(spark)
 
+    @_named
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.
 
@@ -186,6 +206,7 @@ class Table(StoredTable):
             f"{correct if only_grace else ''}"
         )
 
+    @_named
     def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
         """Replaces the rows of some arrival units in one transaction; returns the version.
 
@@ -222,6 +243,7 @@ class Table(StoredTable):
         self.remember_files()
         return version
 
+    @_named
     def publish_new(
         self, rows: DataFrame, days: Sequence[date], row_count: int | None = None
     ) -> int:
@@ -241,6 +263,7 @@ class Table(StoredTable):
             return self.version(spark)
         return self.publish(rows.where(in_units(new)), new, row_count)
 
+    @_named
     def replace(self, rows: DataFrame, where: str) -> int:
         """Replaces the rows that meet a condition in one transaction; returns the newest version.
 
@@ -266,6 +289,7 @@ class Table(StoredTable):
         self.remember_files(spark)
         return self.version(spark)
 
+    @_named
     def append(self, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
         """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
@@ -307,6 +331,7 @@ class Table(StoredTable):
         """Whether the driver may collect so many of the table's rows and write them itself."""
         return self._can_write(spark) and delta_rs.fits_in_driver(spark, self.schema, row_count)
 
+    @_named
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of some arrival units."""
         if not self.units(spark, days):  # a look takes a third of a deletion's time
@@ -319,6 +344,7 @@ class Table(StoredTable):
         self._retrying(lambda: table.delete(in_units(days)))
         self.remember_files(spark)
 
+    @_named
     def update_units(self, values: DataFrame) -> None:
         """Sets columns of all rows of some arrival units in one transaction.
 

@@ -21,15 +21,15 @@ class Landed(NamedTuple):
         in_files: Sorts file names, as the records have them, by order of arrival.
         ranges: How many tasks sort the records; None for a task per file, or per unit and source
             partition if an arrival column orders the records.
-        files: The names of the files that must have a record, as the records have them, and
-            their sizes in bytes.
+        without_records: From the names of the files that have records, returns the others that
+            must have one, as the records name files, and their sizes in bytes.
     """
 
     records: DataFrame
     passed_over: int = 0
     in_files: InFiles = sorted
     ranges: int | None = None
-    files: Sequence[tuple[str, int]] = ()
+    without_records: Callable[[set[str]], Sequence[tuple[str, int]]] = lambda _: ()
 
 
 Landing = Callable[[SparkSession, DataFrame, date], Landed]

@@ -96,10 +96,12 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
             lambda names: sorted(names, key=rank.__getitem__),
             # Tasks number lines as they read them; only an arrival column needs a sort.
             None if source.is_by_line else tuning.ranges_for([sum(sizes_bytes)]),
-            [
+            lambda with_records: [
                 (name_of(file), file.size_bytes)
                 for file in files
-                if file.size_bytes and _must_have_record(source.format, path, file)
+                if file.size_bytes
+                and name_of(file) not in with_records
+                and _must_have_record(source.format, path, file)
             ],
         )
 

@@ -175,7 +175,7 @@ class MicroBatch:
             after.watermark_ms,
             late,
             self._without_value(fresh) if accepted else [],
-            [file for file in landed.files if source.is_by_line and file[0] not in files],
+            landed.without_records(files) if source.is_by_line else [],
         )
         return result, after
 

@@ -20,7 +20,7 @@ from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError, require_finished_batch
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import landed_days, skipped_names
+from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 
@@ -63,6 +63,7 @@ def rebuild(
         The name of each job's first table, and the job's result.
 
     Raises:
+        BadFileError: A landed file is bad (A8), and raw_events follows an old definition.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables.
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
@@ -75,6 +76,8 @@ def rebuild(
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    if from_raw:  # before the first table is emptied
+        require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     if arrival_log.exists(spark):
         jobs = [raw, *of_windows] if from_raw else of_windows
