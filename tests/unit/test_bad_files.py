@@ -90,7 +90,13 @@ def test_compressed_files_and_files_without_a_byte_are_right(tmp_path: Path, kin
     land(tmp_path, "a.bz2", bz2.compress(GOOD[kind]))
     land(tmp_path, "a.zst", zstandard.compress(GOOD[kind]))
     land(tmp_path, "empty", b"")
+    land(tmp_path, "empty.bz2", bz2.compress(b""))
     require_readable_days(source_of(kind), str(tmp_path), [DAY])
+
+
+def test_a_bzip2_header_alone_is_a_cut_file(tmp_path: Path) -> None:
+    land(tmp_path, "a.bz2", bz2.compress(GOOD["jsonl"])[:4])
+    assert problem(tmp_path, "jsonl").cause == "can't be read (the compression is cut)"
 
 
 @pytest.mark.parametrize(

@@ -230,3 +230,8 @@ def test_only_tables_of_a_pipeline_are_named(tmp_path: Path) -> None:
     assert found is not None
     assert (found.table, found.file) == ("flights/hourly/alerts", str(table / "a b.parquet"))
     assert found.cause == "it is not a Parquet file"
+    gone = "[PATH_NOT_FOUND] Path does not exist: file:{}. SQLSTATE: 42K03"
+    assert damage_in(RuntimeError(gone.format(landed.with_name("b.parquet")))) is None
+    found = damage_in(RuntimeError(gone.format(table / "arrival_unit=2026-11-01" / "b.parquet")))
+    assert found is not None
+    assert (found.table, found.cause) == ("flights/hourly/alerts", "is gone")

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from windows_pipeline.sources.bad_files import BadFileError, each_checked, unreadable
+from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, each_checked, unreadable
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the end of its name."""
 _WHOLE_MAGIC = _MAGIC | {".bz2": b"BZh91AY&SY"}
 """First bytes that no text begins with."""
+_OF_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
+"""What follows the 4 bytes of a bzip2 header: a block, or the end of a file without a byte."""
 _NANOSECONDS = (
     "which Spark can't read",
     "write it in microseconds (pandas: to_parquet(..., coerce_timestamps='us'))",
@@ -79,6 +81,9 @@ def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
             f"with {head[:4]!r}",
             "compress it, or rename it",
         )
+    elif ending == ".bz2" and head and not head[4:].startswith(_OF_BLOCKS):
+        # Spark reads no line of such a file, without a word.
+        raise BadFileError(str(file), "can't be read (the compression is cut)", LAND_AGAIN)
 
 
 def _require_text(file: LandedFile, head: bytes) -> None:

@@ -28,8 +28,9 @@ _START = re.compile(r"file:|[ (=](?=/)")
 _SIGNS = re.compile(
     r"FAILED_READ_FILE|not a Parquet file|Parquet file size is|Parquet magic|[Cc]orrupt|CRC"
     r"|ParquetDecodingException|Parquet error|Thrift|ChecksumException|checksum (?:error|failed)"
-    r"|FileNotFoundException|No such file|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_TRUNCATED"
-    r"|PATH_NOT_FOUND|DELTA_STATE_RECOVER|DELTA_FILE_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND|JsonParseException"
+    r"|FileNotFoundException|No such file|PATH_NOT_FOUND|DELTA_VERSIONS_NOT_CONTIGUOUS"
+    r"|DELTA_TRUNCATED|DELTA_STATE_RECOVER|DELTA_FILE_NOT_FOUND|DELTA_LOG_FILE_NOT_FOUND"
+    r"|JsonParseException"
     r"|JsonEOFException|Json error|MALFORMED_RECORD|Kernel error|Codec failed"
     r"|[Uu]nexpected end|EOFException|Page(?:Header)?.*(?:invalid|verif)|could not (?:read|decode)"
 )
