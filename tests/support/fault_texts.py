@@ -23,10 +23,20 @@ reading file file:/src/part-00001-87d88a95-c000.snappy.parquet. File does not ex
 You can explicitly invalidate the cache in Spark by running 'REFRESH TABLE tableName' command
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.fileNotExistError(QueryExecutionErrors.scala)
 """
+_FULL = """An error occurred while calling o110.save.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to \
+file:/w/x. SQLSTATE: 58030
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.taskFailedWhileWritingRowsError(Query.scala)
+Caused by: org.apache.parquet.util.AutoCloseables$ParquetCloseResourceException: Unable to close
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\tat org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileOutputStream.write(RawLocalFileSystem.java)
+Caused by: java.io.IOException: No space left on device
+"""
 _FORBIDDEN = "the system forbids this user to read or write it"
 _GONE = ".parquet: this file of a table is gone"
 
 TEXTS = {
+    "a task's disk is full": (_FULL, "the disk is full", 4),
     "a checkpoint that may not be written": (_CHECKPOINT, f"2.0972.tmp: {_FORBIDDEN}", 4),
     "a named file that is gone": (_PATH_NOT_FOUND, f"f5ea0711-c000{_GONE}", 2),
     "a file that a task misses": (_FILE_NOT_EXIST, f"87d88a95-c000.snappy{_GONE}", 2),
