@@ -44,7 +44,7 @@ def test_a_record_that_is_too_long_makes_its_file_bad(project: SmallProject, way
     lines = ['a,0,1,"x\ny"', 'b,1,1,"open', *["c,2,1,z"] * 200]
     project.land(1, "k,t,v,x\n" + "\n".join(lines), "bad.csv")
     status, said = project.ingest(way)
-    assert status == 2
+    assert status == 3
     assert "2026-11-01/bad.csv: a record must have at most 1,000 bytes" in said.replace("\n", " ")
     assert "opens in line 4 " in said.replace("\n", " ")
     assert "Traceback" not in said
@@ -106,7 +106,7 @@ def test_a_header_of_another_delimiter_is_an_error_that_names_it(
     project.land(1, "k;t;v\na;0;1,5\nb;1;2\n")
     status, said = project.ingest(way)
     said = said.replace("\n", " ")
-    assert status == 2
+    assert status == 3
     assert "2026-11-01/a.csv: its header ['k;t;v'] has no column 'k'" in said
     assert "source.delimiter is ','" in said
     assert "write 'delimiter: \";\"' in source" in said

@@ -70,18 +70,16 @@ def test_no_line_is_broken_or_cut(full_run: Project, printed: list[str]) -> None
         assert re.search(rf"^ *{table.name} +{rows} +\S", text, re.MULTILINE), table.name
 
 
-def test_the_commands_of_the_summary_and_the_readme_exist(commands: list[str]) -> None:
-    (block,) = re.findall(
-        r"```\n(windows-pipeline .*?)```", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    in_readme = re.findall(r"^windows-pipeline (.+?)(?: {2,}.*)?$", block, re.MULTILINE)
+def test_the_commands_of_the_summary_and_of_the_page_exist(commands: list[str]) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    of_flights = re.findall(r"^windows-pipeline (\w+ flights.*)$", page, re.MULTILINE)
     assert {shlex.split(text)[0] for text in commands} == {"episodes", "trace"}
-    # Both trace the same window, so the test of the summary's window holds for the README's.
+    # Both trace the same window, so the test of the summary's window holds for the page's.
     assert [text for text in commands if text.startswith("trace ")] == [
-        text for text in in_readme if text.startswith("trace ")
+        text for text in of_flights if text.startswith("trace ")
     ]
     pipelines = {pipeline.name: pipeline for pipeline in load_pipelines(ROOT / "pipelines")}
-    for command in commands + in_readme:
+    for command in commands + of_flights:
         found = params(command)
         if "pipeline" in found:
             assert found.get("windows") in {None, *pipelines[found["pipeline"]].windows}

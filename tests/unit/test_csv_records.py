@@ -211,9 +211,10 @@ def test_a_file_that_was_changed_meanwhile_is_an_error() -> None:
 
 def test_the_error_of_a_task_has_the_error_of_the_file() -> None:
     trace = (
-        'Traceback:\n  raise BadFileError(f"{file}: no")\nsome.BadFileError: a.csv: no\n\tat x\n'
+        'Traceback:\n  raise BadFileError(f"{file}: no")\n'
+        "some.BadFileError: a.csv: no; land it\n\tat x\n"
     )
-    assert str(bad_file_in(RuntimeError(trace))) == "a.csv: no"
+    assert str(bad_file_in(RuntimeError(trace))) == "a.csv: no; land it"
     assert bad_file_in(RuntimeError("BadFileError")) is None
 
 

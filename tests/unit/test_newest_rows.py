@@ -22,6 +22,7 @@ from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query.newest_rows import NoTableError, UnreadableTableError, newest_rows
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+from windows_pipeline.storage.damage import TableDamagedError
 
 ROOT = Path(__file__).parents[2]
 ARROW = {
@@ -122,7 +123,7 @@ def test_older_days_are_not_opened(alerts: TableSpec) -> None:
     (old,) = Path(alerts.location).glob("arrival_unit=2013-03-08/*.parquet")
     old.unlink()
     assert minutes(alerts, 1) == [3]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(TableDamagedError, match="is gone"):
         newest_rows(alerts, 3)
 
 

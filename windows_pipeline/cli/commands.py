@@ -31,12 +31,30 @@ class Step(StrEnum):
     FIRINGS = "firings"
 
 
-def check(context: typer.Context, pipeline: PipelineName) -> None:
+def check(
+    context: typer.Context,
+    pipeline: PipelineName,
+    *,
+    files: Annotated[
+        bool, typer.Option("--files", help="Compare files with what was written, without Spark.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="With --files: rebuild what follows from raw_events.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --repair: do not ask.")] = False,
+) -> None:
     """Runs every check on the published tables; exit status 1 where one fails, or days wait.
 
     Names the steps that published nothing so far, such as those of a new definition.
     """
+    if (repair and not files) or (yes and not repair):
+        raise ValueError("--repair goes with --files, and --yes with --repair; name both")
     settings, found = declared(pipeline)
+    if files:
+        from windows_pipeline.cli.files import check_files
+
+        check_files(context, settings, found, repair=repair, yes=yes)
+        return
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.days import check_tables
 
@@ -102,8 +120,8 @@ def stream(
     if every is not None:
         from windows_pipeline.windows.durations import duration_ms
 
-        # Spark knows fewer names of units than the pipelines' durations have.
-        every = f"{duration_ms(every, '--every')} milliseconds"
+        if duration_ms(every, "--every") < 0:
+            raise ValueError(f"--every: {every!r} must not be negative; write '0 seconds' or more")
     settings, found = declared(pipeline)
     status = begin(context, f"{pipeline}: starting Spark")
     from windows_pipeline.cli.streams import follow

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import (
+    print_bad_files,
     print_changed,
     print_checks,
     print_failed,
@@ -37,6 +38,7 @@ from windows_pipeline.jobs.days.runs import (
     runs_to_do,
 )
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.tables import window_tables
 
@@ -92,19 +94,24 @@ def run_landed(
     else:
         runs = runs_to_do(spark, pipeline, settings)
     went_well: list[bool] = []
+    bad: list[BadFileError] = []
     for number, days in enumerate(runs, 1):
         CONSOLE.print(f"{pipeline.name}: {days_text(days.days)}")
         of_run = f"{days_text(days.days)}; run {number} of {len(runs)}"
         results = run_days(
             spark, pipeline, settings, days, CONSOLE.print,
-            begin=partial(_show_job, status, of_run),
+            begin=partial(_show_job, status, of_run), found_bad=bad.append,
         )  # fmt: skip
         went_well += print_jobs(reported(results, pipeline, settings, spark))
     if not runs:
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     _print_records(spark, settings, pipeline, {day for days in runs for day in days.days})
-    if _print_unfinished(spark, settings, pipeline) or not all(went_well):
+    waits = _print_unfinished(spark, settings, pipeline)
+    if bad:
+        print_bad_files(pipeline.name, bad)
+        raise typer.Exit(3)
+    if waits or not all(went_well):
         raise typer.Exit(1)
 
 

@@ -67,7 +67,8 @@ Verbose = Annotated[
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables, with one line that says what to do.",
+    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk. Errors say "
+    "what to do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -109,9 +110,10 @@ for _group, _commands in _GROUPS.items():
 
 
 def main(start: StartSession | None = None) -> None:
-    """Runs the command line; an error that the user can fix is one line, with exit status 2.
+    """Runs the command line; an expected error is a few lines, with exit status 2 or 4.
 
-    An unexpected error is two lines with exit status 1, and its trace is in the log.
+    An unexpected error is two lines with exit status 1. Traces of errors that are not the
+    library's own are in the log.
 
     Args:
         start: Starts the Spark session, once a command's arguments are known to be right; the
@@ -126,67 +128,40 @@ def main(start: StartSession | None = None) -> None:
 
 def _report(call: Invocation, error: Exception) -> int:
     """Prints an error, and adds its trace to the log; returns the exit status."""
-    if isinstance(error, _refusals()):
-        tell("error", str(error))
-        return 2
-    from windows_pipeline.compat.spark_session import SparkStartError
+    from windows_pipeline.faults.chain import innermost
+    from windows_pipeline.faults.explain import explained
 
-    if isinstance(error, (SparkStartError, *_refusals_of_spark())):
-        tell("error", str(error))
-        if isinstance(error, SparkStartError) and call.log.is_open:
-            tell("log", f"{call.log.path} has what Spark printed")
-        return 2
-    from windows_pipeline.sources.bad_files import bad_file_in
-
-    bad_file = bad_file_in(error)  # a task's error, which Spark raises as its own
-    if bad_file is not None:
-        tell("error", str(bad_file))
-        return 2
-    text = " ".join(str(error).split())
+    fault = explained(error)
+    if fault is not None:
+        tell("error", str(fault))
+        if fault.is_foreign and _add_trace(call, error, or_print=False):
+            tell("log", f"{call.log.path} has the trace")
+        return fault.status
+    text = " ".join(innermost(error).split())
     cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-    tell("error", f"{type(error).__name__}: {cut}")
+    tell("error", cut)
     _add_trace(call, error)
     tell("log", f"{call.log.path} has the trace")
     return 1
 
 
-def _add_trace(call: Invocation, error: Exception) -> None:
-    """Adds an error's trace to the log; prints it, too, if the user asked or there is no log."""
+def _add_trace(call: Invocation, error: Exception, *, or_print: bool = True) -> bool:
+    """Adds an error's trace to the log, and prints it if the user asked.
+
+    Args:
+        call: The call of the command line.
+        error: The error.
+        or_print: Whether to print the trace where no log can be written, too.
+
+    Returns:
+        Whether the log has the trace.
+    """
     try:
         call.log.add_trace(error)
-        if not call.is_verbose:
-            return
+        has_trace = True
     except OSError as no_log:
         tell("warning", f"no log is written: {no_log}")
-    ERRORS.print("".join(traceback.format_exception(error)), soft_wrap=True)
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    """The errors that the user can fix, of code that needs no Spark."""
-    from windows_pipeline.config import ConfigError
-    from windows_pipeline.query.newest_rows import UnreadableTableError
-    from windows_pipeline.settings import SettingsError
-
-    return ConfigError, SettingsError, UnreadableTableError, FileNotFoundError, ValueError
-
-
-def _refusals_of_spark() -> tuple[type[Exception], ...]:
-    """The errors that the user can fix, of code whose import takes a second or two."""
-    from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError
-    from windows_pipeline.jobs.raw_events import FedByStreamError
-    from windows_pipeline.jobs.raw_rows import RawRowsMissingError
-    from windows_pipeline.jobs.unfinished_batch import BatchUnfinishedError
-    from windows_pipeline.sources.kafka_errors import KafkaSourceError
-    from windows_pipeline.storage.table import DefinitionChangedError, TableMissingError
-    from windows_pipeline.streaming import StreamBehindError
-
-    return (
-        BatchUnfinishedError,
-        CorrectionUnfinishedError,
-        DefinitionChangedError,
-        FedByStreamError,
-        KafkaSourceError,
-        RawRowsMissingError,
-        StreamBehindError,
-        TableMissingError,
-    )
+        has_trace = False
+    if call.is_verbose or (or_print and not has_trace):
+        ERRORS.print("".join(traceback.format_exception(error)), soft_wrap=True)
+    return has_trace

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
     from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.sources.bad_files import BadFileError
     from windows_pipeline.streaming import BatchResult
 
 _MOST_NAMES = 20
@@ -79,6 +80,18 @@ def print_waiting(pipeline: str, waiting: Waiting) -> bool:
             f"past {waiting.missing}. Land it, then: windows-pipeline run {pipeline}"
         )
     return bool(waiting.lacking or waiting.blocked)
+
+
+def print_bad_files(pipeline: str, bad: Sequence[BadFileError]) -> None:
+    """Prints which files are bad, and how their days go on."""
+    for error in bad:
+        tell("error", str(error))
+    days = sorted({day for error in bad for day in error.days})
+    tell(
+        "error",
+        f"{pipeline}: {', '.join(map(str, days))}: not ingested, as a file is bad; nothing closes "
+        f"past a missing day. Mend or remove the file, then: windows-pipeline run {pipeline}",
+    )
 
 
 def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:

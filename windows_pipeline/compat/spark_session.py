@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -39,11 +41,22 @@ def start_session(settings: Settings) -> SparkSession:
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
-        raise SparkStartError(
-            "Spark's JVM ended while it started; its output has the reason. Spark needs Java 17 or "
-            "21 (in JAVA_HOME or on the PATH) and, at its first start, a network to download its "
-            "packages"
-        ) from None
+        raise SparkStartError(_why_not_started()) from None
+
+
+def _why_not_started() -> str:
+    """Says what Spark's JVM lacks, as far as this process can see."""
+    home = os.environ.get("JAVA_HOME")
+    fix = "install Java 17 or 21, and set JAVA_HOME to its folder, or add its bin to the PATH"
+    if home and not Path(home, "bin", "java").is_file():
+        return f"Spark needs Java: JAVA_HOME is {home}, which has no bin/java; {fix}"
+    if not home and shutil.which("java") is None:
+        return f"Spark needs Java: JAVA_HOME is not set, and the PATH has no java; {fix}"
+    return (
+        "Spark's JVM ended while it started; its output has the reason. It needs Java 17 or 21, "
+        "the memory that spark.driver.memory in settings.yaml asks for and, at its first start, a "
+        "network to download its packages"
+    )
 
 
 def with_cached_names(session: SparkSession) -> SparkSession:

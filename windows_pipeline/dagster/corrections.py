@@ -8,6 +8,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.metadata import check_metadata
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.spark_resource import SparkResource
@@ -58,6 +59,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         return [name for name in every if tables[name].final_windows.exists(session)] or every
 
     @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG)
+    @fails_plainly
     def correct_windows(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> None:

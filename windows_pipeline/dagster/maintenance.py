@@ -5,6 +5,7 @@
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.maintenance import maintain
@@ -15,6 +16,7 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that merges small files, and deletes files that no kept version needs."""
 
     @dg.op(name=f"{pipeline.name}_maintain", config_schema={})
+    @fails_plainly
     def maintain_tables(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.metadata import (
     check_event,
     check_metadata,
@@ -75,6 +76,7 @@ def step(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
     )
+    @fails_plainly
     def run(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.metadata import check_event, check_metadata, column_schema
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.dagster.step import asset_key
@@ -53,6 +54,7 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
         ],
         config_schema=_CONFIG,
     )
+    @fails_plainly
     def run(
         context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> Iterator[StepEvent]:

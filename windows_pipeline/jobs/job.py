@@ -20,6 +20,8 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import naming_bad_files
+from windows_pipeline.storage.damage import naming_damage
 from windows_pipeline.storage.table import Table
 
 _KEEPS_PLANS: ContextVar[bool] = ContextVar("_KEEPS_PLANS", default=True)
@@ -209,7 +211,9 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         days: The units to compute.
 
     Raises:
+        BadFileError: The job reads landed files, and some are bad (rule A8); nothing is published.
         DefinitionChangedError: A table holds rows of another definition.
+        TableDamagedError: A file of a table is not as it was written, or gone.
         TableMissingError: A table that the job reads does not exist.
     """
     import_ahead()
@@ -218,7 +222,8 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     for table in job.tables:
         table.create_if_missing(spark)
     log = job.arrived(spark)
-    with sized_for(spark, job.settings, job.records(days, log)):
+    sized = sized_for(spark, job.settings, job.records(days, log))
+    with naming_damage(), naming_bad_files(), sized:
         return _run(job, spark, days, log)
 
 
@@ -268,7 +273,8 @@ def check_published(
     for table in [*job.inputs, *job.tables]:
         table.require(spark)
     log = job.arrived(spark)
-    with sized_for(spark, job.settings, job.records(days, log)):
+    sized = sized_for(spark, job.settings, job.records(days, log))
+    with naming_damage(), naming_bad_files(), sized:
         rows = [table.of_units(spark, days) for table in job.tables]
         batches = job.check_batches(spark, days, rows, log)
         if recount and isinstance(job, Recounts):

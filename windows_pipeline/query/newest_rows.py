@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 from windows_pipeline.compat.delta_rs import supports_folder
 from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.damage import damage_of
 from windows_pipeline.storage.delta_log import exact_files
 
 _DAY = "arrival_unit"
@@ -65,8 +66,20 @@ def newest_rows(
 
     Raises:
         NoTableError: The table does not exist.
+        TableDamagedError: A file of the table is not as it was written, or gone.
         UnreadableTableError: Its folder or its files are not for readers other than Spark.
     """
+    with damage_of(spec.name):
+        return _newest_rows(spec, limit, (first, last), null_column, order)
+
+
+def _newest_rows(
+    spec: TableSpec,
+    limit: int,
+    days: tuple[date | None, date | None],
+    null_column: str | None,
+    order: Sequence[str] | None,
+) -> NewestRows:
     table = _opened(spec)
     entries = exact_files(table)
     if entries is None:
@@ -80,7 +93,7 @@ def newest_rows(
     # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
     # half a second.
     newest = pa.Table.from_batches([], schema)
-    for day, paths in _files_by_day(entries, first, last):
+    for day, paths in _files_by_day(entries, *days):
         for batch in _batches([f"{spec.location}/{path}" for path in paths]):
             with_day = _with_columns(batch, schema, day)
             if null_column is not None:

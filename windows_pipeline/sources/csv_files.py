@@ -6,7 +6,6 @@ Tasks open files with Arrow, as the driver does to list them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
 from functools import partial
@@ -18,14 +17,14 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import BadFileError
+from windows_pipeline.sources.bad_files import BadFileError, each_checked, require_none, unreadable
 from windows_pipeline.sources.csv_records import fields_of, header_of, names_in, record_columns
 from windows_pipeline.sources.csv_scan import CHUNK_BYTES, CsvForm
-from windows_pipeline.sources.formats import LandedFile, landed_schema, no_records
+from windows_pipeline.sources.file_checks import LandedFile
+from windows_pipeline.sources.formats import landed_schema, no_records
 
 _COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _HEAD_BYTES = 64 << 10
-_THREADS = 16
 _TASK_BYTES = 8 << 20
 """The size of the files that one task reads, unless a single file is larger."""
 _OPEN_BYTES = 1 << 20
@@ -71,14 +70,22 @@ def read_csv(
             BadFileError if a file can't be read, or a record is too long.
     """
     form = _form(source)
-    found = _headed(filesystem, files, form)
-    _require_same_header(found, list(source.columns), form)
+    found = _fitting(filesystem, files, source, form)
     if not found:
         return no_records(spark, source.columns)
     tasks = _tasks(found, source.columns)
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # a partition for each number
     schema = landed_schema(source.columns)
     return numbers.mapInArrow(partial(_records, tasks, filesystem, form, schema.names), schema)
+
+
+def require_headers(filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source) -> None:
+    """Requires the headers that `read_csv` requires.
+
+    Raises:
+        BadFileError: As of `read_csv`; the error names all files that are bad.
+    """
+    _fitting(filesystem, files, source, _form(source))
 
 
 def _form(source: Source) -> CsvForm:
@@ -90,22 +97,32 @@ def _form(source: Source) -> CsvForm:
     )
 
 
-def _headed(filesystem: fs.FileSystem, files: Sequence[LandedFile], form: CsvForm) -> list[_Headed]:
-    """Reads the files' headers; files without a record are left out."""
-    with ThreadPoolExecutor(_THREADS) as threads:
-        heads = list(threads.map(partial(_head, filesystem, form), files))
-    equal: dict[bytes, bytes] = {}
-    return [
-        _Headed(file, size, equal.setdefault(header, header), names_in(header, form, str(file)))
-        for file, (size, header) in zip(files, heads, strict=True)
-        if header is not None
+def _fitting(
+    filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source, form: CsvForm
+) -> list[_Headed]:
+    """Reads the files' headers, which must fit; files without a record are left out."""
+    heads = each_checked(partial(_head, filesystem, form, list(source.columns)), files)
+    equal: dict[bytes, bytes] = {}  # tasks are smaller if they share a header
+    found = [
+        head._replace(header=equal.setdefault(head.header, head.header))
+        for head in heads
+        if head is not None
     ]
+    _require_same_header(found)
+    return found
 
 
-def _head(filesystem: fs.FileSystem, form: CsvForm, file: LandedFile) -> tuple[int, bytes | None]:
+def _head(
+    filesystem: fs.FileSystem, form: CsvForm, columns: list[str], file: LandedFile
+) -> _Headed | None:
     with _opened(filesystem, file.path, str(file)) as stream:
         header = header_of(_chunks(stream, _HEAD_BYTES), form, str(file))
-    return filesystem.get_file_info(file.path).size, header
+        if header is None:
+            return None
+        size = filesystem.get_file_info(file.path).size
+    headed = _Headed(file, size, header, names_in(header, form, str(file)))
+    _require_declared(headed, columns, form)
+    return headed
 
 
 @contextmanager
@@ -120,26 +137,26 @@ def _opened(filesystem: fs.FileSystem, path: str, name: str) -> Iterator[pa.Nati
         with filesystem.open_input_stream(path, compression=compression) as stream:
             yield stream
     except OSError as error:
-        raise BadFileError(
-            f"{name}: can't be read ({error}); land the file again, or make it readable"
-        ) from error
+        raise unreadable(name, error) from error
 
 
 def _chunks(stream: pa.NativeFile, size_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
     return iter(partial(stream.read, size_bytes), b"")
 
 
-def _require_same_header(found: Sequence[_Headed], columns: list[str], form: CsvForm) -> None:
+def _require_same_header(found: Sequence[_Headed]) -> None:
     first_of_day: dict[date, _Headed] = {}
+    bad = []
     for headed in found:
         first = first_of_day.setdefault(headed.file.day, headed)
         if headed.names != first.names:
-            raise BadFileError(
-                f"{headed.file}: its header {_shown(headed.names)} differs from "
-                f"{_shown(first.names)} of {first.file}; files of one day need the same header"
+            cause = (
+                f"its header {_shown(headed.names)} differs from {_shown(first.names)} of "
+                f"{first.file}"
             )
-    for headed in first_of_day.values():
-        _require_declared(headed, columns, form)
+            fix = "files of one day need the same header"
+            bad.append(BadFileError(str(headed.file), cause, fix))
+    require_none(bad)
 
 
 def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> None:
@@ -155,12 +172,12 @@ def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> Non
                 f"source.delimiter is {form.delimiter!r}, and the header looks separated by "
                 f"{other!r}: write 'delimiter: \"{other}\"' in source".replace("\t", "\\t")
             )
-        raise BadFileError(
-            f"{file}: its header {_shown(names)} has no column {missing[0]!r}; {fix}"
-        )
+        cause = f"its header {_shown(names)} has no column {missing[0]!r}"
+        raise BadFileError(str(file), cause, fix)
     twice = [name for name in columns if names.count(name) > 1]
     if twice:
-        raise BadFileError(f"{file}: its header has {twice[0]!r} twice; name each column once")
+        cause = f"its header has {twice[0]!r} twice"
+        raise BadFileError(str(file), cause, "name each column once")
 
 
 def _shown(names: list[str]) -> str:

@@ -36,7 +36,7 @@ def header_of(chunks: Iterable[bytes], form: CsvForm, file: str) -> bytes | None
         try:
             header.decode()
         except UnicodeDecodeError:
-            raise BadFileError(_not_text(header, form, file)) from None
+            raise _not_text(header, form, file) from None
         return header
     return None
 
@@ -47,11 +47,12 @@ def _first_text(scan: Scan) -> bytes | None:
     return next((text for text in texts if text.strip(_BLANKS)), None)
 
 
-def _not_text(header: bytes, form: CsvForm, file: str) -> str:
+def _not_text(header: bytes, form: CsvForm, file: str) -> BadFileError:
     fix = "write it in that encoding, or name its own under source.encoding, such as latin-1"
     if header.startswith(_UTF_16_BOMS):
         fix = "it begins as UTF-16 does: write 'encoding: utf-16' in source"
-    return f"{file}: its header must be {form.encoding} text, and is {header[:40]!r}; {fix}"
+    cause = f"its header must be {form.encoding} text, and is {header[:40]!r}"
+    return BadFileError(file, cause, fix)
 
 
 def names_in(header: bytes, form: CsvForm, file: str) -> list[str]:
@@ -63,8 +64,9 @@ def names_in(header: bytes, form: CsvForm, file: str) -> list[str]:
     names = fields_of(header, form.delimiter)
     if names is None:
         raise BadFileError(
-            f"{file}: its header must be a CSV record, and is {_short(header)}; end each field "
-            "that begins with a quote with a quote"
+            file,
+            f"its header must be a CSV record, and is {_short(header)}",
+            "end each field that begins with a quote with a quote",
         )
     return [name or "" for name in names]
 
@@ -121,7 +123,7 @@ def record_columns(
         if is_first and (first := _first_text(scan)) is not None:
             is_first = False
             if first != header:
-                raise BadFileError(f"{file}: the file was changed while it was read; try again")
+                raise BadFileError(file, "the file was changed while it was read", "try again")
         texts = _valid_texts(scan)
         is_kept = scan.states & SKIPPED == 0
         kept = int(is_kept.sum())

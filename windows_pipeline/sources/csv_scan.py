@@ -187,6 +187,7 @@ def _too_long(data: np.ndarray, lines: int, form: CsvForm, file: str) -> BadFile
         line = lines + _line_breaks(data[:opened]) + 1
         what = f"the quote that opens in line {line:,} makes a record that is longer"
     return BadFileError(
-        f"{file}: a record must have at most {most:,} bytes (source.max_record_bytes), but {what}; "
-        "close the quote, or end the record with a line break, or raise the limit"
+        file,
+        f"a record must have at most {most:,} bytes (source.max_record_bytes), but {what}",
+        "close the quote, or end the record with a line break, or raise the limit",
     )

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
+from urllib.parse import unquote
 
-import pyarrow.parquet as pq
 from pyarrow import fs
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -33,15 +32,16 @@ from pyspark.sql.types import (
 
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, require_none
+from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal
 
-_HEAD_THREADS = 16
+_EVERY_FILE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Options that let no setting of Spark leave out a bad file without a word (A8)."""
 _FRAME_BITS = 53
 """Records of the frames of a union are numbered from multiples of 2 to this power. Spark numbers
 those of a task from multiples of 2^33, so a frame may have a million tasks."""
-_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
-"""The first bytes of a compressed file, by the end of its name."""
 _ESCAPED_BACKSLASH = r"\\\\"
 _SURROGATE = r"(?i)\\ud[89a-f][0-9a-f]{2}"
 _SURROGATE_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
@@ -58,19 +58,6 @@ _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 _MAY_BE_ROUNDED = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^-?Infinity$"
 """How Spark writes a JSON number with a point or an exponent: as the nearest double."""
 _MAY_BE_LOST = r"^-?(0\.0|Infinity)$"
-
-
-@dataclass(frozen=True)
-class LandedFile:
-    """A landed file: day, name, path for Arrow and URI for Spark."""
-
-    day: date
-    name: str
-    path: str
-    uri: str
-
-    def __str__(self) -> str:
-        return f"{self.day}/{self.name}"
 
 
 Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], Source], DataFrame]
@@ -178,45 +165,41 @@ def read_parquet(
 ) -> DataFrame:
     """Reads Parquet; a declared column that a file lacks is null."""
     by_schema: dict[str, list[LandedFile]] = defaultdict(list)
-    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
-        schemas = threads.map(lambda file: _parquet_schema(filesystem, file), files)
-        for file, schema in zip(files, schemas, strict=True):
-            by_schema[schema].append(file)
+    for file, schema in zip(files, parquet_schemas(filesystem, files), strict=True):
+        by_schema[schema].append(file)
     return _union(
         _parquet_of_schema(spark, same, list(source.columns), number)
         for number, same in enumerate(by_schema.values())
     )
 
 
-def require_compressed(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
-    """Requires that files are compressed as their names say.
+def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
+    with _refusals_named(files):
+        text = spark.read.options(**_EVERY_FILE).text(_literal_paths(files))
+    lines = text.select("value", *_origin(files))
+    return lines.where(F.col("value").rlike(r"\S"))
 
-    Spark silently reads no line of some files that are not.
+
+@contextmanager
+def _refusals_named(files: Sequence[LandedFile]) -> Iterator[None]:
+    """Names files that Spark refuses before it reads records.
 
     Raises:
-        ValueError: A file is not compressed as its name says.
+        BadFileError: A file is gone, or all of the files have a type that Spark can't read.
     """
-    named = [file for file in files if any(map(file.name.endswith, _MAGIC))]
-    with ThreadPoolExecutor(_HEAD_THREADS) as threads:
-        heads = threads.map(lambda file: _first_bytes(filesystem, file.path), named)
-        for file, head in zip(named, heads, strict=True):
-            ending = next(filter(file.name.endswith, _MAGIC))
-            if head and not head.startswith(_MAGIC[ending]):
-                raise ValueError(
-                    f"{file}: a file whose name ends with {ending} must begin with "
-                    f"{_MAGIC[ending]!r}, and begins with {head!r}; compress it, or rename it"
-                )
-
-
-def _first_bytes(filesystem: fs.FileSystem, path: str) -> bytes:
-    with filesystem.open_input_file(path) as file:
-        head: bytes = file.read(max(map(len, _MAGIC.values())))
-        return head
-
-
-def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
-    lines = spark.read.text(_literal_paths(files)).select("value", *_origin(files))
-    return lines.where(F.col("value").rlike(r"\S"))
+    try:
+        yield
+    except AnalysisException as error:
+        condition = error.getCondition() or ""
+        if condition == "PATH_NOT_FOUND":
+            gone = [file for file in files if file.uri in unquote(str(error))] or files
+            cause = "was deleted or renamed while it was read"
+            require_none([BadFileError(str(file), cause, LAND_AGAIN) for file in gone])
+        if condition.startswith("PARQUET_TYPE"):
+            cause = f"has a type that Spark can't read ({error.getMessage()})"
+            fix = "write another type, or text"
+            require_none([BadFileError(str(file), cause, fix) for file in files])
+        raise
 
 
 def _origin(files: Sequence[LandedFile]) -> tuple[Column, ...]:
@@ -252,21 +235,12 @@ def _json_text(value: Column) -> Column:
     return F.when(value.isin(_NOT_NUMBERS), F.btrim(value, F.lit('"'))).otherwise(value)
 
 
-def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
-    schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
-    for field in schema:
-        if "timestamp[ns" in str(field.type):
-            raise ValueError(
-                f"{file}: column {field.name!r} is {field.type}, which Spark can't read; "
-                "write it in microseconds (pandas: to_parquet(..., coerce_timestamps='us'))"
-            )
-    return str(schema)
-
-
 def _parquet_of_schema(
     spark: SparkSession, files: Sequence[LandedFile], columns: list[str], number: int
 ) -> DataFrame:
-    rows = texts_of(spark.read.parquet(*_literal_paths(files)), columns, _origin(files))
+    with _refusals_named(files):
+        found = spark.read.options(**_EVERY_FILE).parquet(*_literal_paths(files))
+    rows = texts_of(found, columns, _origin(files))
     # Spark numbers the tasks of each frame of a union from 0.
     return rows.withColumn(LINE, F.col(LINE) + F.lit(number << _FRAME_BITS)) if number else rows
 

@@ -6,6 +6,7 @@ import re
 
 from pyspark.sql import SparkSession
 
+from windows_pipeline.settings import KAFKA_PACKAGE
 from windows_pipeline.sources.kafka import KafkaTopic
 from windows_pipeline.sources.kafka_state import TopicState, topic_state
 
@@ -29,6 +30,10 @@ _SILENT = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:TimeoutException|DisconnectException)"
     r"|Cannot fetch record for offset \d+ in \d+ milliseconds"
 )
+_NO_CONNECTOR = re.compile(
+    r"'JavaPackage' object is not callable|Failed to find data source: kafka"
+)
+"""What py4j says of a class that the JVM lacks, and Spark of a source."""
 _NO_CLIENT = re.compile(r"Failed to create new KafkaAdminClient|Failed to construct kafka consumer")
 
 
@@ -41,7 +46,7 @@ class KafkaDataLostError(KafkaSourceError):
 
 
 class KafkaUnavailableError(KafkaSourceError):
-    """No broker answers, the broker has no such topic, or Kafka's client can't start."""
+    """No broker answers, it has no such topic, or Kafka's client can't start or is missing."""
 
 
 def explained(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Exception:
@@ -64,6 +69,11 @@ def explained(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Excep
         return KafkaUnavailableError(
             f"{name}: there is no such topic. Create the topic, or correct its name; if it was "
             "deleted, the records that had not been read are lost"
+        )
+    if _NO_CONNECTOR.search(text):
+        return KafkaUnavailableError(
+            f"{name}: Spark has no connector for Kafka. Add it to settings.yaml, as in "
+            f'packages: ["{KAFKA_PACKAGE}"]; Spark downloads it at its next start'
         )
     if _SILENT.search(text):
         return KafkaUnavailableError(

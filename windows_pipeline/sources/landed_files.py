@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +15,19 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.csv_files import read_csv
-from windows_pipeline.sources.formats import (
+from windows_pipeline.sources.bad_files import BadFileError, require_none
+from windows_pipeline.sources.csv_files import read_csv, require_headers
+from windows_pipeline.sources.file_checks import (
     LandedFile,
+    parquet_schemas,
+    require_name,
+    require_readable,
+)
+from windows_pipeline.sources.formats import (
     Reader,
     no_records,
     read_jsonl,
     read_parquet,
-    require_compressed,
     with_exact_numbers,
 )
 
@@ -39,6 +45,20 @@ class _Root:
     """The path for Arrow's file system, without a scheme."""
     uri: str
     """The path for Spark."""
+
+
+class _Entry(NamedTuple):
+    """A file or folder of a listing.
+
+    `is_text` says whether the name is UTF-8; if not, `base_name` has escapes for the other bytes.
+    """
+
+    base_name: str
+    path: str
+    type: fs.FileType
+    size: int
+    mtime_ns: int | None
+    is_text: bool = True
 
 
 class FileState(NamedTuple):
@@ -116,18 +136,41 @@ def links_among(path: str, files: Iterable[tuple[date, str]]) -> set[tuple[date,
     }
 
 
-def _entries_in(root: _Root, path: str) -> list[fs.FileInfo]:
+def _entries_in(root: _Root, path: str) -> list[_Entry]:
     if root.filesystem.get_file_info(root.path).type != fs.FileType.Directory:
         raise FileNotFoundError(
             f"{path}: there is no such folder; land the files in {path}/YYYY-MM-DD/, "
             "or correct source.path"
         )
-    entries: list[fs.FileInfo] = root.filesystem.get_file_info(fs.FileSelector(root.path))
-    return entries
+    return _listed(root, root.path)
+
+
+def _listed(root: _Root, folder: str) -> list[_Entry]:
+    """What lies in a folder, also under names that are not UTF-8, which Arrow can't list."""
+    infos = root.filesystem.get_file_info(fs.FileSelector(folder))
+    try:
+        return list(map(_entry, infos))
+    except UnicodeDecodeError:  # of a local file system, whose names are bytes
+        names = os.listdir(os.fsencode(folder))  # noqa: PTH208  a Path holds no bytes
+    texts: list[str] = []
+    others: list[str] = []
+    for name in names:
+        try:
+            texts.append(f"{folder}/{name.decode()}")
+        except UnicodeDecodeError:
+            others.append(name.decode(errors="backslashreplace"))
+    return [
+        *map(_entry, root.filesystem.get_file_info(texts)),
+        *(_Entry(name, "", fs.FileType.File, 0, None, is_text=False) for name in others),
+    ]
+
+
+def _entry(info: fs.FileInfo) -> _Entry:
+    return _Entry(info.base_name, info.path, info.type, info.size, info.mtime_ns)
 
 
 def _why_skipped(
-    root: _Root, entry: fs.FileInfo, day: date | None, *, within: date | None = None
+    root: _Root, entry: _Entry, day: date | None, *, within: date | None = None
 ) -> str | None:
     """Why a file or folder is not read; None if it is read.
 
@@ -179,15 +222,50 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
 
     Raises:
         FileNotFoundError: A day has no folder.
-        BadFileError: CSV files of a folder differ in their header, lack a declared column, or
-            can't be read. What a task finds wrong, Spark raises as an error of its own.
-        ValueError: A Parquet file holds times in nanoseconds, which Spark can't read; or a file is
-            not compressed as its name says.
+        BadFileError: Files are bad (rule A8); the error names all that the driver finds. What a
+            task finds wrong, Spark raises as an error of its own: see `naming_bad_files`.
     """
     root = _root(path)
-    entries = _entries(root, path, days)
-    files = [_file(root, day, entry.base_name) for day, entry in entries]
-    return _read(spark, source, root, files)
+    return _read(spark, source, root, _files_of(root, path, days))
+
+
+def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
+    """Requires that the files of some days are not seen to be bad before Spark reads them.
+
+    Raises:
+        BadFileError: Files are bad; the error names all that a check finds.
+        FileNotFoundError: A day has no folder.
+    """
+    root = _root(path)
+    files = _files_of(root, path, days)
+    require_readable(root.filesystem, files)
+    if source.format == "csv":
+        require_headers(root.filesystem, files, source)
+    elif source.format == "parquet":
+        parquet_schemas(root.filesystem, files)
+
+
+def require_names(path: str) -> None:
+    """Requires that Spark can list the folders of days.
+
+    Raises:
+        BadFileError: Files have names that are not UTF-8 or hold a colon.
+        FileNotFoundError: The folder does not exist.
+    """
+    bad = []
+    for day, entry in _entries(_root(path), path, landed_days(path)):
+        try:
+            require_name(day, entry.base_name, is_text=entry.is_text)
+        except BadFileError as error:
+            bad.append(error)
+    require_none(bad)
+
+
+def _files_of(root: _Root, path: str, days: Iterable[date]) -> list[LandedFile]:
+    return [
+        _file(root, day, entry.base_name, is_text=entry.is_text)
+        for day, entry in _entries(root, path, days)
+    ]
 
 
 def landed_files(path: str, days: Iterable[date]) -> list[FileState]:
@@ -232,7 +310,7 @@ def _read(
 ) -> DataFrame:
     if not files:
         return no_records(spark, list(source.columns))
-    require_compressed(root.filesystem, files)
+    require_readable(root.filesystem, files)
     rows = _READERS[source.format](spark, root.filesystem, files, source)
     return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
 
@@ -256,7 +334,7 @@ def day_of(name: str) -> date | None:
         return None
 
 
-def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, fs.FileInfo]]:
+def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, _Entry]]:
     """The files of some days that will be read, by day and name."""
     return [
         (day, entry)
@@ -268,7 +346,7 @@ def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, f
 
 def _folders(
     root: _Root, path: str, days: Iterable[date]
-) -> Iterator[tuple[date, Sequence[fs.FileInfo]]]:
+) -> Iterator[tuple[date, Sequence[_Entry]]]:
     """All files and folders in the folders of some days, by day and name."""
     wanted = sorted(set(days))
     with ThreadPoolExecutor(_LISTING_THREADS) as threads:
@@ -276,14 +354,14 @@ def _folders(
         yield from zip(wanted, listed, strict=True)
 
 
-def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
+def _entries_of(root: _Root, path: str, day: date) -> Sequence[_Entry]:
     folder = f"{root.path}/{day}"
     if _is_link(root, folder):
         raise FileNotFoundError(
             f"{path}/{day}: must be a folder, and is a link; land the files themselves"
         )
     try:
-        entries = root.filesystem.get_file_info(fs.FileSelector(folder))
+        entries = _listed(root, folder)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(
             f"{path}/{day}: there is no such folder; land the day's files, "
@@ -292,5 +370,6 @@ def _entries_of(root: _Root, path: str, day: date) -> Sequence[fs.FileInfo]:
     return sorted(entries, key=lambda entry: entry.base_name)
 
 
-def _file(root: _Root, day: date, name: str) -> LandedFile:
-    return LandedFile(day, name, f"{root.path}/{day}/{name}", f"{root.uri}/{day}/{name}")
+def _file(root: _Root, day: date, name: str, *, is_text: bool = True) -> LandedFile:
+    of_day = f"{day}/{name}"
+    return LandedFile(day, name, f"{root.path}/{of_day}", f"{root.uri}/{of_day}", is_text)

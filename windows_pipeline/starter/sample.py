@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -117,7 +117,7 @@ def _read_csv(files: SampleFiles, share: Share) -> Sample:
         name: pa.array([text or None for text in values], pa.string())
         for name, values in zip(header, texts, strict=True)
     }
-    repeated = tuple(dict.fromkeys(name for name in header if header.count(name) > 1))
+    repeated = tuple(name for name, count in Counter(header).items() if count > 1)
     return Sample(columns, {}, taken.days, taken.is_share, taken.broken, repeated, found.delimiter)
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,6 +41,7 @@ from windows_pipeline.compat.delta_rs import (
 )
 from windows_pipeline.compat.hadoop_files import shares_files
 from windows_pipeline.compat.local_frame import arrow_schema
+from windows_pipeline.storage.damage import damage_of
 from windows_pipeline.storage.delta_log import entries_of_files, files_hold_exact_rows
 
 _SMALL_TYPES = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType)
@@ -59,6 +61,8 @@ _CLEANUP = "delta.enableExpiredLogCleanup"
 _LOG = logging.getLogger(__name__)
 # delta-rs has another default interval of checkpoints than Delta, so this module makes them.
 _NO_CHECKPOINT = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Of Parquet's codecs every reader verifies the checksum of Gzip alone; level 1 costs little.
+_COMPRESSION: Any = {"compression": "GZIP", "compression_level": 1}
 _DELTA_ENCODING: Any = {"encoding": "DELTA_BINARY_PACKED", "dictionary_enabled": False}
 
 
@@ -69,6 +73,16 @@ def driver_can_reach(spark: SparkSession, location: str) -> bool:
     files, too.
     """
     return location.startswith("/") and supports_folder(location) and shares_files(spark)
+
+
+def _opened(location: str) -> DeltaTable:
+    """Opens a table.
+
+    Raises:
+        TableDamagedError: Its log cannot be read.
+    """
+    with damage_of(location, of_log=True):
+        return DeltaTable(location)
 
 
 def is_table(location: str) -> bool:
@@ -119,12 +133,12 @@ def _is_plain(kind: T.DataType) -> bool:
 
 def properties(location: str) -> Mapping[str, str]:
     """A table's properties, with their texts as set."""
-    return DeltaTable(location).metadata().configuration
+    return _opened(location).metadata().configuration
 
 
 def version(location: str) -> int:
     """The newest version of a table."""
-    return DeltaTable(location).version()
+    return _opened(location).version()
 
 
 def data_files(
@@ -142,16 +156,22 @@ def data_files(
             all their values lie before it.
         since_ms: The instant, in milliseconds since 1970.
     """
-    table = DeltaTable(location)
+    table = _opened(location)
     if not files_hold_exact_rows(table):
         return None
     paths: list[str] = _files(table, units, column, since_ms)["path"].to_pylist()
     return paths
 
 
+def live_files(location: str) -> list[str]:
+    """The paths of all files of a table's newest version, below its folder."""
+    paths: list[str] = _files(_opened(location))["path"].to_pylist()
+    return paths
+
+
 def rows_since(location: str, column: str, since_ms: int) -> int:
     """The number of rows in files that may hold values of a column at or after a time."""
-    files = _files(DeltaTable(location), column=column, since_ms=since_ms)
+    files = _files(_opened(location), column=column, since_ms=since_ms)
     return pc.sum(files["num_records"], min_count=0).as_py()  # type: ignore[no-any-return]
 
 
@@ -162,7 +182,8 @@ def _files(
     since_ms: int | None = None,
 ) -> pa.Table:
     """The log's entries of a table's files, without those that `data_files` leaves out."""
-    adds = entries_of_files(table)
+    with damage_of(unquote(urlsplit(table.table_uri).path), of_log=True):
+        adds = entries_of_files(table)
     if units is not None and "partition.arrival_unit" in adds.column_names:
         wanted = pa.array(sorted(units), pa.date32())
         adds = adds.filter(pc.is_in(adds["partition.arrival_unit"], wanted))
@@ -176,7 +197,7 @@ def _files(
 
 def count(location: str) -> int | None:
     """A table's number of rows, from its log; None if the log does not say."""
-    table = DeltaTable(location)
+    table = _opened(location)
     counts = _files(table)["num_records"]
     if counts.null_count or not files_hold_exact_rows(table):
         return None
@@ -185,7 +206,7 @@ def count(location: str) -> int | None:
 
 def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
     """The arrival units of which a table has rows."""
-    table = DeltaTable(location)
+    table = _opened(location)
     if not partitioned:
         return set(rows(location, ["arrival_unit"])["arrival_unit"].unique().to_pylist())
     adds = _files(table)
@@ -195,7 +216,7 @@ def units_with_rows(location: str, *, partitioned: bool) -> set[date]:
 
 def rows_by_unit(location: str) -> dict[date, int] | None:
     """The number of rows of each arrival unit, from the log; None if the log does not say."""
-    table = DeltaTable(location)
+    table = _opened(location)
     files = _files(table)
     if files["num_records"].null_count or not files_hold_exact_rows(table):
         return None
@@ -214,15 +235,17 @@ def rows(location: str, columns: Sequence[str]) -> pa.Table:
     Reads file by file, because Arrow's scanner leaves threads behind, and a process that exits just
     after reading a small table sometimes aborts (pyarrow 26, deltalake 1.6).
     """
-    table = DeltaTable(location)
+    table = _opened(location)
     schema = pa.schema(table.schema().to_arrow())
     wanted = pa.schema([schema.field(name) for name in columns])
     if not files_hold_exact_rows(table):
-        return table.to_pyarrow_table(columns=list(columns))
-    files = [
-        pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)
-        for path in _files(table)["path"].to_pylist()
-    ]
+        with damage_of(location):
+            return table.to_pyarrow_table(columns=list(columns))
+    with damage_of(location):
+        files = [
+            pq.ParquetFile(f"{location}/{path}").read(list(columns), use_threads=False).cast(wanted)
+            for path in _files(table)["path"].to_pylist()
+        ]
     return pa.concat_tables(files) if files else wanted.empty_table()
 
 
@@ -297,7 +320,7 @@ def append(
     Raises:
         CommitFailedError: Another writer changed the table's properties meanwhile.
     """
-    table = DeltaTable(location)
+    table = _opened(location)
     require(table.metadata().configuration)
     last_batch = table.transaction_version(application)
     if last_batch is not None and last_batch >= batch:
@@ -324,16 +347,17 @@ def replace_units(location: str, units: Sequence[date], new: pa.Table) -> int:
     Raises:
         CommitFailedError: Another writer changed rows that this write had read.
     """
-    table = DeltaTable(location)
+    table = _opened(location)
     listed = ", ".join(f"DATE '{unit}'" for unit in sorted(set(units)))
-    write_deltalake(
-        table,
-        new,
-        mode="overwrite",
-        predicate=f"arrival_unit IN ({listed})",
-        post_commithook_properties=_NO_CHECKPOINT,
-        writer_properties=_writer_properties(table, new.schema),
-    )
+    with damage_of(location):  # old rows of shared files, or for the change data feed, are read
+        write_deltalake(
+            table,
+            new,
+            mode="overwrite",
+            predicate=f"arrival_unit IN ({listed})",
+            post_commithook_properties=_NO_CHECKPOINT,
+            writer_properties=_writer_properties(table, new.schema),
+        )
     _make_checkpoint_if_due(table, location)
     return table.version()
 
@@ -349,20 +373,27 @@ def update_units(location: str, values: pa.Table, columns: Sequence[str]) -> Non
     Raises:
         CommitFailedError: Another writer changed rows that this write had read.
     """
-    table = DeltaTable(location)
-    table.merge(
-        values,
-        "old.arrival_unit = new.arrival_unit",
-        source_alias="new",
-        target_alias="old",
-        post_commithook_properties=_NO_CHECKPOINT,
-        writer_properties=_writer_properties(table, pa.schema(table.schema().to_arrow())),
-    ).when_matched_update({name: f"new.{name}" for name in columns}).execute()
+    table = _opened(location)
+    with damage_of(location):
+        table.merge(
+            values,
+            "old.arrival_unit = new.arrival_unit",
+            source_alias="new",
+            target_alias="old",
+            post_commithook_properties=_NO_CHECKPOINT,
+            writer_properties=_writer_properties(table, pa.schema(table.schema().to_arrow())),
+        ).when_matched_update({name: f"new.{name}" for name in columns}).execute()
     _make_checkpoint_if_due(table, location)
 
 
+def take_out_missing(location: str) -> None:
+    """Takes the data files that are gone out of a table's newest version, in one commit."""
+    with damage_of(location):
+        _opened(location).repair(post_commithook_properties=_NO_CHECKPOINT)
+
+
 def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties:
-    """Parquet encodings and statistics: DELTA_BINARY_PACKED for integers and times.
+    """Compression, encodings and statistics: Gzip; DELTA_BINARY_PACKED for integers and times.
 
     Neighbouring values differ little, so this halves the size of dictionaries and writes faster.
     Only the columns that the table has statistics of get smallest and largest values.
@@ -370,13 +401,14 @@ def _writer_properties(table: DeltaTable, schema: pa.Schema) -> WriterProperties
     named = table.metadata().configuration.get(STATISTICS_COLUMNS)
     with_bounds = schema.names if named is None else named.split(",")
     return WriterProperties(
+        **_COMPRESSION,
         column_properties={
             field.name: ColumnProperties(
                 statistics_enabled="CHUNK" if field.name in with_bounds else "NONE",
                 **(_DELTA_ENCODING if _is_whole(field.type) else {}),
             )
             for field in schema
-        }
+        },
     )
 
 

@@ -91,4 +91,5 @@ def apply_differences(
         .whenNotMatchedInsert("found.change = 'added'", {**of_key, **of_new})
         .execute()
     )
+    table.remember_files(spark)
     return table.version(spark)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -25,6 +26,7 @@ from windows_pipeline.storage.retry import is_conflict, is_creation_conflict, re
 from windows_pipeline.storage.stored import StoredTable
 
 R = TypeVar("R")
+P = ParamSpec("P")
 _DEFINITION = "windows_pipeline.definition"
 """The table property with the definition that the rows follow."""
 
@@ -53,6 +55,22 @@ class TableMissingError(Exception):
     """A table to read does not exist; the message names the table and the fix."""
 
 
+def _named(write: Callable[Concatenate[Table, P], R]) -> Callable[Concatenate[Table, P], R]:
+    """Makes an error of a write name the table in a note: a full disk's error names no file."""
+
+    @wraps(write)
+    def named(self: Table, /, *args: P.args, **arguments: P.kwargs) -> R:
+        try:
+            return write(self, *args, **arguments)
+        except Exception as error:
+            note = f"{self.name} ({self.location})"
+            if note not in getattr(error, "__notes__", ()):  # writes call each other
+                error.add_note(note)
+            raise
+
+    return named
+
+
 @dataclass(frozen=True)
 class Table(StoredTable):
     """A Delta table of one definition, written by arrival unit."""
@@ -76,6 +94,7 @@ class Table(StoredTable):
             )
         self._require_definition(spark)
 
+    @_named
     def create_if_missing(self, spark: SparkSession, *, rows_to_come: bool = False) -> None:
         """Creates the table if it does not exist.
 
@@ -108,13 +127,16 @@ class Table(StoredTable):
         columns = self.partition_columns
         if self.driver_can_reach(spark) and delta_rs.can_create(self.schema):
             delta_rs.create(self.location, self.schema, columns, self.description, properties)
+            self.remember_files()
             return
         builder = DeltaTable.createIfNotExists(spark).location(self.location)
         builder = builder.addColumns(self.schema).partitionedBy(*columns).comment(self.description)
         for name, text in properties.items():
             builder = builder.property(name, text)
         builder.execute()
+        self.remember_files(spark)
 
+    @_named
     def replace_by_empty(self, spark: SparkSession) -> None:
         """Empties the table and gives it this definition; old versions stay for time travel.
 
@@ -188,6 +210,7 @@ class Table(StoredTable):
             f"{correct if only_grace else ''}"
         )
 
+    @_named
     def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
         """Replaces the rows of some arrival units in one transaction; returns the version.
 
@@ -222,8 +245,11 @@ class Table(StoredTable):
     def _replace_units(self, spark: SparkSession, days: Sequence[date], new: pa.Table) -> int:
         if not new.num_rows and not self.units(spark, days):
             return self.version(spark)
-        return self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        version = self._retrying(lambda: delta_rs.replace_units(self.location, days, new))
+        self.remember_files()
+        return version
 
+    @_named
     def publish_new(
         self, rows: DataFrame, days: Sequence[date], row_count: int | None = None
     ) -> int:
@@ -243,6 +269,7 @@ class Table(StoredTable):
             return self.version(spark)
         return self.publish(rows.where(in_units(new)), new, row_count)
 
+    @_named
     def replace(self, rows: DataFrame, where: str) -> int:
         """Replaces the rows that meet a condition in one transaction; returns the newest version.
 
@@ -265,8 +292,10 @@ class Table(StoredTable):
             .option("replaceWhere", where)
         )
         self._retrying(lambda: write.save(self.location))
+        self.remember_files(spark)
         return self.version(spark)
 
+    @_named
     def append(self, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
         """Appends the rows of a micro-batch, unless the table already holds that micro-batch.
 
@@ -294,12 +323,14 @@ class Table(StoredTable):
         else:
             new = rows.select(self.schema.names)
         delta_rs.append(self.location, new, self.name, batch, self._require_not_rebuilt)
+        self.remember_files()
 
     def mark_appended(self, spark: SparkSession, batch: int) -> None:
         """Records that the table has the rows of a micro-batch, which then adds none."""
         if self._can_write(spark):
             no_rows = arrow_schema(self.schema).empty_table()
             delta_rs.append(self.location, no_rows, self.name, batch)
+            self.remember_files()
         else:
             self._append_by_spark(small_frame(spark, [], self.schema), batch)
 
@@ -329,11 +360,13 @@ class Table(StoredTable):
             .option("txnVersion", batch)
             .save(self.location)
         )
+        self.remember_files(added.sparkSession)
 
     def fits_in_driver(self, spark: SparkSession, row_count: int) -> bool:
         """Whether the driver may collect so many of the table's rows and write them itself."""
         return self._can_write(spark) and delta_rs.fits_in_driver(spark, self.schema, row_count)
 
+    @_named
     def withdraw(self, spark: SparkSession, days: Sequence[date]) -> None:
         """Deletes the rows of some arrival units."""
         if not self.units(spark, days):  # a look takes a third of a deletion's time
@@ -344,7 +377,9 @@ class Table(StoredTable):
             return
         table = DeltaTable.forPath(spark, self.location)
         self._retrying(lambda: table.delete(in_units(days)))
+        self.remember_files(spark)
 
+    @_named
     def update_units(self, values: DataFrame) -> None:
         """Sets columns of all rows of some arrival units in one transaction.
 
@@ -356,11 +391,13 @@ class Table(StoredTable):
         if self._can_write(spark):
             new = values.toArrow()
             self._retrying(lambda: delta_rs.update_units(self.location, new, columns))
+            self.remember_files()
             return
         table = DeltaTable.forPath(spark, self.location).alias("old")
         merged = table.merge(values.alias("new"), "old.arrival_unit = new.arrival_unit")
         set_to: dict[str, str | Column] = {name: f"new.{name}" for name in columns}
         self._retrying(lambda: merged.whenMatchedUpdate(set=set_to).execute())
+        self.remember_files(spark)
 
     def _retrying(self, write: Callable[[], R]) -> R:
         """Writes, and repeats the write if a run of other units changed a shared file meanwhile."""

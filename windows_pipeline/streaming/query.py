@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
@@ -19,9 +20,11 @@ from windows_pipeline.jobs.unfinished_batch import (
     is_there,
     require_finished_batch,
 )
-from windows_pipeline.settings import Settings
+from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.bad_files import naming_bad_files
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
+from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
@@ -35,31 +38,12 @@ from windows_pipeline.streaming.log_state import (
     state_before,
 )
 from windows_pipeline.streaming.micro_batch import BatchResult, MicroBatch
+from windows_pipeline.streaming.query_errors import PUT_BACK, StreamBehindError, in_short
 from windows_pipeline.streaming.sources import open_stream, topic_of
 from windows_pipeline.streaming.windows import Append
+from windows_pipeline.windows.durations import duration_ms
 
 _POLL_S = 0.05
-_CHANGED = (
-    "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
-    "it follow a table to which rows are only added; or delete the pipeline's folder of tables and "
-    "start over from the rows that are there now"
-)
-_PUT_BACK = (
-    "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
-    "folder of tables and start over"
-)
-_ANOTHER = "another stream of the pipeline runs; stop it, or wait for its end"
-_KNOWN = {
-    "DELTA_SOURCE_TABLE_IGNORE_CHANGES": _CHANGED,
-    "DELTA_SOURCE_IGNORE_DELETE": _CHANGED,
-    "CONCURRENT_STREAM_LOG_UPDATE": _ANOTHER,
-    "Multiple streaming queries are concurrently using": _ANOTHER,
-}
-"""Known errors of a query, by a name that stands in Spark's text."""
-
-
-class StreamBehindError(Exception):
-    """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +69,25 @@ class Stream:
             on_batch: Called with the result of each micro-batch.
             append: Appends a micro-batch's rows to a table.
         """
+        self._require_names()
         topic = _followed_topic(self.spark, self.pipeline)
-        records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
-        batches = _Batches(self, landing, topic, on_batch, append)
-        trigger = {"availableNow": True} if every is None else {"processingTime": every}
+        trigger = {"availableNow": True} if every is None else {"processingTime": _interval(every)}
         checkpoint = stream_checkpoint(self.pipeline, self.settings.warehouse)
-        query = (
-            records.writeStream.queryName(f"{self.pipeline.name} stream")
-            .option("checkpointLocation", checkpoint)
-            .foreachBatch(batches.take)
-            .trigger(**trigger)
-            .start()
-        )
+        try:
+            records, landing = open_stream(self.spark, self.pipeline, self.settings, self.tuning)
+            batches = _Batches(self, landing, topic, on_batch, append)
+            query = (
+                records.writeStream.queryName(f"{self.pipeline.name} stream")
+                .option("checkpointLocation", checkpoint)
+                .foreachBatch(batches.take)
+                .trigger(**trigger)
+                .start()
+            )
+        except Exception as error:
+            short = in_short(error, self.pipeline, checkpoint)
+            if short is error:
+                raise
+            raise short from error
         batches.begin(str(query.id))
         try:
             # Python handles an interrupt between calls to Spark, not within one.
@@ -104,12 +95,25 @@ class Stream:
                 time.sleep(_POLL_S)
             query.awaitTermination()
         except StreamingQueryException as error:
-            stopped = batches.error or _in_short(self.pipeline, error)
+            if batches.error is None:
+                self._require_names()
+            stopped = batches.error or in_short(error, self.pipeline, checkpoint)
             if topic is not None:
                 stopped = explained(stopped, self.spark, topic.topic)
             raise stopped from None
         finally:
             query.stop()
+
+    def _require_names(self) -> None:
+        """Requires file names that Spark can list; it passes over some others without a word.
+
+        Raises:
+            BadFileError: Files have other names.
+        """
+        source = self.pipeline.source
+        if source.is_landed:
+            with suppress(FileNotFoundError):  # a folder may be gone meanwhile
+                require_names(resolve(source.required_path, self.settings.landing))
 
 
 def prepared_stream(
@@ -158,13 +162,15 @@ def run_stream(
         spark: A classic session, in time zone UTC.
         pipeline: The pipeline.
         settings: Where tables and landed files lie.
-        every: How often to look for more records, as Spark writes it: '10 seconds'; until the
-            stream is interrupted. None to end when all records that are there now are ingested.
+        every: How often to look for more records, such as '10 seconds'; until the stream is
+            interrupted. None to end when all records that are there now are ingested.
         on_batch: Called with the result of each micro-batch.
         append: Appends a micro-batch's rows to a table.
         tuning: How many records a task takes.
 
     Raises:
+        BadFileError: A landed file is bad (A8); nothing of its micro-batch is ingested, and the
+            next run begins with that micro-batch.
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
@@ -206,17 +212,20 @@ def _require_whole(spark: SparkSession, pipeline: Pipeline, settings: Settings) 
     ):
         raise StreamBehindError(
             f"{pipeline.name}: its tables end with micro-batch {last}, which its checkpoint must "
-            f"have: {checkpoint}/offsets/{last} is missing. {_PUT_BACK}"
+            f"have: {checkpoint}/offsets/{last} is missing. {PUT_BACK}"
         )
 
 
-def _in_short(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
-    """The error of a query as a line with its fix, if the error is a known one."""
-    text = str(error)
-    for name, meaning in _KNOWN.items():
-        if name in text:
-            return StreamBehindError(f"{pipeline.name}: {meaning}")
-    return error
+def _interval(every: str) -> str:
+    """How often to look for more records, as Spark writes it: it knows fewer names of units.
+
+    Raises:
+        ValueError: The text is not a duration, or is negative.
+    """
+    ms = duration_ms(every, "every")
+    if ms < 0:
+        raise ValueError(f"every: {every!r} must not be negative; write '0 seconds' or more")
+    return f"{ms} milliseconds"
 
 
 def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
@@ -339,30 +348,34 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
-            # A correction or rebuild that began since computes without this micro-batch.
-            _refuse_while_correcting(self._spark, self._pipeline, self._settings)
-            _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
-            state = self._state_before(number)
-            start = self._pipeline.partitions.start
-            last_unit = max(state.last_unit or start, start)
-            landed = self._landing(self._spark, rows, last_unit)
-            batch = MicroBatch(
-                self._pipeline,
-                self._settings,
-                number,
-                self._stream,
-                self._topic,
-                self._unseen,
-                self._tuning,
-                self._append,
-            )
-            result, self._state = batch.run(self._spark, landed, state)
-            if result.accepted:
-                self._unseen = result.without_value
-            self._on_batch(result)
+            with naming_bad_files():
+                self._ingest(rows, number)
         except Exception as error:
             self.error = error  # Spark raises an exception of its own, with the text alone
             raise
+
+    def _ingest(self, rows: DataFrame, number: int) -> None:
+        # A correction or rebuild that began since computes without this micro-batch.
+        _refuse_while_correcting(self._spark, self._pipeline, self._settings)
+        _refuse_while_rebuilding(self._spark, self._pipeline, self._settings)
+        state = self._state_before(number)
+        start = self._pipeline.partitions.start
+        last_unit = max(state.last_unit or start, start)
+        landed = self._landing(self._spark, rows, last_unit)
+        batch = MicroBatch(
+            self._pipeline,
+            self._settings,
+            number,
+            self._stream,
+            self._topic,
+            self._unseen,
+            self._tuning,
+            self._append,
+        )
+        result, self._state = batch.run(self._spark, landed, state)
+        if result.accepted:
+            self._unseen = result.without_value
+        self._on_batch(result)
 
     def _state_before(self, number: int) -> LogState:
         state = self._state

@@ -26,7 +26,7 @@ from windows_pipeline.jobs.unfinished_batch import (
     unfinished_logged_batch,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.landed_files import landed_days, skipped_names
+from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 
@@ -72,6 +72,7 @@ def rebuild(
         The name of each job's first table, and the job's result.
 
     Raises:
+        BadFileError: A landed file is bad (A8), and raw_events follows an old definition.
         BatchUnfinishedError: The last micro-batch of its stream is not in all tables, and the
             stream can go on, as no definition was changed.
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
@@ -86,30 +87,21 @@ def rebuild(
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    if from_raw:  # before the first table is emptied
+        require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     if arrival_log.exists(spark):
         jobs = [raw, *of_windows] if from_raw else of_windows
-        _announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+        announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
         for notes in (job.notes for job in jobs):
             if notes is not None and notes.exists(spark):
                 notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
-        yield from _rebuilt_raw(spark, pipeline, raw, report)
+        yield from rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
     arrival_log.require(spark)
     # The definition may have changed `idle_after`, on which the stored watermark depends.
     store_watermarks(spark, arrival_log, pipeline.partitions.start, pipeline.source.idle_after)
     yield from _rebuilt_windows(spark, pipeline, settings, of_windows, report)
-
-
-def _rebuilt_raw(
-    spark: SparkSession, pipeline: Pipeline, raw: RawEventsJob, report: Callable[[str], None]
-) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables of the source, and ingests the landed days again."""
-    for name, result in _recomputed(spark, raw, days_landed(pipeline, raw.landing), report):
-        if result.published:
-            for table in raw.tables:
-                table.mark_rebuilt(spark)
-        yield name, result
 
 
 def _rebuilt_windows(
@@ -159,7 +151,7 @@ def _stale_jobs(
                 yield job
 
 
-def _announce(
+def announce(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, tables: list[Table]
 ) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
@@ -229,6 +221,22 @@ def why_passed_over(pipeline: Pipeline, day: date) -> str | None:
 
 def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
     return any(table.is_stale(spark) for table in job.tables)
+
+
+def rebuilt(
+    spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
+) -> Iterator[tuple[str, JobResult]]:
+    """Empties the tables of a job, computes them again, and ends their state of being rebuilt.
+
+    Yields:
+        The name of the job's first table, and the job's result; the state stays if the job does
+        not publish.
+    """
+    for name, result in _recomputed(spark, job, days, report):
+        if result.published:
+            for table in job.tables:
+                table.mark_rebuilt(spark)
+        yield name, result
 
 
 def _recomputed(

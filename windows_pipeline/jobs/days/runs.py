@@ -7,7 +7,7 @@ day blocked, and the days that are older than a new definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
@@ -18,9 +18,10 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.jobs.computed_days import noted_days, notes_of
 from windows_pipeline.jobs.days.chain import days_landed, window_jobs
-from windows_pipeline.jobs.job import JobResult, run_job
+from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.landed_files import FileState, is_blank, landed_files
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import landed_files as landed_files_table
@@ -193,9 +194,11 @@ def run_days(
     days: DaysToRun,
     report: Callable[[str], None] = lambda _: None,
     begin: Callable[[str], None] = lambda _: None,
+    found_bad: Callable[[BadFileError], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
     """Ingests landed days and computes their results, in one run of all steps.
 
+    A day with a bad file is left out: it stays as it was, so a new day counts as missing (A8).
     Days that depend on a changed day are computed again, too. If a step is not published, the
     later steps of its definition are left out; if the raw days are not published, all steps are.
 
@@ -206,6 +209,7 @@ def run_days(
         days: The days, ingested before or not.
         report: Called with a text on what is about to happen.
         begin: Called with the name of a job's first table before the job starts.
+        found_bad: Called with each bad file whose day is left out.
 
     Yields:
         The name of each job's first table, and the job's result.
@@ -227,10 +231,12 @@ def run_days(
     if days.ingest:
         before = days_waiting(spark, pipeline, settings).lacking
         begin(raw.tables[0].name)
-        result = run_job(raw, spark, days.ingest)
-        yield raw.tables[0].name, result
-        if not result.published:
-            return
+        result, left_out = _ingest(raw, spark, days.ingest, found_bad)
+        if result is not None:
+            yield raw.tables[0].name, result
+            if not result.published:
+                return
+        compute = _without(compute, left_out)
         after = days_waiting(spark, pipeline, settings).lacking
         for name, dependent in _since(before, after, set(days.ingest)).items():
             report(
@@ -239,12 +245,50 @@ def run_days(
             )
             compute[name] = sorted({*compute.get(name, ()), *dependent})
     for name, to_compute in compute.items():
-        for job in of_windows[name]:
-            begin(job.tables[0].name)
-            result = run_job(job, spark, to_compute)
-            yield job.tables[0].name, result
-            if not result.published:
-                break
+        yield from _compute(of_windows[name], spark, to_compute, begin)
+
+
+def _compute(
+    jobs: Sequence[Job], spark: SparkSession, days: list[date], begin: Callable[[str], None]
+) -> Iterator[tuple[str, JobResult]]:
+    """Runs a definition's jobs until one is not published."""
+    for job in jobs:
+        begin(job.tables[0].name)
+        result = run_job(job, spark, days)
+        yield job.tables[0].name, result
+        if not result.published:
+            return
+
+
+def _ingest(
+    raw: RawEventsJob,
+    spark: SparkSession,
+    days: list[date],
+    found_bad: Callable[[BadFileError], None],
+) -> tuple[JobResult | None, set[date]]:
+    """Ingests the days without a bad file; some files show only in a task that they are bad.
+
+    Returns:
+        The job's result, None if no day is without a bad file; and the days left out.
+    """
+    left_out: set[date] = set()
+    while to_ingest := [day for day in days if day not in left_out]:
+        try:
+            return run_job(raw, spark, to_ingest), left_out
+        except BadFileError as error:
+            if not error.days & set(to_ingest):
+                raise
+            left_out |= error.days
+            for bad in error.all:
+                found_bad(bad)
+    return None, left_out
+
+
+def _without(days_by_windows: DaysByWindows, left_out: set[date]) -> DaysByWindows:
+    found = {
+        name: [day for day in days if day not in left_out] for name, days in days_by_windows.items()
+    }
+    return {name: days for name, days in found.items() if days}
 
 
 def _since(before: DaysByWindows, after: DaysByWindows, ingested: set[date]) -> DaysByWindows:

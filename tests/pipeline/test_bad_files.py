@@ -1,0 +1,143 @@
+"""Rule A8: a bad file makes its day, or its micro-batch, incomplete, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.small_project import HEADER, SmallProject
+from tests.support.stored_rows import named_rows
+
+MOST = 200
+"""A `max_record_bytes` below some of the tests' records."""
+NAME = {"csv": "b.csv.gz", "jsonl": "b.jsonl.gz", "parquet": "b.parquet"}
+
+
+def records(kind: str, first: int, count: int = 3) -> bytes:
+    """Records of distinct times from `first` ms on, in the form of a kind of file."""
+    times = range(first, first + count)
+    if kind == "parquet":
+        words = [random.Random(time).randbytes(20).hex() for time in times]
+        columns = {"k": ["a"] * count, "t": list(times), "v": [1.0] * count, "word": words}
+        sink = io.BytesIO()
+        pq.write_table(pa.table(columns), sink, compression="none", use_dictionary=False)
+        return sink.getvalue()
+    if kind == "csv":
+        return (HEADER + "".join(f"a,{time},1\n" for time in times)).encode()
+    return "".join(json.dumps({"k": "a", "t": time, "v": 1.0}) + "\n" for time in times).encode()
+
+
+def bad_and_mended(kind: str) -> tuple[bytes, bytes]:
+    """A file that only the task that reads it finds bad, and the file as it should be."""
+    whole = records(kind, 100_000, 5_000)
+    if kind == "parquet":
+        at = len(whole) // 4
+        return whole[:at] + b"\xff" * (at * 2) + whole[at * 3 :], whole
+    packed = gzip.compress(whole)
+    return packed[: len(packed) // 2], packed
+
+
+def days_of(project: SmallProject, name: str) -> list[int]:
+    tables = {**vars(project.source), **vars(project.windows)}
+    return sorted({row["arrival_unit"].day for row in named_rows(tables[name])})
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_bad_file_keeps_back_its_day_alone(project: SmallProject, kind: str) -> None:
+    """Days before are computed, days after wait as for a missing day, and mended all is there."""
+    bad, mended = bad_and_mended(kind)
+    project.declare(format=kind)
+    project.land(1, records(kind, 0), "a")
+    project.land(2, records(kind, 90_000), "a")
+    file = project.land(2, bad, NAME[kind])
+    project.land(3, records(kind, 200_000), "a")
+    status, said = project.call("run", "p")
+    assert status == 3, said
+    assert f"2026-11-02/{NAME[kind]}: " in said
+    assert "blocked by a missing day" in said
+    assert days_of(project, "arrival_log") == [1, 3]
+    assert days_of(project, "raw_events") == [1, 3]
+    assert days_of(project, "keyed_windows") == [1]
+    file.write_bytes(mended)
+    status, said = project.call("run", "p")
+    assert status == 0, said
+    assert days_of(project, "keyed_windows") == [1, 2, 3]
+    assert len(project.raw("key")) == 9 + 5_000
+    # Ingested before: the day stays as it was.
+    file.write_bytes(bad)
+    status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
+    assert (status, f"2026-11-02/{NAME[kind]}: " in said) == (3, True), said
+    assert len(project.raw("key")) == 9 + 5_000
+
+
+def test_bad_files_of_several_days_are_named_together(project: SmallProject) -> None:
+    project.declare(max_record_bytes=MOST)
+    project.land(1, records("csv", 0))
+    project.land(2, "k,t\na,1\n")
+    project.land(3, f"{HEADER}{'a' * MOST},1,1\n")
+    project.land(4, records("csv", 100), "a.csv.zst")
+    status, said = project.call("run", "p")
+    assert status == 3, said
+    assert "2026-11-02/a.csv: its header ['k', 't'] has no column 'v'" in said
+    assert "2026-11-03/a.csv: a record must have at most 200 bytes" in said
+    assert "2026-11-04/a.csv.zst: a file whose name ends with .zst must begin" in said
+    assert days_of(project, "arrival_log") == days_of(project, "keyed_windows") == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [("csv", "mend"), ("jsonl", "mend"), ("parquet", "remove")]
+)
+def test_a_bad_file_stops_a_stream_before_its_micro_batch(
+    project: SmallProject, kind: str, way: str
+) -> None:
+    bad, mended = bad_and_mended(kind)
+    project.declare(format=kind, stream=True)
+    project.land(1, records(kind, 0), "a")
+    assert project.call("stream", "p")[0] == 0
+    project.land(2, records(kind, 90_000), "a")
+    file = project.land(2, bad, NAME[kind])
+    for _ in range(2):
+        status, said = project.call("stream", "p")
+        assert (status, f"2026-11-02/{NAME[kind]}: " in said) == (3, True), said
+        assert days_of(project, "arrival_log") == days_of(project, "raw_events") == [1]
+    if way == "mend":
+        file.write_bytes(mended)
+    else:
+        file.unlink()
+    status, said = project.call("stream", "p")
+    assert status == 0, said
+    assert len(project.raw("key")) == 6 + (5_000 if way == "mend" else 0)
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.csv", b"a:b.csv"])
+def test_a_stream_stops_at_a_name_that_spark_does_not_list(
+    project: SmallProject, name: bytes
+) -> None:
+    project.declare(stream=True)
+    folder = project.land(1, records("csv", 0)).parent
+    file = Path(f"{folder}/{name.decode(errors='surrogateescape')}")
+    file.write_bytes(records("csv", 10))
+    status, said = project.call("stream", "p")
+    shown = name.decode(errors="backslashreplace")
+    assert (status, f"2026-11-01/{shown}: its name " in said) == (3, True), said
+    file.rename(folder / "b.csv")
+    assert project.call("stream", "p")[0] == 0
+    assert len(project.raw("key")) == 6
+
+
+def test_a_rebuild_empties_no_table_while_a_file_is_bad(project: SmallProject) -> None:
+    project.declare()
+    file = project.land(1, records("csv", 0))
+    assert project.call("run", "p")[0] == 0
+    before = project.all_rows()
+    file.write_text("k,t\n")
+    status, said = project.call("rebuild", "p", "--from", "raw_events")
+    assert (status, "2026-11-01/a.csv: its header" in said) == (3, True), said
+    assert project.all_rows() == before

@@ -1,0 +1,168 @@
+"""Faults as users meet them: a few lines, an exit status, and a command that helps."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.small_project import HEADER, SmallProject
+from windows_pipeline.dagster import build_definitions
+
+MOST_LINES = 5
+
+
+def said_of(project: SmallProject, *args: str, status: int) -> str:
+    """What a command prints of a fault; it must end with the status, and print no trace."""
+    ended, said = project.call(*args)
+    assert ended == status, said
+    assert "Traceback" not in said
+    assert "\tat " not in said
+    return said
+
+
+def delete_data(folder: Path) -> None:
+    files = list(folder.rglob("*.parquet"))
+    assert files
+    for file in files:
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("raw_events", "rebuild p --from raw_events"),
+        ("w/keyed_windows", "check p --files --repair"),
+    ],
+)
+def test_the_command_that_is_named_mends_a_table(
+    project: SmallProject, name: str, command: str
+) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,0,1\na,1,2\n")
+    assert project.ingest("run")[0] == 0
+    before = project.all_rows()
+    delete_data(project.folder / "warehouse" / "p" / name)
+    said = said_of(project, "check", "p", status=2)
+    assert f"p/{name}: a file of the table is damaged or gone" in said
+    assert f"/p/{name}/arrival_unit=2026-11-01/" in said
+    assert "windows-pipeline check p --files" in said
+    status, said = project.call("check", "p", "--files")
+    assert (status, f"windows-pipeline {command}" in said) == (1, True), said
+    status, said = project.call(*command.split(), *["--yes"] * command.endswith("--repair"))
+    assert status == 0, said
+    assert project.call("check", "p")[0] == 0
+    assert project.all_rows() == before
+
+
+def test_a_warehouse_that_is_a_file(project: SmallProject) -> None:
+    project.declare()
+    project.land(1, f"{HEADER}a,0,1\n")
+    (project.folder / "warehouse").touch()
+    said = said_of(project, "run", "p", status=2)
+    assert "a file stands where a folder must be" in said
+
+
+Damage = Callable[[Path], object]
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def gone(*files: Path) -> None:
+    for file in files:
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+DAMAGED: dict[str, tuple[Damage, str]] = {
+    "empty offsets": (lambda at: emptied(at / "offsets" / "1"), "/offsets/1 is empty or cut"),
+    "empty list of files": (
+        lambda at: emptied(at / "sources" / "0" / "1"),
+        "/sources/0/1 is empty or cut",
+    ),
+    "empty metadata": (lambda at: emptied(at / "metadata"), "/metadata is empty"),
+    "no metadata": (lambda at: gone(at / "metadata"), "/metadata is missing"),
+    "no lists of files": (
+        lambda at: shutil.rmtree(at / "sources"),
+        "/sources are missing",
+    ),
+    "no newest offsets and commits": (
+        lambda at: gone(at / "offsets" / "1", at / "commits" / "1"),
+        "/offsets/1 is missing",
+    ),
+    "no checkpoint": (shutil.rmtree, "which starts over"),
+}
+
+
+def test_a_checkpoint_that_is_damaged_or_lost(project: SmallProject) -> None:
+    """H1: a stream never goes on from a wrong place, and says which file is wrong."""
+    project.declare(stream=True)
+    for number in (0, 1):
+        project.land(1, f"{HEADER}a,{10 * number},1\n", f"{number}.csv")
+        assert project.ingest("stream")[0] == 0
+    before = project.all_rows()
+    project.land(1, f"{HEADER}a,20,1\n", "2.csv")
+    checkpoint = project.folder / "warehouse" / "p" / "_stream"
+    kept = project.folder / "kept"
+    shutil.copytree(checkpoint, kept)
+    for damage, words in DAMAGED.values():
+        damage(checkpoint)
+        said = said_of(project, "stream", "p", status=2)
+        assert words in said
+        assert "another stream" not in said
+        assert "ut the checkpoint back" in said or "put its checkpoint back" in said
+        assert project.all_rows() == before
+        shutil.rmtree(checkpoint)
+        shutil.copytree(kept, checkpoint)
+    emptied(checkpoint / "commits" / "1")
+    said = said_of(project, "stream", "p", status=2)
+    assert f"{checkpoint}/commits/1 is empty or cut. Delete that file" in said
+    gone(checkpoint / "commits" / "1")
+    status, said = project.ingest("stream")
+    assert (status, "micro-batch 2" in said) == (0, True), said
+    assert len(project.raw("t")) == 3
+
+
+def test_a_followed_table_whose_column_was_renamed(
+    project: SmallProject, spark: SparkSession
+) -> None:
+    project.declare(stream=True, format="delta", path="src")
+    source = project.folder / "src"
+    said = said_of(project, "stream", "p", status=2)
+    assert "src must be the Delta table that it follows, and is none" in said
+    rows = spark.createDataFrame([("a", 0, 1.0)], "k string, t bigint, v double")
+    (
+        rows.write.format("delta")
+        .option("delta.columnMapping.mode", "name")
+        .option("delta.minReaderVersion", 2)
+        .option("delta.minWriterVersion", 5)
+        .save(str(source))
+    )
+    assert project.ingest("stream")[0] == 0
+    spark.sql(f"ALTER TABLE delta.`{source}` RENAME COLUMN v TO w")
+    said = said_of(project, "stream", "p", status=2)
+    assert "a column of the table that it follows, src, was renamed" in said
+
+
+def test_dagster_shows_the_same_words(project: SmallProject) -> None:
+    project.declare(stream=True)
+    project.land(1, f"{HEADER}a,0,1\n")
+    assert project.ingest("stream")[0] == 0
+    emptied(project.folder / "warehouse" / "p" / "_stream" / "offsets" / "0")
+    job = build_definitions([project.pipeline], project.settings).resolve_job_def("p_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = job.execute_in_process(instance=instance, raise_on_error=False)
+    (failed,) = [event for event in result.all_events if event.is_step_failure]
+    data = failed.step_failure_data
+    assert data.user_failure_data is not None
+    assert "/offsets/0 is empty or cut" in str(data.user_failure_data.description)
+    assert data.error is not None
+    assert data.error.cause is None
+    assert "StreamingQueryException" not in data.error.to_string()

@@ -1,0 +1,34 @@
+"""Texts of errors that real faults gave: Spark 4.2, Delta 4.4, Java 17, Linux.
+
+Each was taken from the error that a command met: of a folder without the right to write, a small
+file system that was full or mounted read-only, a deleted file, a port in use. Paths are shortened,
+and of Java's traces the first lines stand here.
+"""
+
+from __future__ import annotations
+
+_CHECKPOINT = """An error occurred while calling o2807.awaitTermination.
+: org.apache.spark.sql.streaming.StreamingQueryException: /w/p/_stream/offsets/.2.0972.tmp \
+(Permission denied)
+=== Streaming Query ===
+Identifier: p stream [id = ac70520f, runId = d350626c]
+"""
+_PATH_NOT_FOUND = (
+    "[PATH_NOT_FOUND] Path does not exist: file:/w/p/raw_events/arrival_unit=2026-11-01/"
+    "part-00000-f5ea0711-c000.parquet. SQLSTATE: 42K03"
+)
+_FILE_NOT_EXIST = """An error occurred while calling o28244.localCheckpoint.
+: org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while \
+reading file file:/src/part-00001-87d88a95-c000.snappy.parquet. File does not exist. It is possible
+You can explicitly invalidate the cache in Spark by running 'REFRESH TABLE tableName' command
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.fileNotExistError(QueryExecutionErrors.scala)
+"""
+_FORBIDDEN = "the system forbids this user to read or write it"
+_GONE = ".parquet: this file of a table is gone"
+
+TEXTS = {
+    "a checkpoint that may not be written": (_CHECKPOINT, f"2.0972.tmp: {_FORBIDDEN}", 4),
+    "a named file that is gone": (_PATH_NOT_FOUND, f"f5ea0711-c000{_GONE}", 2),
+    "a file that a task misses": (_FILE_NOT_EXIST, f"87d88a95-c000.snappy{_GONE}", 2),
+}
+"""Each with the end of the fault's title, and the exit status."""

@@ -1,0 +1,198 @@
+"""Rule A8: a landed file that is bad is named, with cause and fix, before Spark reads records."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from pyarrow.fs import LocalFileSystem
+
+from windows_pipeline.config.source import Source
+from windows_pipeline.sources.bad_files import BadFileError, bad_file_in, naming_bad_files
+from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas, require_readable
+from windows_pipeline.sources.landed_files import (
+    landed_files,
+    require_names,
+    require_readable_days,
+    skipped_names,
+)
+
+DAY = date(2013, 1, 1)
+HEADER = b"id,at,n\n"
+GOOD = {"jsonl": b'{"id": "a", "at": "x", "n": 1}\n', "csv": HEADER + b"a,x,1\n"}
+NOBODY = 65534
+
+
+def source_of(kind: str) -> Source:
+    fields = {"path": "data", "format": kind, "key": "id", "event_time": "at"}
+    columns = {"id": "string", "at": "timestamp", "n": "bigint"}
+    return Source.model_validate({**fields, "columns": columns})
+
+
+def parquet(**arrays: pa.Array) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(arrays), sink)
+    return sink.getvalue()
+
+
+IDS = {"id": pa.array(["a", "b"]), "at": pa.array(["x", "y"]), "n": pa.array([1, 2])}
+
+
+def land(folder: Path, name: str | bytes, data: bytes) -> None:
+    day = folder / str(DAY)
+    day.mkdir(exist_ok=True)
+    text = name if isinstance(name, str) else os.fsdecode(name)
+    (day / text).write_bytes(data)
+
+
+def problem(folder: Path, kind: str) -> BadFileError:
+    with pytest.raises(BadFileError) as raised:
+        require_readable_days(source_of(kind), str(folder), [DAY])
+    return raised.value
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize(
+    ("name", "make", "fix"),
+    [
+        ("a.gz", None, "compress it, or rename it"),
+        ("a.bz2", None, "compress it, or rename it"),
+        ("a.zst", None, "compress it, or rename it"),
+        ("a.txt", gzip.compress, "rename it"),
+        ("a.txt", bz2.compress, "rename it"),
+        ("a.txt", zstandard.compress, "rename it"),
+        ("a:b", bytes, "rename it"),
+        (b"caf\xe9", bytes, "rename it"),
+    ],
+)
+def test_a_file_is_what_its_name_says(
+    tmp_path: Path, kind: str, name: str | bytes, make: type[bytes] | None, fix: str
+) -> None:
+    land(tmp_path, "good", GOOD[kind])
+    land(tmp_path, name, make(GOOD[kind]) if make else GOOD[kind])
+    found = problem(tmp_path, kind)
+    shown = name if isinstance(name, str) else "caf\\xe9"
+    assert (found.file, found.fix, found.others) == (f"2013-01-01/{shown}", fix, ())
+    assert found.days == {DAY}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_compressed_files_and_files_without_a_byte_are_right(tmp_path: Path, kind: str) -> None:
+    land(tmp_path, "a.gz", gzip.compress(GOOD[kind]))
+    land(tmp_path, "a.bz2", bz2.compress(GOOD[kind]))
+    land(tmp_path, "a.zst", zstandard.compress(GOOD[kind]))
+    land(tmp_path, "empty", b"")
+    require_readable_days(source_of(kind), str(tmp_path), [DAY])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "can't be read"),
+        (b"no parquet at all", "can't be read"),
+        (parquet(**IDS)[:-20], "can't be read"),
+        (parquet(**IDS)[:-4] + b"PARE", "encrypted"),
+        (parquet(**IDS, t=pa.array([1, 2], pa.time32("ms"))), "column 't' is time32[ms]"),
+        (parquet(**IDS, t=pa.array([1, 2], pa.timestamp("ns"))), "column 't' is timestamp[ns]"),
+    ],
+    ids=["empty", "text", "cut", "encrypted", "TIME(MILLIS)", "nanoseconds"],
+)
+def test_a_parquet_file_has_a_footer_that_spark_reads(
+    tmp_path: Path, data: bytes, words: str
+) -> None:
+    land(tmp_path, "good.parquet", parquet(**IDS))
+    land(tmp_path, "bad.parquet", data)
+    found = problem(tmp_path, "parquet")
+    assert (found.file, words in found.cause) == ("2013-01-01/bad.parquet", True), str(found)
+
+
+def test_csv_headers_have_the_declared_columns(tmp_path: Path) -> None:
+    """The first file that has them is what others must equal."""
+    land(tmp_path, "a.csv", b"id,at\n")
+    land(tmp_path, "b.csv", GOOD["csv"])
+    land(tmp_path, "c.csv", b"at,id,n\n")
+    first = problem(tmp_path, "csv")
+    assert (first.file, "has no column 'n'" in first.cause) == ("2013-01-01/a.csv", True)
+    (tmp_path / str(DAY) / "a.csv").unlink()
+    second = problem(tmp_path, "csv")
+    assert (second.file, "2013-01-01/b.csv" in second.cause) == ("2013-01-01/c.csv", True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, kind: str) -> None:
+    land(tmp_path, "a", GOOD.get(kind) or parquet(**IDS))
+    (tmp_path / str(DAY) / "a").chmod(0o600)
+    folders = [folder for folder in tmp_path.parents if folder.stat().st_uid == os.geteuid()]
+    modes = {folder: folder.stat().st_mode for folder in [tmp_path, *folders]}
+    for folder, mode in modes.items():
+        folder.chmod(mode | 0o055)
+    os.seteuid(NOBODY)
+    try:
+        found = problem(tmp_path, kind)
+    finally:
+        os.seteuid(0)
+        for folder, mode in modes.items():
+            folder.chmod(mode)
+    assert (found.file, "Permission denied" in found.cause) == ("2013-01-01/a", True), str(found)
+
+
+def test_all_bad_files_are_named_together(tmp_path: Path) -> None:
+    for name in ("a.gz", "b.bz2", "c:d"):
+        land(tmp_path, name, GOOD["jsonl"])
+    found = problem(tmp_path, "jsonl")
+    assert [bad.file.split("/")[1] for bad in found.all] == ["a.gz", "b.bz2", "c:d"]
+    assert str(found).endswith("(as bad: 2013-01-01/b.bz2, 2013-01-01/c:d)")
+    assert not any(bad.others for bad in found.all)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_file_that_is_gone_since_it_was_listed_is_named(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "2013-01-01" / "a"
+    file = LandedFile(DAY, "a", str(path), path.as_uri())
+    check = require_readable if kind == "jsonl" else parquet_schemas
+    with pytest.raises(BadFileError, match=r"^2013-01-01/a: can't be read \(.*; land the file"):
+        check(LocalFileSystem(), [file])
+
+
+def test_names_that_are_not_utf8_are_listed(tmp_path: Path) -> None:
+    land(tmp_path, b"_caf\xe9", b"")
+    land(tmp_path, b"caf\xe9", b"")
+    land(tmp_path, "a", b"")
+    assert [file.name for file in landed_files(str(tmp_path), [DAY])] == ["a", "caf\\xe9"]
+    skipped = "2013-01-01/_caf\\xe9: its name begins with _ or ."
+    assert skipped_names(str(tmp_path), [DAY]) == [skipped]
+    with pytest.raises(BadFileError, match=r"2013-01-01/caf\\xe9: its name must be UTF-8"):
+        require_names(str(tmp_path))
+
+
+def test_the_file_that_spark_failed_on_is_named() -> None:
+    """A task's error has the path as in a URI, and its causes below."""
+    path = "file:///data/2013-01-01/a%20b.c.gz"
+    text = (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while "
+        f"reading file {path}.  SQLSTATE: KD001\n\tat x\nCaused by: java.io.EOFException: "
+        "Unexpected end of input stream\n\tat y\n"
+    )
+    found = bad_file_in(RuntimeError(text))
+    assert found is not None
+    assert found.file == "2013-01-01/a b.c.gz"
+    assert "java.io.EOFException: Unexpected end of input stream" in found.cause
+    gone = bad_file_in(RuntimeError(text.replace("NO_HINT", "FILE_NOT_EXIST")))
+    assert gone is not None
+    assert gone.cause == "was deleted or renamed while it was read"
+    # The files of tables lie in no day's folder of landed files.
+    assert bad_file_in(RuntimeError(text.replace("2013-01-01", "raw_events"))) is None
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(KeyError, match="x"), naming_bad_files():
+        raise KeyError("x")

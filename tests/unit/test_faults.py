@@ -1,0 +1,342 @@
+"""An error of the machine, or of stored tables, is a few lines: what, why, and what helps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from py4j.java_gateway import JavaPackage
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tests.support.command_line import call
+from tests.support.fault_texts import TEXTS
+from tests.support.pipeline_texts import FLIGHTS
+from windows_pipeline.cli.log_file import FOLDER
+from windows_pipeline.faults.chain import innermost
+from windows_pipeline.faults.explain import explained
+from windows_pipeline.faults.fault import MACHINE, USERS, Fault
+from windows_pipeline.settings import KAFKA_PACKAGE, SETTINGS_VARIABLE, Settings
+from windows_pipeline.sources.kafka import KafkaTopic
+from windows_pipeline.sources.kafka_errors import explained as kafka_error
+
+ROOT = Path(__file__).parents[2]
+ROWS = pa.table({"a": list(range(50_000)), "b": ["x" * 20] * 50_000})
+NOBODY = 65534
+MOST_LINES = 5
+
+
+@contextmanager
+def forbidden(folder: Path) -> Iterator[None]:
+    """The folder's files may not be read or written; root, whom rights do not bind, is nobody."""
+    if os.geteuid() == 0:
+        os.seteuid(NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+        return
+    folder.chmod(0)
+    try:
+        yield
+    finally:
+        folder.chmod(0o700)
+
+
+def raised(do: Callable[[], object]) -> Exception:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  any error is looked at
+        do()
+    return caught.value
+
+
+def fault_of(error: BaseException) -> Fault:
+    fault = explained(error)
+    assert fault is not None, repr(error)
+    assert fault.title
+    assert len(str(fault).splitlines()) < MOST_LINES
+    return fault
+
+
+def write_to_a_full_disk() -> None:
+    with open("/dev/full", "wb", 0) as full:  # noqa: PTH123  a device
+        full.write(b"x")
+
+
+def test_a_full_disk() -> None:
+    fault = fault_of(raised(write_to_a_full_disk))
+    assert (fault.title, fault.status) == ("the disk is full", MACHINE)
+    assert "No space left on device" in fault.cause
+    assert "Free space" in fault.fix
+
+
+def test_an_error_that_hides_its_cause_is_the_fault_of_the_cause() -> None:
+    def hide() -> None:
+        try:
+            write_to_a_full_disk()
+        except OSError:
+            raise RuntimeError("no table was written") from None
+
+    assert fault_of(raised(hide)).title == "the disk is full"
+
+
+def test_a_note_names_the_table() -> None:
+    error = raised(write_to_a_full_disk)
+    error.add_note("p/raw_events (/data/warehouse/p/raw_events)")
+    title = "p/raw_events (/data/warehouse/p/raw_events): the disk is full"
+    assert fault_of(error).title == title
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse"
+    folder.mkdir(mode=0o700)
+    (folder / "a").touch()
+    with forbidden(folder):
+        error = raised((folder / "a").read_bytes)
+    fault = fault_of(error)
+    assert fault.title == f"{folder}/a: the system forbids this user to read or write it"
+    assert (fault.status, "chmod" in fault.fix) == (MACHINE, True)
+
+
+def test_a_table_that_delta_rs_may_not_write(tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse"
+    folder.mkdir(mode=0o700)
+    with forbidden(folder):
+        error = raised(lambda: write_deltalake(folder / "t", ROWS))
+    fault = fault_of(error)
+    assert fault.title.endswith(": the system forbids this user to read or write it")
+    assert str(folder) in fault.title
+    assert fault.status == MACHINE
+
+
+def test_a_table_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "warehouse").touch()
+    fault = fault_of(raised(lambda: write_deltalake(tmp_path / "warehouse" / "t", ROWS)))
+    assert "a file stands where a folder must be" in fault.title
+    assert fault.status == USERS
+
+
+def test_a_limit_of_a_file_s_size_is_a_full_disk(tmp_path: Path) -> None:
+    """A quota's error comes the same way as this limit's."""
+    script = (
+        "import resource, sys\n"
+        "from tests.unit.test_faults import ROWS, explained, write_deltalake\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        f"    write_deltalake({str(tmp_path / 't')!r}, ROWS)\n"
+        "except Exception as error:\n"
+        "    print(explained(error))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert "the disk is full\n" in ended.stdout
+    assert "File too large" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EDQUOT, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EPERM, "forbids this user"),
+        (errno.EIO, "the disk failed"),
+        (errno.EMFILE, "too many files are open"),
+    ],
+)
+def test_other_numbers_of_the_system(number: int, words: str) -> None:
+    error = OSError(number, os.strerror(number), "/data/warehouse/p")
+    fault = fault_of(error)
+    assert fault.title.startswith("/data/warehouse/p: ")
+    assert words in fault.title
+    assert fault.status == MACHINE
+
+
+def test_too_little_memory() -> None:
+    fault = fault_of(raised(lambda: bytearray(2**62)))
+    assert (fault.title, fault.status) == ("this process has too little memory", MACHINE)
+
+
+def test_a_missing_package() -> None:
+    fault = fault_of(raised(lambda: import_module("a_package_that_nobody_has.parts")))
+    assert "'a_package_that_nobody_has' is not installed" in fault.title
+    assert (fault.status, "pip install" in fault.fix) == (MACHINE, True)
+
+
+def pipeline_s_table(folder: Path, name: str) -> Path:
+    """A table of the pipeline p, which has an arrival_log."""
+    (folder / "p" / "arrival_log").mkdir(parents=True)
+    table = folder / "p" / name
+    write_deltalake(table, ROWS)
+    write_deltalake(table, ROWS, mode="append")
+    return table
+
+
+@pytest.mark.parametrize("name", ["w/keyed_windows", "raw_events"])
+def test_a_data_file_that_was_deleted(tmp_path: Path, name: str) -> None:
+    """The command that is named says what mends the table."""
+    table = pipeline_s_table(tmp_path, name)
+    deleted = sorted(table.glob("*.parquet"))
+    for file in deleted:
+        file.unlink()
+    fault = fault_of(raised(lambda: DeltaTable(table).to_pyarrow_table()))
+    assert fault.title == f"p/{name}: a file of the table is damaged or gone"
+    assert fault.cause in {f"{file}: is gone" for file in deleted}
+    assert fault.fix.endswith("windows-pipeline check p --files")
+    assert fault.status == USERS
+
+
+def test_a_file_of_another_table_is_not_rebuilt(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "followed", ROWS)
+    for file in (tmp_path / "followed").glob("*.parquet"):
+        file.unlink()
+    fault = fault_of(raised(lambda: DeltaTable(tmp_path / "followed").to_pyarrow_table()))
+    assert "rebuild" not in fault.fix
+    assert "backup" in fault.fix
+
+
+@pytest.mark.parametrize("entry", [0, 1])
+def test_a_log_entry_that_was_deleted(tmp_path: Path, entry: int) -> None:
+    table = pipeline_s_table(tmp_path, "raw_events")
+    write_deltalake(table, ROWS, mode="append")
+    (table / "_delta_log" / f"{entry:020}.json").unlink()
+    fault = fault_of(raised(lambda: DeltaTable(table)))
+    log_is_gone = "an entry of its log (_delta_log) is gone or damaged" in fault.title
+    assert log_is_gone or fault.title == "p/raw_events: a file of the table is damaged or gone"
+    assert fault.status == USERS
+    assert "windows-pipeline" in fault.fix
+
+
+@pytest.mark.parametrize(("text", "title", "status"), TEXTS.values(), ids=TEXTS)
+def test_what_spark_says(text: str, title: str, status: int) -> None:
+    fault = fault_of(PySparkException(text))
+    assert title in fault.title
+    assert fault.status == status
+    assert "\n" not in fault.cause
+    assert "Exception: " not in fault.cause
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        RuntimeError("java.io.IOException: No space left on device"),
+        OSError("a text without a number: Permission denied"),
+        PySparkException("a key is 'No space left on device'"),
+    ],
+)
+def test_an_unexpected_error_is_no_fault(error: Exception) -> None:
+    """The words of a user's data are no sign of a fault."""
+    assert explained(error) is None
+
+
+def test_the_message_of_a_worker_comes_first() -> None:
+    """Spark's error has the trace of the Python process in front of the message."""
+    text = (
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "/x/windows_pipeline/kernels/aggregates/sums.py", line 59, in integer_sum\n'
+        "    raise ArithmeticError(integer_overflow(aggregate))\n"
+        "ArithmeticError: sum(v) overflows bigint in the window of key 'a'\n"
+    )
+    said = "ArithmeticError: sum(v) overflows bigint in the window of key 'a'"
+    assert innermost(PySparkException(text)) == said
+
+
+def test_a_command_prints_the_fault_and_the_log_has_the_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_settings: Settings) -> None:
+        write_to_a_full_disk()
+
+    in_project(tmp_path, monkeypatch)
+    status, said = call(capfd, monkeypatch, "check", "flights", start=fail)  # type: ignore[arg-type]
+    (log,) = (tmp_path / FOLDER).iterdir()
+    assert status == MACHINE
+    assert said.startswith("error: the disk is full [Errno 28] No space left on device Free space")
+    assert said.endswith(f" log: {log} has the trace ")
+    assert "Traceback" not in said
+    assert "Traceback (most recent call last)" in log.read_text()
+
+
+def test_without_a_place_for_the_log_a_fault_stays_short(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_settings: Settings) -> None:
+        write_to_a_full_disk()
+
+    in_project(tmp_path, monkeypatch)
+    (tmp_path / ".cache").touch()
+    status, said = call(capfd, monkeypatch, "check", "flights", start=fail)  # type: ignore[arg-type]
+    assert (status, "the disk is full" in said) == (MACHINE, True)
+    assert "no log is written" in said
+    assert "Traceback" not in said
+
+
+def test_a_topic_without_the_connector() -> None:
+    """Where the JVM lacks a class, py4j has a package of its name, which cannot be called."""
+    topic = KafkaTopic("127.0.0.1:1", "x", "earliest", None, {})
+    error = raised(JavaPackage("AdminClient", None))
+    short = kafka_error(error, cast("SparkSession", None), topic)  # no session is needed
+    assert str(short).startswith("topic x at 127.0.0.1:1: Spark has no connector for Kafka. Add it")
+    assert f'packages: ["{KAFKA_PACKAGE}"]' in str(short)
+    assert fault_of(short).status == USERS
+
+
+@pytest.mark.parametrize("home", ["/nonexistent", ""])
+def test_spark_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    in_project(tmp_path, monkeypatch)
+    program = Path(sys.executable).with_name("windows-pipeline")
+    only_basics = tmp_path / "bin"
+    only_basics.mkdir()
+    for name in ("bash", "sh", "dirname", "readlink", "env"):
+        (only_basics / name).symlink_to(f"/bin/{name}")
+    ended = subprocess.run(
+        [program, "check", "flights"],
+        cwd=tmp_path,
+        env={**os.environ, "JAVA_HOME": home, "PATH": str(only_basics), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == MACHINE, ended.stderr
+    assert ended.stderr.startswith("error: Spark needs Java: JAVA_HOME is ")
+    assert len(ended.stderr.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("every", ["-1s", "-1 minute"])
+def test_a_negative_interval_is_refused_before_spark_starts(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, every: str
+) -> None:
+    def fail(_settings: Settings) -> None:
+        raise AssertionError("Spark must not start")
+
+    in_project(tmp_path, monkeypatch)
+    args = ("stream", "flights", f"--every={every}")
+    status, said = call(capfd, monkeypatch, *args, start=fail)  # type: ignore[arg-type]
+    refused = f"error: --every: '{every}' must not be negative; write '0 seconds' or more "
+    assert (status, said) == (USERS, refused)
+
+
+def in_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working directory is a project with the flights' pipeline."""
+    monkeypatch.delenv(SETTINGS_VARIABLE, raising=False)
+    monkeypatch.chdir(folder)
+    (folder / "settings.yaml").write_text(
+        "warehouse: warehouse\npipelines: pipelines\nlanding: .\nspark: {}\n"
+    )
+    (folder / "pipelines").mkdir()
+    (folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)

@@ -1,0 +1,237 @@
+"""Compares the files of a pipeline's tables with what was written, and tables with each other.
+
+Needs no Spark, so that it starts quickly and works where Spark cannot read a table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from windows_pipeline.checks.stored_rows import (
+    StoredFiles,
+    differing_rows,
+    rows_by_unit,
+    stored_files,
+)
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage import catalog
+from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.file_check import check_files
+from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
+from windows_pipeline.storage.hadoop_checksums import files_that_differ
+
+
+class Fix(Enum):
+    """What mends a damage."""
+
+    REPAIR = "repair"
+    """The table follows from raw_events and arrival_log, or the list of digests from its files."""
+    SOURCE = "source"
+    """The table comes from the source."""
+    BACKUP = "backup"
+    """No other table has what the file had."""
+    STREAM = "stream"
+    """The stream's checkpoint."""
+    DELETE = "delete"
+    """The file only helps readers find the newest checkpoint."""
+    RUN = "run"
+    """Rows of a run that was stopped, or that is running."""
+
+
+class Finding(NamedTuple):
+    """Something wrong with a table's files or rows.
+
+    Attributes:
+        table: The table's name, such as `flights/hourly/final_windows`.
+        file: The file's path below the table's folder; None if rows are wrong, not a file.
+        what: What is wrong.
+        fix: What mends it.
+        unit: The arrival unit of the file or rows; None if it is not known.
+    """
+
+    table: str
+    file: str | None
+    what: str
+    fix: Fix
+    unit: date | None = None
+
+
+class FilesResult(NamedTuple):
+    """What checking the files of a pipeline found.
+
+    Attributes:
+        findings: What is wrong.
+        tables: How many tables were looked at.
+        compared: How many files are as they were written.
+        new: How many data files had no digest; they have one now.
+    """
+
+    findings: list[Finding]
+    tables: int
+    compared: int
+    new: int
+
+
+_FIXES = {
+    "raw_events": Fix.SOURCE,
+    "arrival_log": Fix.SOURCE,
+    "rejected_records": Fix.SOURCE,
+    "corrections": Fix.BACKUP,
+}
+_DELTA_LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
+
+
+def check_pipeline_files(pipeline: Pipeline, warehouse: str) -> FilesResult:
+    """Checks the files of all tables of a pipeline, and that tables agree with each other.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The local folder of all tables.
+
+    Raises:
+        OSError: A file or folder cannot be read for another reason than damage.
+    """
+    findings: list[Finding] = []
+    compared = new = 0
+    stored: dict[str, StoredFiles] = {}
+    for table in _tables(pipeline, warehouse):
+        if not (Path(table.location) / LOG_FOLDER).is_dir():
+            continue
+        checked = check_files(table.location)
+        compared, new = compared + checked.compared, new + checked.new
+        findings += [
+            Finding(table.name, file, what, _fix(table, file), _unit_of(file))
+            for file, what in checked.damages
+        ]
+        damaged = {damage.file for damage in checked.damages}
+        stored[table.name] = stored_files(table, checked.live, damaged)
+    findings += _gone_tables(pipeline, warehouse, stored)
+    findings += _raw_and_log(pipeline, warehouse, stored)
+    for name in pipeline.windows:
+        findings += _final_and_keyed(pipeline, name, warehouse, stored)
+    findings += _checkpoint(pipeline, warehouse)
+    return FilesResult(findings, len(stored), compared, new)
+
+
+def _tables(pipeline: Pipeline, warehouse: str) -> Iterator[TableSpec]:
+    """All tables of a pipeline, those of bookkeeping last."""
+    yield from catalog.all_tables(pipeline, warehouse)
+    for name in pipeline.windows:
+        for fired in (False, True):
+            yield catalog.computed_days(pipeline, name, warehouse, fired=fired)
+    yield catalog.landed_files(pipeline, warehouse)
+
+
+def _fix(table: TableSpec, file: str) -> Fix:
+    if file == LIST_NAME:
+        return Fix.REPAIR
+    if file == _DELTA_LAST_CHECKPOINT:
+        return Fix.DELETE
+    return _FIXES.get(table.name.rsplit("/", 1)[-1], Fix.REPAIR)
+
+
+def _unit_of(file: str) -> date | None:
+    folder, _, _ = file.partition("/")
+    name, _, text = folder.partition("=")
+    try:
+        return date.fromisoformat(text) if name == "arrival_unit" else None
+    except ValueError:
+        return None
+
+
+def _gone_tables(
+    pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> Iterator[Finding]:
+    """Tables whose folder is gone, though tables that follow from them are there."""
+    source = catalog.source_tables(pipeline, warehouse)
+    of_windows = [
+        table
+        for name in pipeline.windows
+        for table in vars(catalog.window_tables(pipeline, name, warehouse)).values()
+    ]
+    if any(table.name in stored for table in of_windows):
+        for table in (source.raw_events, source.arrival_log, source.rejected_records):
+            if table.name not in stored:
+                yield Finding(table.name, None, "the table is gone", Fix.SOURCE)
+
+
+def _raw_and_log(
+    pipeline: Pipeline, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> Iterator[Finding]:
+    """Arrival units of which raw_events or rejected_records lack rows that arrival_log counts."""
+    source = catalog.source_tables(pipeline, warehouse)
+    log = stored.get(source.arrival_log.name)
+    if log is None or not log.is_whole:
+        return
+    columns = ["arrival_unit", "rows", "unit_rejected", "batch"]
+    accepted: Counter[date] = Counter()
+    rejected_parts: dict[tuple[date, int | None], int] = {}
+    for row in log.read(columns).to_pylist():
+        accepted[row["arrival_unit"]] += row["rows"]
+        rejected_parts[row["arrival_unit"], row["batch"]] = row["unit_rejected"]
+    rejected: Counter[date] = Counter()
+    for (unit, _), number in rejected_parts.items():
+        rejected[unit] += number
+    pairs = ((source.raw_events, accepted), (source.rejected_records, rejected))
+    for table, counted in pairs:
+        files = stored.get(table.name)
+        if files is None or not files.is_whole:
+            continue
+        found = rows_by_unit(files)
+        for unit in sorted(counted.keys() | found.keys()):
+            if found[unit] != counted[unit]:
+                what = f"{unit}: has {found[unit]:,} rows, and arrival_log counts {counted[unit]:,}"
+                fix = Fix.SOURCE if found[unit] < counted[unit] else Fix.RUN
+                yield Finding(table.name, None, what, fix, unit)
+
+
+def _final_and_keyed(
+    pipeline: Pipeline, windows_name: str, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> Iterator[Finding]:
+    """Arrival units whose final windows are not the closed windows of keyed_windows."""
+    tables = catalog.window_tables(pipeline, windows_name, warehouse)
+    final = stored.get(tables.final_windows.name)
+    keyed = stored.get(tables.keyed_windows.name)
+    if final is None or keyed is None or final.live is None or keyed.live is None:
+        return
+    damaged = (final.units - final.whole_units) | (keyed.units - keyed.whole_units)
+    # A published unit whose final windows are gone has no file.
+    published = final.units | _computed(pipeline, windows_name, warehouse, stored)
+    for unit in sorted((published & (final.units | keyed.units)) - damaged):
+        only_final, only_closed = differing_rows(final.of_unit(unit), _closed(keyed.of_unit(unit)))
+        if only_final or only_closed:
+            what = (
+                f"{unit}: {only_final:,} final windows are not in keyed_windows, closed and with "
+                f"the same values; {only_closed:,} closed windows are not in final_windows"
+            )
+            yield Finding(tables.final_windows.name, None, what, Fix.REPAIR, unit)
+
+
+def _computed(
+    pipeline: Pipeline, windows_name: str, warehouse: str, stored: Mapping[str, StoredFiles]
+) -> set[date]:
+    """The units that a run by days has computed to the end."""
+    table = catalog.computed_days(pipeline, windows_name, warehouse, fired=False)
+    notes = stored.get(table.name)
+    if notes is None or not notes.is_whole:
+        return set()
+    return set(notes.read(["arrival_unit"])["arrival_unit"].to_pylist())
+
+
+def _closed(keyed: pa.Table) -> pa.Table:
+    return keyed.filter(keyed["closed"].cast(pa.bool_()))
+
+
+def _checkpoint(pipeline: Pipeline, warehouse: str) -> Iterator[Finding]:
+    """Files of the stream's checkpoint that their checksum files contradict."""
+    folder = Path(catalog.stream_checkpoint(pipeline, warehouse))
+    for file, what in files_that_differ(folder).items():
+        name = str(file.relative_to(folder))
+        yield Finding(f"{pipeline.name}/{folder.name}", name, what, Fix.STREAM)

@@ -1,0 +1,57 @@
+"""Expected faults as failures of Dagster: the words of the command line, without a trace."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, TypeVar
+
+import dagster as dg
+
+from windows_pipeline.faults.explain import explained
+
+Step = TypeVar("Step", bound=Callable[..., Any])
+
+
+def fails_plainly(step: Step) -> Step:
+    """Makes an expected fault of a step a failure that says what is wrong and what helps.
+
+    The trace of another program's error goes to the step's log, at the level debug.
+
+    Args:
+        step: The function of an op or asset; its first argument is the context.
+    """
+    if isgeneratorfunction(step):
+
+        @wraps(step)
+        def run(context: Any, *args: Any, **named: Any) -> Any:
+            with _failing_plainly(context):
+                yield from step(context, *args, **named)
+    else:
+
+        @wraps(step)
+        def run(context: Any, *args: Any, **named: Any) -> Any:
+            with _failing_plainly(context):
+                return step(context, *args, **named)
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def _failing_plainly(context: Any) -> Iterator[None]:
+    fault = None
+    try:
+        yield
+    except dg.Failure:
+        raise
+    except Exception as error:
+        fault = explained(error)
+        if fault is None:
+            raise
+        if fault.is_foreign:
+            context.log.debug("".join(traceback.format_exception(error)))
+    if fault is not None:  # outside of the handler: Dagster shows causes with their traces
+        raise dg.Failure(str(fault))

@@ -1,0 +1,40 @@
+"""A fault: an error in the user's words, with the exit status of the command that met it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+USERS = 2
+"""The exit status where arguments, files or tables are not as they must be."""
+BAD_FILE = 3
+"""The exit status where a landed file is bad (rule A8)."""
+MACHINE = 4
+"""The exit status where the machine fails: its disk, memory, rights, ports or installed parts."""
+_MOST_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, why, and what helps.
+
+    Attributes:
+        title: Which table or file, and what is wrong with it.
+        cause: What the system said; empty if the title says all.
+        fix: What the user can do; empty if the title says that, too.
+        status: The exit status of a command.
+        is_foreign: Whether the error is another program's, so that its trace may help.
+    """
+
+    title: str
+    cause: str = ""
+    fix: str = ""
+    status: int = USERS
+    is_foreign: bool = True
+
+    def __str__(self) -> str:
+        """The fault as lines, one for each of its parts."""
+        return "\n  ".join(part for part in (self.title, _cut(self.cause), self.fix) if part)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"

@@ -1,0 +1,185 @@
+"""Faults of the machine: its disk, rights, memory, ports, and programs that are not installed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from dataclasses import dataclass
+
+from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
+from windows_pipeline.faults.fault import MACHINE, USERS, Fault
+
+_AGAIN = "then run the same command again: it goes on where it stopped"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of fault.
+
+    Attributes:
+        what: What is wrong.
+        fix: What helps.
+        errnos: The system's numbers of it.
+        words: Further signs of it in the text of a library's error.
+        status: The exit status.
+    """
+
+    what: str
+    fix: str
+    errnos: tuple[int, ...] = ()
+    words: str = ""
+    status: int = MACHINE
+
+
+_KINDS = (
+    _Kind(
+        "the disk is full",
+        f"Free space there, or raise the limit of this user's files; {_AGAIN}",
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        r"DSQuotaExceededException",
+    ),
+    _Kind(
+        "nothing can be written, as the file system is read-only",
+        f"Mount it writable, or name another folder in settings.yaml (warehouse); {_AGAIN}",
+        (errno.EROFS,),
+    ),
+    _Kind(
+        "the system forbids this user to read or write it",
+        f"Let this user read and write it (chown, chmod), or run as its owner; {_AGAIN}",
+        (errno.EACCES, errno.EPERM),
+        r"AccessDeniedException|AccessControlException",
+    ),
+    _Kind(
+        "a file stands where a folder must be",
+        "Move the file away, or name another folder in settings.yaml (warehouse); then run the "
+        "same command again",
+        (errno.ENOTDIR,),
+        r"Mkdirs failed to create|ParentNotDirectoryException|Parent path is not a directory",
+        USERS,
+    ),
+    _Kind(
+        "too many files are open",
+        f"Raise the limit (ulimit -n), or end what holds so many files open; {_AGAIN}",
+        (errno.EMFILE, errno.ENFILE),
+    ),
+    _Kind(
+        "the disk failed to read or write",
+        "Look at the system's log for the disk's errors (dmesg), replace the disk, and compare "
+        "what is stored: windows-pipeline check PIPELINE",
+        (errno.EIO,),
+    ),
+    _Kind(
+        "Spark has too little memory",
+        "Raise spark.driver.memory in settings.yaml, or spark.executor.memory on a cluster, or run "
+        f"fewer days at once; {_AGAIN}",
+        (errno.ENOMEM,),
+        r"OutOfMemoryError|Please increase heap size|Could not reserve enough space",
+    ),
+    _Kind(
+        "Spark cannot listen at its address",
+        "End what uses the port, or correct spark.driver.host, spark.driver.port and "
+        "spark.driver.bindAddress in settings.yaml; then run the same command again",
+        (errno.EADDRINUSE, errno.EADDRNOTAVAIL),
+        r"BindException",
+    ),
+    _Kind(
+        "a Python process of Spark ended while it computed",
+        "It is often ended for want of memory (dmesg): lower the number of tasks at once in "
+        f"spark.master, or run fewer days at once; {_AGAIN}",
+        words=r"Python worker exited unexpectedly",
+    ),
+)
+_BY_ERRNO = {number: kind for kind in _KINDS for number in kind.errnos}
+_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|\bOs \{ code: (\d+)")
+"""How the errors of Python and delta-rs write the system's number."""
+_IN_JAVA = r"(?:Exception|Error): [^\n]*?"
+_STRERROR = re.compile(
+    f"{_IN_JAVA}({'|'.join(re.escape(os.strerror(number)) for number in _BY_ERRNO)})"
+)
+"""Java has the system's text without the number."""
+_BY_STRERROR = {os.strerror(number): kind for number, kind in _BY_ERRNO.items()}
+_WORDS = {kind: re.compile(kind.words) for kind in _KINDS if kind.words}
+_PATH = re.compile(r"(?:file:)?(/[^\s:'\"(),\]}]+)")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
+_NO_JVM = "Answer from Java side is empty|error occurred while trying to connect to the Java server"
+
+
+def of_machine(error: BaseException) -> Fault | None:
+    """The fault of the machine that an error or its causes speak of; None if there is none."""
+    tables = [note for link in links(error) for note in getattr(link, "__notes__", ())]
+    for link in links(error):
+        if (fault := _missing_package(link) or _ended_jvm(link)) is not None:
+            return fault
+        if isinstance(link, MemoryError):
+            return Fault("this process has too little memory", text_of(link), _MEMORY, MACHINE)
+        found = _kind_of(link)
+        if found is not None:
+            kind, cause = found
+            place = next(iter(tables), None) or _place(link, cause)
+            title = f"{place}: {kind.what}" if place else kind.what
+            return Fault(title, cause, kind.fix, kind.status)
+    return None
+
+
+_MEMORY = f"End other programs, or run fewer days at once; {_AGAIN}"
+
+
+def _kind_of(error: BaseException) -> tuple[_Kind, str] | None:
+    """The kind of a link of the chain, and the line that says so."""
+    if isinstance(error, OSError) and error.errno is not None:
+        kind = _BY_ERRNO.get(error.errno)
+        return None if kind is None else (kind, text_of(error))
+    if not is_of_library(error):
+        return None
+    text = text_of(error)
+    if (found := _NUMBER.search(text)) and (
+        kind := _BY_ERRNO.get(int(found[found.lastindex or 1]))
+    ):
+        return kind, line_at(text, found.start())
+    if found := _STRERROR.search(text):
+        return _BY_STRERROR[found[1]], line_at(text, found.start(1))
+    for kind, words in _WORDS.items():
+        if found := words.search(text):
+            return kind, line_at(text, found.start())
+    return None
+
+
+def _place(error: BaseException, cause: str) -> str | None:
+    """The file or folder that an error names."""
+    name = getattr(error, "filename", None)
+    if isinstance(name, str):
+        return name
+    found = _PATH.search(cause)
+    return found[1] if found else None
+
+
+def _missing_package(error: BaseException) -> Fault | None:
+    if isinstance(error, ModuleNotFoundError):
+        name, cause = error.name or "", str(error)
+    elif is_of_library(error) and (found := _NO_MODULE.search(text_of(error))):
+        name, cause = found[1], found[0]
+    else:
+        return None
+    return Fault(
+        f"the Python package that has the module {name!r} is not installed",
+        cause,
+        "Install it where this command's Python, and on a cluster each executor's, finds it (pip "
+        "install); or correct the name of the module",
+        MACHINE,
+    )
+
+
+def _ended_jvm(error: BaseException) -> Fault | None:
+    modules = [kind.__module__ for kind in type(error).__mro__]
+    is_of_py4j = any(module.startswith("py4j") for module in modules)
+    is_lost = isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+    if not is_lost and not (is_of_py4j and re.search(_NO_JVM, text_of(error))):
+        return None
+    return Fault(
+        "Spark's JVM ended while it worked",
+        text_of(error),
+        "It is often ended for want of memory (dmesg): lower spark.driver.memory in settings.yaml "
+        f"below what is free, or end other programs; {_AGAIN}",
+        MACHINE,
+    )

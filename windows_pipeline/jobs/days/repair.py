@@ -1,0 +1,297 @@
+"""Rebuilds damaged tables that follow from raw_events and arrival_log.
+
+Nothing here writes raw_events or arrival_log, and no damaged file is deleted: it is set aside. A
+final window changes by a correction only, which lists it with the cause (rule E1).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windows_pipeline.arrival.log import read_log
+from windows_pipeline.checks.files import Finding, Fix
+from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction.run import correct
+from windows_pipeline.jobs.days.chain import STEPS, announce, rebuilt, window_jobs
+from windows_pipeline.jobs.job import JobResult
+from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import (
+    all_tables,
+    computed_days,
+    firing_tables,
+    landed_files,
+    source_tables,
+    window_tables,
+)
+
+CAUSE = "repair of damaged files"
+"""Stands as the cause in the rows of corrections."""
+_SET_ASIDE = "_damaged"
+_STEPS = ("keyed_windows", "alerts", "firings")
+_STEP_OF = {
+    "keyed_windows": "keyed_windows",
+    "late_records": "keyed_windows",
+    "alerts": "alerts",
+    "firings": "firings",
+    "early_warnings": "firings",
+}
+
+
+class RepairRefusedError(Exception):
+    """Tables cannot be rebuilt, as what they follow from is damaged; the message names the fix."""
+
+
+@dataclass
+class WindowsRepair:
+    """What is to be rebuilt of one window definition.
+
+    Attributes:
+        windows_name: The definition.
+        steps: The steps whose tables are emptied and computed again, of `_STEPS`.
+        final_files: The damaged files of final_windows, below the table's folder.
+        corrected: The arrival units whose final windows are compared with raw_events again.
+        corrects: Whether a correction is made; of all units if `corrected` is empty.
+        unreadable: The names of tables whose log cannot be read.
+    """
+
+    windows_name: str
+    steps: set[str] = field(default_factory=set)
+    final_files: list[str] = field(default_factory=list)
+    corrected: set[date] = field(default_factory=set)
+    corrects: bool = False
+    unreadable: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """A repair that may begin.
+
+    Attributes:
+        of_windows: What is rebuilt, by definition.
+        bookkeeping: The damaged tables of bookkeeping, which are set aside.
+        lists: The tables whose list of digests is damaged.
+    """
+
+    of_windows: list[WindowsRepair]
+    bookkeeping: list[Table]
+    lists: list[Table]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be rebuilt."""
+        return not (self.of_windows or self.bookkeeping or self.lists)
+
+    def lines(self, pipeline: Pipeline) -> Iterator[str]:
+        """What the repair does, a line a step."""
+        for repair in self.of_windows:
+            name = f"{pipeline.name}/{repair.windows_name}"
+            for table in sorted(repair.unreadable):
+                yield f"{table}: the folder is set aside, and the table created again"
+            for step in (step for step in _STEPS if step in repair.steps):
+                yield f"{name}/{_TABLES[step]}: emptied, and computed again from raw_events"
+            for file in repair.final_files:
+                yield f"{name}/final_windows: {file} is set aside"
+            if repair.corrects:
+                units = sorted(repair.corrected)
+                days = f"from {units[0]} to {units[-1]}" if units else "of all days"
+                yield (
+                    f"{name}/final_windows: windows {days} are computed again; each that differs "
+                    f"from what is left is changed and listed in corrections (cause: {CAUSE})"
+                )
+            if "alerts" in repair.steps:
+                yield f"{name}/alerts: retracted alerts of earlier corrections cannot be restored"
+        for listed in self.lists:
+            yield f"{listed.name}: damaged lines of {LIST_NAME} are dropped"
+        files = f"{pipeline.name}/_landed_files"
+        for notes in self.bookkeeping:
+            then = (
+                "every file of the days so far is then said to have come later, until the days are "
+                f"ingested again: windows-pipeline run {pipeline.name} --from DAY --to DAY"
+                if notes.name == files
+                else "the next run computes its days again"
+            )
+            yield f"{notes.name}: the folder is set aside; {then}"
+
+
+_TABLES = {
+    "keyed_windows": "keyed_windows and late_records",
+    "alerts": "alerts",
+    "firings": "firings and early_warnings",
+}
+
+
+def plan_repair(
+    pipeline: Pipeline, settings: Settings, findings: Collection[Finding]
+) -> RepairPlan:
+    """Decides what is to be rebuilt; writes nothing.
+
+    Raises:
+        RepairRefusedError: raw_events or arrival_log is damaged, so that nothing can follow from
+            them.
+    """
+    found = [one for one in findings if one.file != LIST_NAME]
+    with_lists = {one.table for one in findings if one.file == LIST_NAME}
+    sources = source_tables(pipeline, settings.warehouse)
+    needed = {sources.raw_events.name, sources.arrival_log.name}
+    broken = sorted({one.table for one in found if one.table in needed and one.fix is Fix.SOURCE})
+    if broken:
+        raise RepairRefusedError(
+            f"{' and '.join(broken)} must be undamaged, as the other tables follow from them; "
+            "nothing was written"
+        )
+    of_windows = []
+    for name in pipeline.windows:
+        repair = _of_windows(pipeline, name, settings, found)
+        if repair.steps or repair.corrects:
+            of_windows.append(repair)
+    damaged = {one.table for one in found if one.fix is Fix.REPAIR}
+    bookkeeping = [
+        computed_days(pipeline, name, settings.warehouse, fired=fired)
+        for name in pipeline.windows
+        for fired in (False, True)
+    ]
+    bookkeeping.append(landed_files(pipeline, settings.warehouse))
+    every = [*all_tables(pipeline, settings.warehouse), *bookkeeping]
+    return RepairPlan(
+        of_windows,
+        [table for table in bookkeeping if table.name in damaged],
+        [table for table in every if table.name in with_lists],
+    )
+
+
+def _of_windows(
+    pipeline: Pipeline, windows_name: str, settings: Settings, found: list[Finding]
+) -> WindowsRepair:
+    repair = WindowsRepair(windows_name)
+    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    fires = firing_tables(pipeline, windows_name, settings.warehouse)
+    own = {table.name for table in [*vars(tables).values(), *(fires.all if fires else [])]}
+    for one in (one for one in found if one.table in own and one.fix is Fix.REPAIR):
+        is_unreadable = one.file is not None and one.file.startswith(LOG_FOLDER)
+        if is_unreadable:
+            repair.unreadable.add(one.table)
+        if one.table != tables.final_windows.name:
+            repair.steps.add(_STEP_OF[one.table.rsplit("/", 1)[-1]])
+            continue
+        repair.corrects = True
+        if one.unit is not None:
+            repair.corrected.add(one.unit)
+        if one.file is None:  # windows of undamaged files differ
+            repair.steps.add("keyed_windows")
+        elif not is_unreadable:
+            repair.final_files.append(one.file)
+    if tables.final_windows.name in repair.unreadable:
+        repair.corrected.clear()
+        repair.final_files.clear()
+    return repair
+
+
+def run_repair(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    plan: RepairPlan,
+    report: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[str, JobResult]]:
+    """Does what a plan says; a repair that was killed and is planned and run again ends the same.
+
+    Yields:
+        The name of each job's first table, and the job's result. After a result that was not
+        published, the definition's other steps are left out.
+
+    Raises:
+        BatchUnfinishedError: A micro-batch is running or unfinished.
+        CorrectionUnfinishedError: A correction is unfinished.
+    """
+    for repair in plan.of_windows:
+        yield from _repaired(spark, pipeline, settings, repair, report)
+    for table in plan.bookkeeping:
+        _set_aside(Path(table.location))
+    for table in plan.lists:
+        if table.exists(spark):
+            table.forget_deleted_files(spark)
+
+
+def _repaired(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    repair: WindowsRepair,
+    report: Callable[[str], None],
+) -> Iterator[tuple[str, JobResult]]:
+    _set_damage_aside(spark, pipeline, settings, repair)
+    jobs = window_jobs(pipeline, repair.windows_name, settings)
+    of_steps = dict(zip(STEPS[1:], jobs, strict=False))
+    emptied = [of_steps[step] for step in _STEPS if step in repair.steps]
+    announce(spark, pipeline, settings, [table for job in emptied for table in job.tables])
+    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    days = sorted({row.arrival_unit for row in log})
+    keyed = [job for job in emptied if isinstance(job, KeyedWindowsJob)]
+    later = [job for job in emptied if job not in keyed]
+    # A correction reads them, too.
+    for table in (table for job in later for table in job.tables):
+        table.replace_by_empty(spark)
+    steps: list[Callable[[], Iterable[tuple[str, JobResult]]]] = [
+        *(partial(rebuilt, spark, job, days, report) for job in keyed),
+        *([partial(_corrected, spark, pipeline, settings, repair, days, report)] * repair.corrects),
+        *(partial(rebuilt, spark, job, days, report) for job in later),
+    ]
+    for step in steps:
+        results = list(step())
+        yield from results
+        if not all(result.published for _, result in results):
+            return
+
+
+def _set_damage_aside(
+    spark: SparkSession, pipeline: Pipeline, settings: Settings, repair: WindowsRepair
+) -> None:
+    tables = window_tables(pipeline, repair.windows_name, settings.warehouse)
+    fires = firing_tables(pipeline, repair.windows_name, settings.warehouse)
+    for table in [*vars(tables).values(), *(fires.all if fires else [])]:
+        if table.name in repair.unreadable:
+            _set_aside(Path(table.location))
+    final = Path(tables.final_windows.location)
+    for file in repair.final_files:
+        if (final / file).exists():
+            aside = final / _SET_ASIDE / file
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            (final / file).replace(aside)
+    if repair.final_files:
+        tables.final_windows.take_out_missing_files()
+    if tables.final_windows.name in repair.unreadable:
+        tables.final_windows.create_if_missing(spark)
+
+
+def _corrected(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    settings: Settings,
+    repair: WindowsRepair,
+    days: list[date],
+    report: Callable[[str], None],
+) -> list[tuple[str, JobResult]]:
+    """Compares final windows with raw_events again; each that differs becomes a correction."""
+    first = min(repair.corrected, default=days[0])
+    last = max(repair.corrected, default=None)
+    windows_name = repair.windows_name
+    return correct(spark, pipeline, windows_name, settings, first, last, CAUSE, report).results
+
+
+def _set_aside(folder: Path) -> None:
+    """Renames a table's folder to the first free name of `.damaged`, `.damaged2`, ..."""
+    if not folder.exists():
+        return
+    names = (folder.with_name(f"{folder.name}.damaged{number or ''}") for number in count())
+    shutil.move(folder, next(name for name in names if not name.exists()))

@@ -1,0 +1,128 @@
+"""Checks landed files before Spark reads them: name, permission, compression, Parquet's footer.
+
+The driver reads a few bytes of each file. What only the rest of a file shows, a task finds;
+`bad_files.bad_file_in` names the file then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from windows_pipeline.sources.bad_files import BadFileError, each_checked, unreadable
+
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+"""The first bytes of a compressed file, by the end of its name."""
+_WHOLE_MAGIC = _MAGIC | {".bz2": b"BZh91AY&SY"}
+"""First bytes that no text begins with."""
+_NANOSECONDS = (
+    "which Spark can't read",
+    "write it in microseconds (pandas: to_parquet(..., coerce_timestamps='us'))",
+)
+_TIME_OF_DAY = ("a type that Spark can't read", "write it in microseconds, or as text")
+_TYPES_OF_SPARK = {
+    "timestamp[ns": _NANOSECONDS,
+    "time32[": _TIME_OF_DAY,
+    "time64[ns": _TIME_OF_DAY,
+}
+"""Arrow's types that Spark refuses in Parquet: how an error calls them, and the fix."""
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """A landed file: day, name, path for Arrow and URI for Spark.
+
+    `is_text` says whether the name is UTF-8; if not, `name` has escapes for the other bytes.
+    """
+
+    day: date
+    name: str
+    path: str
+    uri: str
+    is_text: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.day}/{self.name}"
+
+
+def require_readable(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> None:
+    """Requires that files have names that Spark reads, open, and begin as their names say.
+
+    Spark silently reads no line of some files that are not compressed as their names say.
+
+    Raises:
+        BadFileError: Files are bad; the error names all of them.
+    """
+    each_checked(partial(_require_readable, filesystem), files)
+
+
+def _require_readable(filesystem: fs.FileSystem, file: LandedFile) -> None:
+    require_name(file.day, file.name, is_text=file.is_text)
+    try:
+        with filesystem.open_input_file(file.path) as opened:
+            head: bytes = opened.read(max(map(len, _WHOLE_MAGIC.values())))
+    except OSError as error:
+        raise unreadable(str(file), error) from error
+    ending = next(filter(file.name.endswith, _MAGIC), None)
+    if ending is None:
+        _require_text(file, head)
+    elif head and not head.startswith(_MAGIC[ending]):
+        raise BadFileError(
+            str(file),
+            f"a file whose name ends with {ending} must begin with {_MAGIC[ending]!r}, and begins "
+            f"with {head[:4]!r}",
+            "compress it, or rename it",
+        )
+
+
+def _require_text(file: LandedFile, head: bytes) -> None:
+    ending = next((end for end, magic in _WHOLE_MAGIC.items() if head.startswith(magic)), None)
+    if ending is not None:
+        raise BadFileError(
+            str(file),
+            f"a file that begins with {_MAGIC[ending]!r} is compressed, and its name must end with "
+            f"{ending}",
+            "rename it",
+        )
+
+
+def require_name(day: date, name: str, *, is_text: bool) -> None:
+    """Requires that Spark can read a file of a name.
+
+    Raises:
+        BadFileError: The name is not UTF-8, or holds a colon.
+    """
+    if not is_text:
+        raise BadFileError(f"{day}/{name}", "its name must be UTF-8", "rename it")
+    if ":" in name:
+        cause = "its name holds a colon, which Hadoop takes for the end of a scheme such as s3:"
+        raise BadFileError(f"{day}/{name}", cause, "rename it")
+
+
+def parquet_schemas(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> list[str]:
+    """Reads the footers of Parquet files; files of an equal schema have an equal text.
+
+    Raises:
+        BadFileError: Files have no footer, are encrypted, or have a type that Spark can't read;
+            the error names all of them.
+    """
+    return each_checked(partial(_parquet_schema, filesystem), files)
+
+
+def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
+    try:
+        schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(str(file), error) from error
+    for field in schema:
+        for kind, (what, fix) in _TYPES_OF_SPARK.items():
+            if kind in str(field.type):
+                cause = f"column {field.name!r} is {field.type}, {what}"
+                raise BadFileError(str(file), cause, fix)
+    return str(schema)

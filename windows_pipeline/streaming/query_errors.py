@@ -1,0 +1,82 @@
+"""Errors of a streaming query as a line with its fix: of its checkpoint, its source, or another."""
+
+from __future__ import annotations
+
+import re
+
+from windows_pipeline.config import Pipeline
+
+_CHANGED = (
+    "rows of its source's table were changed or deleted, and a stream takes added rows only. Let "
+    "it follow a table to which rows are only added; or delete the pipeline's folder of tables and "
+    "start over from the rows that are there now"
+)
+PUT_BACK = (
+    "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
+    "folder of tables and start over"
+)
+_ANOTHER = "another stream of the pipeline runs; stop it, or wait for its end"
+_AGAIN = (
+    "Delete that file and run the stream again: it computes the micro-batch again, and the tables "
+    "take no row twice"
+)
+_RENAMED = (
+    "a column of the table that it follows, {source}, was renamed, dropped or given another type, "
+    "and a stream follows one schema. Follow the table as it is now in a pipeline of another name, "
+    "which has a checkpoint and tables of its own"
+)
+_NO_TABLE = (
+    "{source} must be the Delta table that it follows, and is none; correct source.path, or put "
+    "the table back"
+)
+_KNOWN = (
+    (r"DELTA_STREAMING_[A-Z_]*SCHEMA|DELTA_SCHEMA_CHANGED", _RENAMED),
+    (r"DELTA_SOURCE_TABLE_IGNORE_CHANGES|DELTA_SOURCE_IGNORE_DELETE", _CHANGED),
+    (r"DELTA_SCHEMA_NOT_SET|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND", _NO_TABLE),
+    (r"CONCURRENT_STREAM_LOG_UPDATE|queries are concurrently using", _ANOTHER),
+    (
+        r"Failed to read log file (?:file:)?(.+/commits/\d+)\. Incomplete",
+        f"its checkpoint is damaged: {{0}} is empty or cut. {_AGAIN}",
+    ),
+    (
+        r"Failed to read log file (?:file:)?(.+?)\. Incomplete",
+        f"its checkpoint is damaged: {{0}} is empty or cut. {PUT_BACK}",
+    ),
+    (
+        r"Checkpoint location (?:file:)?(\S+) is in an inconsistent state: the metadata file",
+        f"its checkpoint is damaged: {{0}}/metadata is missing. {PUT_BACK}",
+    ),
+    (
+        r"com\.fasterxml\.jackson\S*: No content",
+        f"its checkpoint is damaged: {{checkpoint}}/metadata is empty. {PUT_BACK}",
+    ),
+    (
+        r"batch \d+ doesn't exist",
+        f"its checkpoint is damaged: files in {{checkpoint}}/sources are missing. {PUT_BACK}",
+    ),
+    (
+        r"sources in the checkpoint offsets and now there are",
+        f"its checkpoint is damaged: {{checkpoint}}/offsets/ ends with a wrong file. {PUT_BACK}",
+    ),
+)
+"""Known errors of a query: a pattern in Spark's text, and what it means; {0} is its group."""
+
+
+class StreamBehindError(Exception):
+    """The stream's checkpoint does not fit the tables; the message says why and names the fix."""
+
+
+def in_short(error: Exception, pipeline: Pipeline, checkpoint: str) -> Exception:
+    """The error of a query as a line with its fix; the error itself if it is not a known one.
+
+    Args:
+        error: What Spark raised when the query was started, or stopped.
+        pipeline: The pipeline of the stream.
+        checkpoint: The folder of its checkpoint.
+    """
+    text = str(error)
+    for pattern, meaning in _KNOWN:
+        if found := re.search(pattern, text):
+            names = {"checkpoint": checkpoint, "source": pipeline.source.path}
+            return StreamBehindError(f"{pipeline.name}: {meaning.format(*found.groups(), **names)}")
+    return error
