@@ -127,7 +127,7 @@ def test_a_checkpoint_that_is_damaged_or_lost(project: SmallProject) -> None:
     gone(checkpoint / "commits" / "1")
     status, said = project.ingest("stream")
     assert (status, "micro-batch 2" in said) == (0, True), said
-    assert len(project.raw("t")) == 3
+    assert len(project.raw("event_time")) == 3
 
 
 def test_a_followed_table_whose_column_was_renamed(

@@ -297,6 +297,14 @@ def test_columns_that_cannot_be_declared_are_left_out(project: NewProject) -> No
     assert r"# left out: x\ty # {" in text
 
 
+def test_a_sample_with_30000_columns_is_one_line(project: NewProject) -> None:
+    header = ",".join(["card", "ts", *(f"c{number}" for number in range(30_000))])
+    record = ",".join(["1"] * 30_002)
+    status, said = project.new(project.write("wide.csv", f"{header}\n{record}\n"))
+    assert (status, "must have at most 1,000 columns, and has 30,002" in said) == (2, True), said
+    assert len(said) < 500
+
+
 def test_flags_stand_above_guesses(project: NewProject) -> None:
     sample = project.write("a.csv", csv_text(payments()))
     options = ("--key", "order_id", "--event-time", "received_at", "--arrival", "lines")

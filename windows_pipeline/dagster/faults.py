@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import dagster as dg
 
+from windows_pipeline.faults.chain import innermost
 from windows_pipeline.faults.explain import explained
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -42,7 +43,6 @@ def fails_plainly(step: Step) -> Step:
 
 @contextmanager
 def _failing_plainly(context: Any) -> Iterator[None]:
-    fault = None
     try:
         yield
     except dg.Failure:
@@ -50,8 +50,9 @@ def _failing_plainly(context: Any) -> Iterator[None]:
     except Exception as error:
         fault = explained(error)
         if fault is None:
+            # Spark's text has the message below a trace. Dagster adds the trace itself.
+            context.log.error(innermost(error))  # noqa: TRY400
             raise
         if fault.is_foreign:
             context.log.debug("".join(traceback.format_exception(error)))
-    if fault is not None:  # outside of the handler: Dagster shows causes with their traces
-        raise dg.Failure(str(fault))
+        raise dg.Failure(str(fault)) from None

@@ -7,6 +7,8 @@ import os
 import re
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JNetworkError
+
 from windows_pipeline.faults.chain import is_of_library, line_at, links, text_of
 from windows_pipeline.faults.fault import MACHINE, USERS, Fault
 
@@ -55,8 +57,13 @@ _KINDS = (
         "Move the file away, or name another folder in settings.yaml (warehouse); then run the "
         "same command again",
         (errno.ENOTDIR,),
-        r"Mkdirs failed to create|ParentNotDirectoryException|Parent path is not a directory",
+        r"ParentNotDirectoryException|Parent path is not a directory",
         USERS,
+    ),
+    _Kind(
+        "a folder cannot be made there",
+        f"See that all above it are folders, in which this user may write; {_AGAIN}",
+        words=r"Mkdirs failed to create",
     ),
     _Kind(
         "too many files are open",
@@ -93,7 +100,7 @@ _KINDS = (
 _BY_ERRNO = {number: kind for kind in _KINDS for number in kind.errnos}
 _NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|\bOs \{ code: (\d+)")
 """How the errors of Python and delta-rs write the system's number."""
-_IN_JAVA = r"(?:Exception|Error): [^\n]*?"
+_IN_JAVA = r"(?:Exception|Error): [^\n\"']*?"
 _STRERROR = re.compile(
     f"{_IN_JAVA}({'|'.join(re.escape(os.strerror(number)) for number in _BY_ERRNO)})"
 )
@@ -102,27 +109,33 @@ _BY_STRERROR = {os.strerror(number): kind for number, kind in _BY_ERRNO.items()}
 _WORDS = {kind: re.compile(kind.words) for kind in _KINDS if kind.words}
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"(),\]}]+)")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
-_NO_JVM = "Answer from Java side is empty|error occurred while trying to connect to the Java server"
+_NO_JVM = re.compile(r"Answer from Java side is empty|trying to connect to the Java server")
+_MEMORY = f"End other programs, or run fewer days at once; {_AGAIN}"
+_ENDED = (
+    "It is often ended for want of memory (dmesg): lower spark.driver.memory in settings.yaml "
+    f"below what is free, or end other programs; {_AGAIN}"
+)
 
 
 def of_machine(error: BaseException) -> Fault | None:
     """The fault of the machine that an error or its causes speak of; None if there is none."""
     tables = [note for link in links(error) for note in getattr(link, "__notes__", ())]
+    if isinstance(error, ModuleNotFoundError):
+        return _missing_package(error.name or "", str(error))
     for link in links(error):
-        if (fault := _missing_package(link) or _ended_jvm(link)) is not None:
-            return fault
+        text = text_of(link) if is_of_library(link) else ""
+        if found := _NO_MODULE.search(text):
+            return _missing_package(found[1], found[0])
+        if isinstance(link, (ConnectionError, Py4JNetworkError)) or _NO_JVM.search(text):
+            return Fault("Spark's JVM ended while it worked", text_of(link), _ENDED, MACHINE)
         if isinstance(link, MemoryError):
             return Fault("this process has too little memory", text_of(link), _MEMORY, MACHINE)
-        found = _kind_of(link)
-        if found is not None:
-            kind, cause = found
+        if (known := _kind_of(link)) is not None:
+            kind, cause = known
             place = next(iter(tables), None) or _place(link, cause)
             title = f"{place}: {kind.what}" if place else kind.what
             return Fault(title, cause, kind.fix, kind.status)
     return None
-
-
-_MEMORY = f"End other programs, or run fewer days at once; {_AGAIN}"
 
 
 def _kind_of(error: BaseException) -> tuple[_Kind, str] | None:
@@ -154,32 +167,11 @@ def _place(error: BaseException, cause: str) -> str | None:
     return found[1] if found else None
 
 
-def _missing_package(error: BaseException) -> Fault | None:
-    if isinstance(error, ModuleNotFoundError):
-        name, cause = error.name or "", str(error)
-    elif is_of_library(error) and (found := _NO_MODULE.search(text_of(error))):
-        name, cause = found[1], found[0]
-    else:
-        return None
+def _missing_package(module: str, cause: str) -> Fault:
     return Fault(
-        f"the Python package that has the module {name!r} is not installed",
+        f"the Python package that has the module {module!r} is not installed",
         cause,
         "Install it where this command's Python, and on a cluster each executor's, finds it (pip "
         "install); or correct the name of the module",
-        MACHINE,
-    )
-
-
-def _ended_jvm(error: BaseException) -> Fault | None:
-    modules = [kind.__module__ for kind in type(error).__mro__]
-    is_of_py4j = any(module.startswith("py4j") for module in modules)
-    is_lost = isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
-    if not is_lost and not (is_of_py4j and re.search(_NO_JVM, text_of(error))):
-        return None
-    return Fault(
-        "Spark's JVM ended while it worked",
-        text_of(error),
-        "It is often ended for want of memory (dmesg): lower spark.driver.memory in settings.yaml "
-        f"below what is free, or end other programs; {_AGAIN}",
         MACHINE,
     )

@@ -88,11 +88,15 @@ def read_header(file: SampleFile) -> Header:
     with open_text(file) as stream:
         line = next((line for line in lines_of(stream, file.path) if line.strip()), b"")
     text = line.decode("utf-8", "replace")
-    headers = [
-        Header(line, next(csv.reader([text], delimiter=delimiter), []), delimiter)
-        for delimiter in _DELIMITERS
-    ]
+    headers = [Header(line, _names(text, delimiter), delimiter) for delimiter in _DELIMITERS]
     return max(headers, key=lambda header: len(header.names))
+
+
+def _names(text: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:  # a name of more than 128 KiB: another delimiter separates them
+        return []
 
 
 def one_header(files: Sequence[SampleFile]) -> Header:

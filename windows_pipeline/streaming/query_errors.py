@@ -15,7 +15,10 @@ PUT_BACK = (
     "Put the checkpoint back as it was when the tables were written last; or delete the pipeline's "
     "folder of tables and start over"
 )
-_ANOTHER = "another stream of the pipeline runs; stop it, or wait for its end"
+_ANOTHER = (
+    "another stream of the pipeline runs, so stop it or wait for its end; or, if none runs, the "
+    f"newest files in {{checkpoint}}/offsets were deleted. {PUT_BACK}"
+)
 _AGAIN = (
     "Delete that file and run the stream again: it computes the micro-batch again, and the tables "
     "take no row twice"
