@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
+
 from rich import box
 from rich.table import Table
 
@@ -10,6 +14,7 @@ from windows_pipeline.starter.arrival_order import grace_ms, histogram
 from windows_pipeline.starter.new_pipeline import Created, NewPipeline
 from windows_pipeline.windows.durations import duration_text
 
+_NAME = "windows-pipeline"
 _BAR = 40
 _LONGEST_EXAMPLE = 40
 _MOST_NAMES = 10
@@ -104,9 +109,17 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
         )
     console.print(f"wrote {created.file}; look through it, then:")
     console.print()
-    console.print(f"  windows-pipeline run {name}")
-    console.print(f"  windows-pipeline alerts {name}")
+    program = _program()
+    console.print(f"  {program} run {name}")
+    console.print(f"  {program} alerts {name}")
     console.print("  make ui")
+
+
+def _program() -> str:
+    """How a shell finds this program: by its name, or else by the path that started it."""
+    started = Path(sys.argv[0])
+    is_found = started.name != _NAME or shutil.which(_NAME) is not None
+    return _NAME if is_found else str(started)
 
 
 def _count(number: int, noun: str) -> str:

@@ -42,6 +42,7 @@ _STEPS = ("keyed_windows", "alerts", "firings")
 _STEP_OF = {
     "keyed_windows": "keyed_windows",
     "late_records": "keyed_windows",
+    "failed_windows": "keyed_windows",
     "alerts": "alerts",
     "firings": "firings",
     "early_warnings": "firings",
@@ -125,7 +126,7 @@ class RepairPlan:
 
 
 _TABLES = {
-    "keyed_windows": "keyed_windows and late_records",
+    "keyed_windows": "keyed_windows, late_records and failed_windows",
     "alerts": "alerts",
     "firings": "firings and early_warnings",
 }
