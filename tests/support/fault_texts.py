@@ -32,10 +32,25 @@ Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on d
 \tat org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileOutputStream.write(RawLocalFileSystem.java)
 Caused by: java.io.IOException: No space left on device
 """
+_NO_LOG_FOLDER = """An error occurred while calling o110.save.
+: org.apache.spark.sql.delta.DeltaIOException: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create \
+file:/w/x2/_delta_log
+\tat org.apache.spark.sql.delta.DeltaErrorsBase.cannotCreateLogPathException(DeltaErrors.scala)
+"""
+_NO_FOLDER = """An error occurred while calling o115.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 \
+times, most recent failure: Lost task 0.0 in stage 0.0 (TID 0) (host executor driver): \
+java.io.IOException: Mkdirs failed to create file:/w/z2/_temporary/0 (exists=false, cwd=file:/w)
+"""
+_ENDED = "An error occurred while calling o94.sc"
+_NO_PLACE = "a folder cannot be made there"
 _FORBIDDEN = "the system forbids this user to read or write it"
 _GONE = ".parquet: this file of a table is gone"
 
 TEXTS = {
+    "a table on a read-only file system": (_NO_LOG_FOLDER, f"_delta_log: {_NO_PLACE}", 4),
+    "a task on a read-only file system": (_NO_FOLDER, f"/w/z2/_temporary/0: {_NO_PLACE}", 4),
+    "a JVM that was killed": (_ENDED, "Spark's JVM ended while it worked", 4),
     "a task's disk is full": (_FULL, "the disk is full", 4),
     "a checkpoint that may not be written": (_CHECKPOINT, f"2.0972.tmp: {_FORBIDDEN}", 4),
     "a named file that is gone": (_PATH_NOT_FOUND, f"f5ea0711-c000{_GONE}", 2),

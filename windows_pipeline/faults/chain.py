@@ -9,7 +9,9 @@ _LIBRARIES = ("py4j", "pyspark", "delta", "deltalake", "_internal", "pyarrow")
 """The modules whose errors carry the text of another program's error."""
 _ARROW = re.compile(r"\s*(?:\x1b\[\d*m)?↳(?:\x1b\[\d*m)?\s*|\nError: (?=Os \{)")
 """How delta-rs begins the lines of an error's causes."""
-_JAVA_NAME = re.compile(r"^(?:.*\bCaused by: |: )?(?:(?:[\w$]+\.)+[\w$]+(?:Exception|Error): )+")
+_JAVA_NAME = re.compile(
+    r"^(?:.*\b(?:Caused by|executor \w+\)): |: )?(?:(?:[\w$]+\.)+[\w$]+(?:Exception|Error): )+"
+)
 
 _IN_WORKER = re.compile(r"^ {4,}\S.*\n([A-Za-z_][\w.]*(?:: .*)?)$", re.MULTILINE)
 """The last line of a Python trace: the line above is code, which is indented."""

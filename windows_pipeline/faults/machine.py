@@ -62,8 +62,9 @@ _KINDS = (
     ),
     _Kind(
         "a folder cannot be made there",
-        f"See that all above it are folders, in which this user may write; {_AGAIN}",
-        words=r"Mkdirs failed to create",
+        "See that all above it are folders in which this user may write, on a file system that is "
+        f"not read-only; {_AGAIN}",
+        words=r"Mkdirs failed to create|DELTA_CANNOT_CREATE_LOG_PATH",
     ),
     _Kind(
         "too many files are open",
@@ -109,7 +110,11 @@ _BY_STRERROR = {os.strerror(number): kind for number, kind in _BY_ERRNO.items()}
 _WORDS = {kind: re.compile(kind.words) for kind in _KINDS if kind.words}
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"(),\]}]+)")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
-_NO_JVM = re.compile(r"Answer from Java side is empty|trying to connect to the Java server")
+_NO_JVM = re.compile(
+    r"Answer from Java side is empty|trying to connect to the Java server"
+    r"|\AAn error occurred while calling \S+\Z"
+)
+"""What py4j says where the JVM gave no answer; with an answer its text goes on."""
 _MEMORY = f"End other programs, or run fewer days at once; {_AGAIN}"
 _ENDED = (
     "It is often ended for want of memory (dmesg): lower spark.driver.memory in settings.yaml "
