@@ -27,10 +27,10 @@ VALUES: dict[str, object] = {
     "key": "LGA",
     "window_end": "2013-01-01 10:55:00",
     "rule": "disruption",
-    "files": ["pipelines/flights.yaml"],
     "every": None,
     "cause": "source fixed",
 }
+OF_FILES = {**VALUES, "files": ["pipelines/flights.yaml"]}
 OF_A_STREAM = {**VALUES, "pipeline": "followed"}
 # A pipeline of a sample, which is made once whatever pages call it.
 OF_A_SAMPLE = {**VALUES, "name": "payments", "source": "payments.csv", "key": "card"}
@@ -117,7 +117,7 @@ def calls() -> list[tuple[str, ...]]:
             return FIRST.index(name)
         return len(FIRST) + (LAST.index(name) + 1 if name in LAST else 0)
 
-    values_of = {"stream": OF_A_STREAM, "new": OF_A_SAMPLE}
+    values_of = {"stream": OF_A_STREAM, "new": OF_A_SAMPLE, "validate": OF_FILES}
     found: list[tuple[str, ...]] = []
     for asked in map(parsed, commands()):
         arguments = tuple(asked.with_values(values_of.get(asked.name, VALUES)))

@@ -125,7 +125,8 @@ class WindowsJob:
         """
         self.refuse_while_correcting(spark)
         # While tables are emptied micro-batches are refused, and a rebuild says which count.
-        if not any(table.is_emptied(spark) for table in self.tables):
+        stored = [table for table in self.tables if table.exists(spark)]
+        if not any(table.is_emptied(spark) for table in stored):
             require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
