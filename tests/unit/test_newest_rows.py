@@ -26,6 +26,7 @@ from windows_pipeline.storage.damage import TableDamagedError
 
 ROOT = Path(__file__).parents[2]
 ARROW = {
+    "array<string>": pa.list_(pa.string()),
     "date": pa.date32(),
     "string": pa.string(),
     "bigint": pa.int64(),
