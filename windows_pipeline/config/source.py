@@ -166,7 +166,7 @@ class Source(Strict):
     @property
     def order_column(self) -> str | None:
         """The column of accepted records that orders them; None where their files' lines do."""
-        return "event_time" if self._is_by_event_time else self.arrival_column
+        return "_event_time_ms" if self._is_by_event_time else self.arrival_column
 
     @property
     def is_by_line(self) -> bool:
