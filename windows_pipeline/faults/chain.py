@@ -41,7 +41,7 @@ def text_of(error: BaseException) -> str:
 
 
 def is_of_library(error: BaseException) -> bool:
-    """Whether an error comes from a library, so that its text tells of another program's error."""
+    """Whether an error comes from a library, so that its text is about another program's error."""
     modules = (kind.__module__.split(".")[0] for kind in type(error).__mro__)
     return isinstance(error, OSError) or any(module in _LIBRARIES for module in modules)
 

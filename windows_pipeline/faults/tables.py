@@ -31,8 +31,7 @@ def of_tables(error: BaseException) -> Fault | None:
     """The fault of a table that an error or its causes speak of; None if there is none."""
     damaged = damage_in(error)
     if damaged is not None:
-        title, cause, fix = str(damaged).split("\n  ", 2)
-        return Fault(title, cause, fix)
+        return Fault(*damaged.lines)
     for link in links(error):
         if not is_of_library(link):
             continue

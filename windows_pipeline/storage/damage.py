@@ -45,17 +45,18 @@ class TableDamagedError(Exception):
         table: The table's name, or its folder where the name is not known.
         file: The file, below the table's folder or with its whole path; None if not known.
         cause: What the reader said.
+        lines: The message's lines: what is wrong, why, and what helps.
     """
 
     def __init__(self, table: str, file: str | None, cause: str) -> None:
         self.table, self.file, self.cause = table, file, cause
         pipeline = table.split("/", maxsplit=1)[0] or "PIPELINE"
-        super().__init__(
-            f"{table}: a file of the table is damaged or gone\n"
-            f"  {file or 'its log, or one of its data files'}: {cause}\n"
-            "  to see all damage and what mends it: "
-            f"windows-pipeline check {pipeline} --files"
+        self.lines = (
+            f"{table}: a file of the table is damaged or gone",
+            f"{file or 'its log, or one of its data files'}: {cause}",
+            f"to see all damage and what mends it: windows-pipeline check {pipeline} --files",
         )
+        super().__init__("\n  ".join(self.lines))
 
 
 @contextmanager

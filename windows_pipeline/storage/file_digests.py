@@ -54,7 +54,7 @@ class KnownFiles(NamedTuple):
     Attributes:
         files: The first digest of each path.
         damaged_lines: The numbers of lines that are not as they were written, from 1. An
-            unfinished last line, which a killed run leaves, is none of them.
+            unfinished last line, which a killed run leaves, is not listed.
     """
 
     files: dict[str, FileDigest]
