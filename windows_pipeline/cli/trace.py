@@ -54,7 +54,7 @@ def list_records(
     """Prints the records of the window of a key that ends at a time."""
     spark = session(context, settings)
     records = records_of_alert(spark, settings, pipeline, windows_name, key, window_end)
-    source = pipeline.source
+    source = pipeline.windows[windows_name].keyed(pipeline.source)
     arrival = [source.arrival_column] if source.arrival_column else []
     print_rows(
         records.select("arrival_unit", "offset", "event_time", *arrival, *source.values), limit

@@ -214,7 +214,12 @@ class Source(Strict):
     def values(self) -> dict[str, str]:
         """The value columns, which are those without a role, with their types in tables."""
         with_role = set(self.roles.values())
-        return {name: kind for name, kind in self.types.items() if name not in with_role}
+        # Where a definition has another key, the source's own cannot stand beside it as `key`.
+        return {
+            name: kind
+            for name, kind in self.types.items()
+            if name not in with_role and name.lower() != "key"
+        }
 
 
 def source_problems(source: Source) -> list[Problem]:

@@ -12,6 +12,7 @@ from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import arrivals_of
 from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
@@ -43,8 +44,8 @@ def records_of_alert(
         window_end: The window's end, an instant with a zone.
 
     Returns:
-        The columns of raw_events, and `stream_time` and `close_time` (timestamps), which the
-        record met; ordered by event time.
+        The columns of raw_events by the definition's key, and `stream_time` and `close_time`
+        (timestamps), which the record met; ordered by event time.
 
     Raises:
         ValueError: No final window of this key ends at this time.
@@ -55,26 +56,27 @@ def records_of_alert(
     for table in (source.raw_events, source.arrival_log, tables.final_windows):
         table.require(spark)
     end_ms = round(window_end.timestamp() * 1000)
-    is_window = (F.col("key") == F.lit(key)) & (timestamp_to_ms("window_end") == end_ms)
+    is_window = F.col("key").eqNullSafe(F.lit(key)) & (timestamp_to_ms("window_end") == end_ms)
     found = tables.final_windows.read(spark).where(is_window).select("arrival_unit").collect()
     if not found:
         raise ValueError(
             f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
             "take key and window_end from a row of alerts"
         )
-    spec = pipeline.windows[windows_name].spec
+    windows = pipeline.windows[windows_name]
+    spec = windows.spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
     unit = found[0].arrival_unit
-    records = arrivals.records(source.raw_events.read(spark), [unit])
-    of_key = records.where(F.col("key") == F.lit(key))
+    raw = passing(definition_records(source.raw_events.read(spark), windows, pipeline.source))
+    records = arrivals.records(raw, [unit])
+    of_key = records.where(F.col("key").eqNullSafe(F.lit(key)))
     if isinstance(spec, (SessionWindows, GracedRows)):
         counted = _of_listed(of_key, spec, arrivals.closings([unit]), end_ms, settings.tuning)
     else:
         counted = _of_fixed(of_key, spec, end_ms)
-    columns = [field.name for field in source.raw_events.schema]
     return (
         with_timestamps(counted, "stream_time", "close_time")
-        .select(*columns, "stream_time", "close_time")
+        .select(*raw.columns, "stream_time", "close_time")
         .orderBy("event_time", "arrival_unit", "source_partition", "offset")
     )
 

@@ -115,7 +115,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     windows = pipeline.windows[windows_name]
 
     table = partial(_table, pipeline, windows_name, warehouse)
-    source = pipeline.source
+    source = windows.keyed(pipeline.source)
     return WindowTables(
         table(
             "keyed_windows",
@@ -174,10 +174,11 @@ def firing_tables(
         return None
 
     table = partial(_table, pipeline, windows_name, warehouse)
+    source = windows.keyed(pipeline.source)
     firings = table(
         "firings",
         "A firing of a window: early, on time or late.",
-        schemas.firings(pipeline.source, windows),
+        schemas.firings(source, windows),
         "window_end",
         "key",
     )
@@ -187,7 +188,7 @@ def firing_tables(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
         "and a row when the window closes.",
-        schemas.early_warnings(pipeline.source, windows),
+        schemas.early_warnings(source, windows),
         "window_end",
         "rule",
         "key",

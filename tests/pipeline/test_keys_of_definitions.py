@@ -1,0 +1,408 @@
+"""Definitions with keys and filters of their own: by days, as a stream, rebuilt, corrected."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from tests.support.kinds import (
+    DAYS,
+    DEFINITIONS,
+    FIRST_DAY,
+    POLICIES,
+    UNITS,
+    WINDOWS,
+    Ran,
+    arrived,
+    ms,
+    ran_in,
+)
+from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle.firings import firings as oracle_firings
+from tests.support.oracle.keys import FILTERED_OUT, asked_for, seen_by
+from tests.support.oracle.unit_rows import CountDefinition, final_rows, in_time
+from tests.support.oracle.windows import (
+    Definition,
+    Key,
+    Record,
+    TimeDefinition,
+    WindowRow,
+    final_windows,
+    keyed_windows,
+    late_records,
+    windows_after,
+)
+from tests.support.shared_folders import made_once
+from tests.support.spark_cases import EPOCH
+from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
+from windows_pipeline.jobs.days.chain import rebuild, window_jobs
+from windows_pipeline.jobs.job import run_job
+from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import run_stream
+
+SHOPS = ("x", "y", None, "x")
+"""The shop of each record, by its number in the order of arrival."""
+DEFINITION: dict[str, Definition] = {
+    **DEFINITIONS,
+    "hops": TimeDefinition(size=10, advance=4, grace=4),
+}
+COUNTS, COUNT_GRACE = CountDefinition(3, 2), 6
+AGGREGATES = {"total": ("sum", "whole"), "sources": ("count_distinct", "k")}
+LARGE = 999_999_999_999_999_999
+"""Of a bigint's largest number a ninth."""
+BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
+
+
+class Defined(NamedTuple):
+    """A definition as the file has it, and what its key and filter make of a record."""
+
+    kind: str
+    fields: dict[str, object]
+    key: Callable[[Record], Key]
+    passes: Callable[[Record], bool] = lambda _: True
+
+
+def shop(record: Record) -> Key:
+    value = record.values["shop"]
+    assert value is None or isinstance(value, str)
+    return value
+
+
+def whole(record: Record) -> int:
+    value = record.values["whole"]
+    assert isinstance(value, int)
+    return value
+
+
+DEFINED = {
+    "shop_hops": Defined(
+        "hops",
+        {"key": "shop", "where": f"whole * {LARGE:d} * 2 is not null and k <> 'b'"},
+        shop,
+        lambda record: whole(record) <= 4 and record.key != "b",
+    ),
+    "shop_sessions": Defined(
+        "sessions", {"key": "shop", "where": "k <> 'c'"}, shop, lambda record: record.key != "c"
+    ),
+    "shop_slides": Defined("slides", {"key": "shop"}, shop),
+    "odd_slides": Defined(
+        "slides",
+        {"where": "whole % 2 = 1 and ms >= '1969-01-01'"},
+        lambda one: one.key,
+        lambda one: whole(one) % 2 == 1,
+    ),
+    "shop_counts": Defined(
+        "counts", {"key": "shop", "where": "n % 3 > 0"}, shop, lambda record: record.offset % 3 > 0
+    ),
+}
+ALWAYS = ("shop_hops", "shop_sessions")
+"""Those of which `make test` runs the whole chain."""
+
+
+def records() -> list[Record]:
+    """The records of every kind, each with a shop, which is no function of its key."""
+    return [
+        Record(
+            one.unit, 0, one.offset, one.key, one.event_time,
+            {**one.values, "shop": SHOPS[number * number % 7 % 4], "k": one.key},
+        )
+        for number, one in enumerate(arrived())
+    ]  # fmt: skip
+
+
+def line(record: Record) -> str:
+    fields = {"n": record.offset, "ms": record.event_time}
+    return json.dumps(fields | {name: record.values[name] for name in ("k", "shop", "whole")})
+
+
+def declare(settings: Settings, folder: Path, names: Sequence[str], **source: object) -> Ran:
+    """A pipeline of some definitions, and its landed records, each day in two files."""
+    windows: dict[str, object] = {}
+    for name in names:
+        kind, fields, *_ = DEFINED[name]
+        common: dict[str, object] = {"kind": "count", "size": 3, "advance": 2, "grace": "6 ms"}
+        if kind != "counts":
+            common = {**WINDOWS[kind]}
+            common.pop("first_window_start", None)
+        if kind == "hops":
+            common["trigger"] = {"early_every": "3 ms"}
+        aggregates = {of: f"{how}({what})" for of, (how, what) in AGGREGATES.items()}
+        if "key" not in fields:
+            aggregates.pop("sources")
+        windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": BUSY}
+    text = {
+        "name": "keys",
+        "source": {
+            "path": "data", "format": "jsonl", "key": "k", "event_time": "ms", "arrival": "n",
+            "columns": {
+                "n": "bigint", "k": "string", "ms": "bigint", "whole": "bigint", "shop": "string",
+            },
+            **source,
+        },
+        "partitions": {"start": FIRST_DAY.isoformat()},
+        "limits": {"late": "100 %"},
+        "windows": windows,
+    }  # fmt: skip
+    landed = records()
+    written_at = 1_000_000_000
+    for unit, day in enumerate(DAYS):
+        of_day = [one for one in landed if one.unit == unit]
+        for number, piece in enumerate((of_day[:11], of_day[11:])):
+            file = folder / "data" / day.isoformat() / f"{number}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"{line(one)}\n" for one in piece))
+            written_at += 1
+            os.utime(file, (written_at, written_at))  # what was written first is read first
+    declared = folder / "pipelines" / "keys.yaml"
+    declared.parent.mkdir(parents=True, exist_ok=True)
+    declared.write_text(json.dumps(text))
+    return ran_in(settings, folder, "keys")
+
+
+def published(spark: SparkSession, jobs: Sequence[Job], days: Sequence[Any]) -> None:
+    for job in jobs:
+        result = run_job(job, spark, days)
+        failed = [check for check in result.checks if not check.passed]
+        assert (result.published, failed) == (True, []), failed
+
+
+def computed(spark: SparkSession, settings: Settings, folder: Path, names: Sequence[str]) -> Ran:
+    """Some definitions, computed as one range of days; every check passes."""
+    ran = declare(settings, folder, names)
+    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
+    for name in names:
+        published(spark, window_jobs(ran.pipeline, name, ran.settings), DAYS)
+    return ran
+
+
+@pytest.fixture(scope="module")
+def ran(
+    spark: SparkSession,
+    short_shards: Settings,
+    shared: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Ran:
+    """The definitions of `ALWAYS`; this process's own copy."""
+    made = made_once(shared / "keys", lambda folder: computed(spark, short_shards, folder, ALWAYS))
+    own = shutil.copytree(made, tmp_path_factory.mktemp("keys") / "own")
+    return ran_in(short_shards, own, "keys")
+
+
+def key_text(key: object) -> Key:
+    """A key as the oracle has it: the parts of a struct with a bar between them."""
+    if isinstance(key, Row):
+        return "|".join("-" if part is None else str(part) for part in key)
+    return None if key is None else str(key)
+
+
+def seen(name: str) -> list[Record]:
+    return seen_by(records(), DEFINED[name].key, DEFINED[name].passes)
+
+
+def aggregates_of(name: str) -> dict[str, tuple[str, str]]:
+    return {
+        of: how for of, how in AGGREGATES.items() if of == "total" or "key" in DEFINED[name].fields
+    }
+
+
+def window_rows(name: str, rows: Sequence[Any], *, closed: bool | None = None) -> list[str]:
+    """Rows of keyed_windows or final_windows, as the oracle writes them."""
+    return sorted(
+        repr(WindowRow(
+            (row.arrival_unit - FIRST_DAY).days, key_text(row.key), ms(row.window_start),
+            ms(row.window_end), row.first_event_time and ms(row.first_event_time),
+            row.last_event_time and ms(row.last_event_time), row.record_count,
+            {of: row[of] for of in aggregates_of(name)},
+            row.closed if closed is None else closed,
+        ))
+        for row in rows
+    )  # fmt: skip
+
+
+def require_the_oracles(spark: SparkSession, ran: Ran, name: str) -> None:
+    """Requires the windows, late records, alerts and firings that the rules give."""
+    kind, own, tables = DEFINED[name].kind, seen(name), ran.tables(name)
+    final = tables.final_windows.read(spark).collect()
+    late = sorted(
+        (
+            (row.arrival_unit - FIRST_DAY).days, (row.record_arrival_unit - FIRST_DAY).days,
+            row.offset, row.reason,
+        )
+        for row in tables.late_records.read(spark).collect()
+    )  # fmt: skip
+    passing = {one.id for one in own if one.key != FILTERED_OUT}
+    if kind == "counts":
+        require_the_oracles_counts(final, late, own)
+        return
+    definition, aggregates = DEFINITION[kind], aggregates_of(name)
+    wanted = asked_for(final_windows(own, UNITS, definition, aggregates))
+    assert window_rows(name, final, closed=True) == sorted(map(repr, wanted))
+    keyed = tables.keyed_windows.read(spark).collect()
+    every = asked_for(keyed_windows(own, UNITS, definition, aggregates))
+    assert window_rows(name, keyed) == sorted(map(repr, every))
+    assert late == [
+        (row.unit, row.record.unit, row.record.offset, row.reason)
+        for row in late_records(own, UNITS, definition)
+        if row.record in passing
+    ]
+    raised = oracle_alerts.alerts(
+        wanted, lambda row: row.record_count >= 2, lambda row: row.values["total"]
+    )
+    assert raised
+    alerts = [
+        ((row.arrival_unit - FIRST_DAY).days, key_text(row.key), ms(row.window_start),
+         ms(row.window_end), ms(row.episode_start))
+        for row in tables.alerts.read(spark).collect()
+    ]  # fmt: skip
+    assert sorted(map(repr, alerts)) == sorted(repr(tuple(alert[:5])) for alert in raised)
+    if kind == "hops":
+        require_the_oracles_firings(ran.fires(name).firings.read(spark).collect(), own)
+
+
+def require_the_oracles_counts(
+    final: Sequence[Any], late: Sequence[object], own: Sequence[Record]
+) -> None:
+    """Rules F1, F5: windows of records by arrival, and the late ones."""
+    rows = [
+        ((row.arrival_unit - FIRST_DAY).days, key_text(row.key), ms(row.window_start),
+         ms(row.window_end), row.record_count, row.total, row.offset)
+        for row in final
+    ]  # fmt: skip
+    wanted = [
+        (row.unit, row.key, row.start, row.end, row.record_count, row.total, row.offset)
+        for row in asked_for(final_rows(own, UNITS, COUNTS, COUNT_GRACE))
+    ]
+    assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
+    came = {one.id for one in in_time(own, COUNT_GRACE)}
+    assert late == [
+        (one.unit, one.unit, one.offset, "late")
+        for one in own
+        if one.id not in came and one.key != FILTERED_OUT
+    ]
+
+
+def require_the_oracles_firings(fired: Sequence[Any], own: Sequence[Record]) -> None:
+    """Rules A9, E2: a record that is filtered out still advances stream time."""
+    wanted = [
+        (firing.key, firing.start, firing.id, firing.reason, firing.stream_time,
+         own[firing.after or 0].offset, len(firing.records), firing.is_final)
+        for firing in asked_for(
+            oracle_firings([(one.key, one.event_time) for one in own], POLICIES["hops"])
+        )
+    ]  # fmt: skip
+    found = [
+        (key_text(row.key), ms(row.window_start), row.firing_id, row.reason, ms(row.stream_time),
+         row.fired_after, row.record_count, row.is_final)
+        for row in fired
+    ]  # fmt: skip
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules A5, A9, E1, E2, E5: all days at once, every check passed."""
+    require_the_oracles(spark, ran, name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in DEFINED if name not in ALWAYS])
+def test_the_tables_of_every_kind_are_the_oracles(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path, name: str
+) -> None:
+    """Rules A5, A9, E1, E2, E5."""
+    require_the_oracles(spark, computed(spark, short_shards, tmp_path, [name]), name)
+
+
+def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) -> None:
+    """Rules A5, A9: a record that is in no table fails it, whether or not it passes the filter."""
+    job = KeyedWindowsJob(ran.pipeline, "shop_hops", ran.settings)
+    log = job.arrived(spark)
+    rows = [table.of_units(spark, DAYS) for table in job.tables]
+    keyed, late, failed = rows
+
+    def accounts(of_late: Any) -> dict[int, Any]:
+        batches = job.check_batches(spark, DAYS, [keyed, of_late, failed], log)
+        (found,) = (batch for batch in batches if batch.name == "accounting")
+        check = next(one for one in found.checks if one.name == "every_record_accounted_for")
+        told = found.rows.selectExpr("*", f"({check.failing}) AS broken").collect()
+        return {(row.arrival_unit - FIRST_DAY).days: row for row in told}
+
+    own, found = seen("shop_hops"), accounts(late)
+    filtered = [
+        sum(one.key == FILTERED_OUT for one in own if one.unit == unit) for unit in range(UNITS)
+    ]
+    assert [found[unit].filtered for unit in range(UNITS)] == filtered
+    assert [row.broken for row in found.values()] == [False] * UNITS
+    units = {(row.record_arrival_unit - FIRST_DAY).days for row in late.collect()}
+    without = accounts(late.limit(0))
+    assert {unit for unit, row in without.items() if row.broken} == units
+
+
+@pytest.mark.long
+def test_a_trace_finds_the_records_of_a_window(ran: Ran, spark: SparkSession) -> None:
+    """Rules A9, E5: of the definition's key, null too, and only those that pass."""
+    last = asked_for(windows_after(seen("shop_sessions"), UNITS - 1, DEFINITION["sessions"]))
+    of_keys = {window.key: window for window in last if window.closed}
+    assert set(of_keys) == set(SHOPS)
+    for key, window in of_keys.items():
+        end = EPOCH + timedelta(milliseconds=window.end)
+        found = records_of_alert(spark, ran.settings, ran.pipeline, "shop_sessions", key, end)
+        assert sorted(
+            ((row.arrival_unit - FIRST_DAY).days, row.offset) for row in found.collect()
+        ) == sorted((record.unit, record.offset) for record in window.records)
+        assert "k" in found.columns
+        assert "shop" not in found.columns
+
+
+SAME = ("late_records", "failed_windows", "final_windows", "alerts", "firings", "early_warnings")
+
+
+def require_the_same(found: Ran, wanted: Ran, name: str, tables: Sequence[str]) -> None:
+    rows, others = found.rows(name), wanted.rows(name)
+    compared = [table for table in rows if table.rsplit("/", 1)[1] in tables]
+    for table in compared:
+        assert rows[table] == others[table], table
+
+
+def test_a_stream_gives_the_same(
+    ran: Ran, spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A9, E4, H1: a micro-batch begins with one half of a day, and ends with one."""
+    streamed = declare(short_shards, tmp_path, ALWAYS, stream=True, max_per_batch=3)
+    run_stream(spark, streamed.pipeline, streamed.settings)
+    for name in ALWAYS:
+        require_the_same(streamed, ran, name, SAME)
+    # Published rows of a stream pass all checks, and so do their values when computed again.
+    job = KeyedWindowsJob(streamed.pipeline, ALWAYS[0], streamed.settings)
+    failed = [one.check.name for one in check_published(job, spark, DAYS) if not one.passed]
+    assert failed == []
+    assert all(
+        result.published
+        for _, result in rebuild(spark, streamed.pipeline, streamed.settings, "keyed_windows")
+    )
+    for name in ALWAYS:
+        require_the_same(streamed, ran, name, (*SAME, "keyed_windows"))
+
+
+@pytest.mark.long
+def test_days_in_any_order_and_a_correction_give_the_same(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A9, E1, H1: single days, the last first; then a record that was fixed."""
+    names = list(DEFINED)
+    whole = computed(spark, short_shards, tmp_path / "whole", names)
+    single = declare(short_shards, tmp_path / "single", names)
+    published(spark, [RawEventsJob(single.pipeline, single.settings)], DAYS)
+    for name in names:
+        for days in (DAYS[2:], DAYS[:1], DAYS[1:2]):
+            published(spark, window_jobs(single.pipeline, name, single.settings), days)
+        require_the_same(single, whole, name, (*SAME, "keyed_windows"))
