@@ -77,6 +77,14 @@ def shop(record: Record) -> Key:
     return value
 
 
+def pair(record: Record) -> Key:
+    return f"{shop(record) or '-'}|{record.key}"
+
+
+def swapped(record: Record) -> Key:
+    return f"{record.key}|{shop(record) or '-'}"
+
+
 def whole(record: Record) -> int:
     value = record.values["whole"]
     assert isinstance(value, int)
@@ -103,8 +111,16 @@ DEFINED = {
     "shop_counts": Defined(
         "counts", {"key": "shop", "where": "n % 3 > 0"}, shop, lambda record: record.offset % 3 > 0
     ),
+    "pair_hops": Defined(
+        "hops",
+        {"key": ["shop", "k"], "where": "shop <> 'y' or k = 'a' or shop is null"},
+        pair,
+        lambda record: shop(record) != "y" or record.key == "a",
+    ),
+    "pair_sessions": Defined("sessions", {"key": ["k", "shop"]}, swapped),
+    "pair_counts": Defined("counts", {"key": ["shop", "k"]}, pair),
 }
-ALWAYS = ("shop_hops", "shop_sessions")
+ALWAYS = ("shop_hops", "shop_sessions", "pair_hops")
 """Those of which `make test` runs the whole chain."""
 
 
@@ -135,9 +151,7 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
             common.pop("first_window_start", None)
         if kind == "hops":
             common["trigger"] = {"early_every": "3 ms"}
-        aggregates = {of: f"{how}({what})" for of, (how, what) in AGGREGATES.items()}
-        if "key" not in fields:
-            aggregates.pop("sources")
+        aggregates = {of: f"{how}({what})" for of, (how, what) in aggregates_of(name).items()}
         windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": BUSY}
     text = {
         "name": "keys",
@@ -209,9 +223,8 @@ def seen(name: str) -> list[Record]:
 
 
 def aggregates_of(name: str) -> dict[str, tuple[str, str]]:
-    return {
-        of: how for of, how in AGGREGATES.items() if of == "total" or "key" in DEFINED[name].fields
-    }
+    is_plain = DEFINED[name].fields.get("key") == "shop"
+    return AGGREGATES if is_plain else {"total": AGGREGATES["total"]}
 
 
 def window_rows(name: str, rows: Sequence[Any], *, closed: bool | None = None) -> list[str]:

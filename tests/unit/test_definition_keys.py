@@ -71,8 +71,13 @@ KEYS = [
         "is of type double; a key must be string or bigint or date or timestamp: use one of origin",
     ),
     ("", "has no value; write 'key: ...'"),
-    ("5", "'5' is not text; put it in quotes"),
-    ("{}", "{} is not text; write text, without brackets"),
+    ("5", "'5' is not the name of a column; write a name, or a list as [carrier, dest]"),
+    ("{}", "{} is not the name of a column; write a name, or a list as [carrier, dest]"),
+    ("[carrier, carier]", "'carier' is not a column of the source; did you mean 'carrier'?"),
+    ("[carrier, dep_delay]", "'dep_delay' is of type double; a key must be string or bigint"),
+    ("[carrier, departed_at]", "'departed_at' is the event_time, which is no key; use one of"),
+    ("[carrier, dest, carrier]", "names 'carrier' twice; name each column once"),
+    ("[carrier, 5]", "holds 5, which is not the name of a column; write names, as in"),
 ]
 FILTERS = [
     ("distanze > 5", "there is no column 'distanze'; did you mean 'distance'?"),
@@ -138,3 +143,79 @@ def test_only_a_definition_with_these_fields_has_another_definition(tmp_path: Pa
 def test_an_operation_of_a_rule_still_fails_where_it_must() -> None:
     with pytest.raises(RuleError, match="there is no column 'y'"):
         compile_expression("y > 3", {"x": "double"}, "boolean", null_if_unfit=True)
+
+
+PAIR = "struct<carrier:string,flight:bigint>"
+
+
+def test_a_key_of_several_columns_is_a_struct_whose_parts_rules_read(tmp_path: Path) -> None:
+    """Rule A9: in every table, of the source or of the definition; a list of one is its column."""
+    rule = "when: record_count >= 10 and avg_dep_delay > 60"
+    reads = "when: record_count >= 10 and carrier = 'AA' and flight > 5"
+    text = with_fields("key: [carrier, flight]").replace(rule, reads)
+    pipeline = load_text(tmp_path, text)
+    hourly = pipeline.windows["hourly"]
+    columns = hourly.result_columns(pipeline.source)
+    assert columns["key"] == PAIR
+    assert hourly.alerts["disruption"].when_sql(columns) == (
+        "((`record_count` >= 10) AND (`key`.`carrier` = 'AA')) AND (`key`.`flight` > 5)"
+    )
+    for table in WINDOWS:
+        parts = columns_of(pipeline, table)["key"]
+        assert isinstance(parts, tuple)
+        assert [(part.name, part.type) for part in parts] == [
+            ("carrier", "string"),
+            ("flight", "bigint"),
+        ]
+        stored = table_definition(pipeline, "hourly", table)
+        assert stored["windows.hourly.key"] == "carrier, flight"
+    tables = window_tables(pipeline, "hourly", "")
+    assert tables.alerts.sorted_by == ("window_end", "rule", "key.carrier", "key.flight")
+    of_source = load_text(tmp_path, changed("key: origin", "key: [carrier, flight]"))
+    assert columns_of(of_source, "raw_events")["key"] == parts
+    assert not {"carrier", "flight"} & columns_of(of_source, "raw_events").keys()
+    one = load_text(tmp_path, with_fields("key: [carrier]"))
+    assert one.windows["hourly"].key == "carrier"
+
+
+def test_a_part_of_the_sources_key_is_a_value_of_a_definition_with_another(tmp_path: Path) -> None:
+    text = with_fields("key: [carrier, dest]", "where: flight > 5 and carrier > 'A'")
+    text = text.replace("key: origin", "key: [carrier, flight]")
+    late = columns_of(load_text(tmp_path, text), "late_records")
+    assert (late["flight"], late["origin"], "carrier" in late) == ("bigint", "string", False)
+
+
+PARTS = [
+    ("key: origin", "key: [origin, orign]", "source.key: 'orign' is not a column of the source"),
+    ("key: origin", "key: [origin, origin]", "source.key: ['origin', 'origin'] names 'origin' tw"),
+    ("key: origin", "key: [origin, landed_at]", "source.arrival: 'landed_at' is already the key"),
+    (
+        "key: origin",
+        "key: [origin, dep_delay]",
+        "source.key: 'dep_delay' is of type double; the key must be string or bigint",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), PARTS)
+def test_a_mistake_in_the_sources_parts_is_named(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, changed(old, new))
+    line = line_of(FLIGHTS, old) if "arrival" not in words else line_of(FLIGHTS, "arrival: ")
+    assert problem.startswith(f"{tmp_path / 'flights.yaml'}:{line}: {words}")
+
+
+def test_a_part_and_a_result_cannot_share_a_name(tmp_path: Path) -> None:
+    """A rule would read one for the other."""
+    text = with_fields("key: [carrier, dest]").replace("max_dep_delay: max(", "dest: max(")
+    (problem,) = problems_of(tmp_path, text)
+    assert "windows.hourly.aggregates.dest: 'dest' is the name of a part of the key" in problem
+    named = FLIGHTS.replace("origin", "rule").replace("key: rule", "key: [rule, dest]")
+    (problem,) = problems_of(tmp_path, named)
+    assert "windows.hourly.key: 'rule' is a part of the key, and the name of a column" in problem
+    (problem,) = problems_of(
+        tmp_path,
+        with_fields("key: [carrier, dest]").replace("when: record_count >= 10", "when: key > 3"),
+    )
+    assert "there is no column 'key'" in problem

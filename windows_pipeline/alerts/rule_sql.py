@@ -6,7 +6,7 @@ the tree. The text itself never reaches Spark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
@@ -25,6 +25,7 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.Between, exp.In, exp.Is),
     *COMPARISONS,
 )
+_STRUCT = "struct<"
 _TRY: dict[type[exp.Expr], str] = {
     exp.Add: "try_add",
     exp.Sub: "try_subtract",
@@ -49,7 +50,8 @@ def compile_expression(
 
     Args:
         text: The expression, in Spark's SQL.
-        columns: The columns that it may name, unqualified, each with its Spark type.
+        columns: The columns that it may name, unqualified, each with its Spark type. Of a column
+            of type ``struct<name:type,...>`` it names the fields.
         want: The kind that its value must have.
         null_if_unfit: Whether a sum, difference, product or cast that does not fit its type is
             null; otherwise it fails a run.
@@ -85,11 +87,15 @@ def _compiled(
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
         tree = _parse(text)
-        found = Check(dict(columns)).kind(tree)
+        readable, struct_of = _readable(columns)
+        found = Check(readable).kind(tree)
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
             raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")
         safe = _rewritten(_null_if_unfit(tree) if null_if_unfit else tree)
+        for column in list(safe.find_all(exp.Column)) if struct_of else ():
+            if column.name in struct_of:
+                column.set("table", exp.to_identifier(struct_of[column.name]))
         return safe.sql(dialect="spark", identify=True, comments=False)
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)
@@ -115,6 +121,20 @@ def _parse(text: str) -> exp.Expr:
     if not trees or trees[0] is None:
         raise RuleError("is empty; write an expression, as in 'x > 3'")
     return trees[0]
+
+
+def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns that an expression may name, and the structs of those that are fields."""
+    readable: dict[str, str] = {}
+    struct_of: dict[str, str] = {}
+    for name, kind in columns:
+        if not kind.startswith(_STRUCT):
+            readable[name] = kind
+            continue
+        for field in kind.removeprefix(_STRUCT).removesuffix(">").split(","):
+            part, _, of_part = field.partition(":")
+            readable[part], struct_of[part] = of_part, name
+    return readable, struct_of
 
 
 def _rewritten(tree: exp.Expr) -> exp.Expr:

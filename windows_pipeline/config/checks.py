@@ -54,7 +54,7 @@ _FIRING_COLUMNS = frozenset(
 
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     """Checks windows against their source: key, filter, kind, trigger, aggregates and rules."""
-    problems = list(key_problems(windows.key, source))
+    problems = list(key_problems(windows.key, source, _RESULT_COLUMNS))
     if not problems:
         source = windows.keyed(source)
     columns = fixed_result_columns(source)
@@ -110,8 +110,10 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
+    if not isinstance(source.key, str) and aggregate.name in source.key:
+        return Problem(path, aggregate.name, "is the name of a part of the key; rename it")
     if column not in source.values:
-        role = next((role for role, name in source.roles.items() if name == column), None)
+        role = next((role for role, name in source.role_columns if name == column), None)
         if role:
             text = f"takes the {role}, which is not a value column"
             return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")

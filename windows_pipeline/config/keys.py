@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read, compile_expression
-from windows_pipeline.config.fields import ColumnReference, Text
+from windows_pipeline.config.fields import Text
+from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.source import ROLE_TYPES, Source
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
 from windows_pipeline.text.problems import Problem, listed, nearest, without_value
 
 
-def _own_key(value: object) -> object:
+def _not_none(value: object) -> object:
     if value is None:
-        raise ValueError("has no value; name a column, or remove the field")
+        raise ValueError("has no value; name a column")
     return value
 
 
@@ -29,10 +30,10 @@ def _filter(value: object) -> object:
     return value
 
 
-OwnKey = Annotated[ColumnReference | None, BeforeValidator(_own_key)]
-"""The key of a definition: a column of the source; None where the file leaves it out."""
+OwnKey = Annotated[Key | None, BeforeValidator(_not_none)]
+"""The key of a definition; None where the file leaves it out."""
 Filter = Annotated[Text | None, BeforeValidator(_filter)]
-"""SQL that is true of the records that a definition's windows hold; None likewise."""
+"""SQL that is true of the records that a definition's windows hold; None for all."""
 
 
 def filter_columns(source: Source) -> dict[str, str]:
@@ -54,11 +55,31 @@ def filter_sql(where: str, source: Source) -> str:
     return compile_expression(where, filter_columns(source), "boolean", null_if_unfit=True)
 
 
-def key_problems(column: str | None, source: Source) -> Iterator[Problem]:
-    """Checks a definition's own key: a column of the source without another role."""
-    if column is None:
-        return
-    others = {name: role for role, name in source.roles.items() if role != "key"}
+def key_problems(
+    key: str | tuple[str, ...] | None, source: Source, taken: Collection[str]
+) -> Iterator[Problem]:
+    """Checks a definition's own key: columns of the source without another role.
+
+    Args:
+        key: The key; None where the definition has the source's.
+        source: The source.
+        taken: The names that the parts of a key cannot have, as results have such columns.
+    """
+    for column in () if key is None else key_columns(key):
+        yield from _column_problems(column, source)
+    parts = source.key if key is None else key
+    if not isinstance(parts, str):
+        for column in parts:
+            if column in taken:
+                text = (
+                    "is a part of the key, and the name of a column that every result has; rename "
+                    "the column"
+                )
+                yield Problem(("key",), column, text)
+
+
+def _column_problems(column: str, source: Source) -> Iterator[Problem]:
+    others = {name: role for role, name in source.role_columns if role != "key"}
     kinds, wanted = source.types, ROLE_TYPES["key"]
     fitting = [name for name in kinds if name not in others and kinds[name] in wanted]
     fix = f"use one of {listed(fitting)}" if fitting else "leave the field out"

@@ -32,8 +32,9 @@ def definition_records(raw_events: DataFrame, windows: Windows, source: Source) 
     if own.key == source.key:
         return marked
     of_source = _parts(source)
-    key = of_source.get(own.key, F.col(f"`{own.key}`"))
-    others = [name for name in marked.columns if name not in ("key", own.key)]
+    parts = [of_source.get(name, F.col(f"`{name}`")).alias(name) for name in own.key_columns]
+    key = parts[0] if isinstance(own.key, str) else F.struct(*parts)
+    others = [name for name in marked.columns if name not in ("key", *own.key_columns)]
     values = [column.alias(name) for name, column in of_source.items() if name in own.values]
     return marked.select(key.alias("key"), *others, *values)
 
@@ -62,4 +63,7 @@ def _marked(raw_events: DataFrame, windows: Windows, source: Source) -> DataFram
 
 def _parts(source: Source) -> dict[str, Column]:
     """The columns of the source's key in raw_events, by their own names."""
-    return {source.key: F.col("key")}
+    key = F.col("key")
+    if isinstance(source.key, str):
+        return {source.key: key}
+    return {name: key[name] for name in source.key}

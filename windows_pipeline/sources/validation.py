@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -133,10 +135,17 @@ def _accepted(source: Source) -> dict[str, Column]:
     named = [*([] if source.arrival_column is None else [source.arrival_column]), *source.values]
     return {
         "source_partition": partition,
-        "key": typed[source.key],
+        "key": _key(typed, source),
         "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
+
+
+def _key(typed: Column, source: Source) -> Column:
+    """The key, or a struct of its parts."""
+    if isinstance(source.key, str):
+        return typed[source.key]
+    return F.struct(*(typed[name].alias(name) for name in source.key))
 
 
 def _typed(text: Column, kind: str) -> Column:
@@ -214,11 +223,12 @@ def _event_ms(source: Source) -> Column:
 
 def _reason(source: Source) -> Column:
     raw, typed = F.col("raw"), F.col("typed")
-    key, time = raw[source.key], raw[source.event_time]
+    time = raw[source.event_time]
+    is_null = (raw[name].isNull() | (raw[name] == "") for name in source.key_columns)
     unreadable = _reason_of_text("unreadable_event_time", source.event_time, source)
     reason = (
         F.when(F.col("malformed"), "malformed")
-        .when(key.isNull() | (key == ""), "null_key")
+        .when(reduce(or_, is_null), "null_key")
         .when(time.isNull(), "null_event_time")
         .when(F.col("_event_time_ms").isNull(), unreadable)
     )
