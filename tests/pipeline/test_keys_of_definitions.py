@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from tests.support.kinds import (
 from tests.support.oracle import alerts as oracle_alerts
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.oracle.keys import FILTERED_OUT, asked_for, seen_by
+from tests.support.oracle.rows import RowsAround
 from tests.support.oracle.unit_rows import CountDefinition, final_rows, in_time
 from tests.support.oracle.windows import (
     Definition,
@@ -43,10 +45,12 @@ from tests.support.oracle.windows import (
 from tests.support.shared_folders import made_once
 from tests.support.spark_cases import EPOCH
 from windows_pipeline.jobs import Job, KeyedWindowsJob, RawEventsJob, check_published
+from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import run_stream
 
 SHOPS = ("x", "y", None, "x")
@@ -55,7 +59,14 @@ DEFINITION: dict[str, Definition] = {
     **DEFINITIONS,
     "hops": TimeDefinition(size=10, advance=4, grace=4),
 }
-COUNTS, COUNT_GRACE = CountDefinition(3, 2), 6
+ROW_GRACE = 6
+ROWS: dict[str, tuple[CountDefinition | RowsAround, dict[str, object]]] = {
+    "counts": (CountDefinition(3, 2), {"kind": "count", "size": 3, "advance": 2}),
+    "around": (
+        RowsAround(is_range=True, back=10, ahead=4),
+        {"kind": "slide_rows", "preceding": "10 ms", "following": "4 ms"},
+    ),
+}
 AGGREGATES = {"total": ("sum", "whole"), "sources": ("count_distinct", "k")}
 LARGE = 999_999_999_999_999_999
 """Of a bigint's largest number a ninth."""
@@ -81,8 +92,20 @@ def pair(record: Record) -> Key:
     return f"{shop(record) or '-'}|{record.key}"
 
 
+def source_key(record: Record) -> Key:
+    return record.key
+
+
 def swapped(record: Record) -> Key:
     return f"{record.key}|{shop(record) or '-'}"
+
+
+def whole_key(_record: Record) -> Key:
+    return None
+
+
+def in_x(record: Record) -> bool:
+    return shop(record) == "x"
 
 
 def whole(record: Record) -> int:
@@ -105,7 +128,7 @@ DEFINED = {
     "odd_slides": Defined(
         "slides",
         {"where": "whole % 2 = 1 and ms >= '1969-01-01'"},
-        lambda one: one.key,
+        source_key,
         lambda one: whole(one) % 2 == 1,
     ),
     "shop_counts": Defined(
@@ -119,8 +142,18 @@ DEFINED = {
     ),
     "pair_sessions": Defined("sessions", {"key": ["k", "shop"]}, swapped),
     "pair_counts": Defined("counts", {"key": ["shop", "k"]}, pair),
+    "all_hops": Defined("hops", {"key": [], "where": "shop <> 'y'"}, whole_key, in_x),
+    "all_slides": Defined("slides", {"key": [], "where": "shop <> 'y'"}, whole_key, in_x),
+    "all_sessions": Defined("sessions", {"key": [], "where": "shop = 'x'"}, whole_key, in_x),
+    "all_counts": Defined("counts", {"key": [], "where": "shop <> 'y'"}, whole_key, in_x),
+    "all_around": Defined("around", {"key": []}, whole_key),
+    "shop_around": Defined("around", {"key": "shop", "where": "shop = 'x'"}, shop, in_x),
+    "source_sessions": Defined("sessions", {}, swapped),
+    "part_slides": Defined("slides", {"key": "k", "where": "shop <> 'y'"}, source_key, in_x),
 }
-ALWAYS = ("shop_hops", "shop_sessions", "pair_hops")
+OF_ANOTHER_SOURCE = ("source_sessions", "part_slides")
+"""Those whose source has the key [k, shop]."""
+ALWAYS = ("pair_hops", "all_slides")
 """Those of which `make test` runs the whole chain."""
 
 
@@ -145,10 +178,9 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
     windows: dict[str, object] = {}
     for name in names:
         kind, fields, *_ = DEFINED[name]
-        common: dict[str, object] = {"kind": "count", "size": 3, "advance": 2, "grace": "6 ms"}
-        if kind != "counts":
-            common = {**WINDOWS[kind]}
-            common.pop("first_window_start", None)
+        common = {**(ROWS[kind][1] if kind in ROWS else WINDOWS[kind])}
+        common.pop("first_window_start", None)
+        common.setdefault("grace", f"{ROW_GRACE} ms")
         if kind == "hops":
             common["trigger"] = {"early_every": "3 ms"}
         aggregates = {of: f"{how}({what})" for of, (how, what) in aggregates_of(name).items()}
@@ -218,8 +250,10 @@ def key_text(key: object) -> Key:
     return None if key is None else str(key)
 
 
-def seen(name: str) -> list[Record]:
-    return seen_by(records(), DEFINED[name].key, DEFINED[name].passes)
+def seen(name: str, arrived_records: Sequence[Record] | None = None) -> list[Record]:
+    """The records as a definition sees them."""
+    of_source = records() if arrived_records is None else arrived_records
+    return seen_by(of_source, DEFINED[name].key, DEFINED[name].passes)
 
 
 def aggregates_of(name: str) -> dict[str, tuple[str, str]]:
@@ -241,9 +275,11 @@ def window_rows(name: str, rows: Sequence[Any], *, closed: bool | None = None) -
     )  # fmt: skip
 
 
-def require_the_oracles(spark: SparkSession, ran: Ran, name: str) -> None:
+def require_the_oracles(
+    spark: SparkSession, ran: Ran, name: str, arrived_records: Sequence[Record] | None = None
+) -> None:
     """Requires the windows, late records, alerts and firings that the rules give."""
-    kind, own, tables = DEFINED[name].kind, seen(name), ran.tables(name)
+    kind, own, tables = DEFINED[name].kind, seen(name, arrived_records), ran.tables(name)
     final = tables.final_windows.read(spark).collect()
     late = sorted(
         (
@@ -253,8 +289,8 @@ def require_the_oracles(spark: SparkSession, ran: Ran, name: str) -> None:
         for row in tables.late_records.read(spark).collect()
     )  # fmt: skip
     passing = {one.id for one in own if one.key != FILTERED_OUT}
-    if kind == "counts":
-        require_the_oracles_counts(final, late, own)
+    if kind in ROWS:
+        require_the_oracles_rows(kind, final, late, own)
         return
     definition, aggregates = DEFINITION[kind], aggregates_of(name)
     wanted = asked_for(final_windows(own, UNITS, definition, aggregates))
@@ -281,10 +317,10 @@ def require_the_oracles(spark: SparkSession, ran: Ran, name: str) -> None:
         require_the_oracles_firings(ran.fires(name).firings.read(spark).collect(), own)
 
 
-def require_the_oracles_counts(
-    final: Sequence[Any], late: Sequence[object], own: Sequence[Record]
+def require_the_oracles_rows(
+    kind: str, final: Sequence[Any], late: Sequence[object], own: Sequence[Record]
 ) -> None:
-    """Rules F1, F5: windows of records by arrival, and the late ones."""
+    """Rules F1, F2, F5: windows of rows, and the late ones."""
     rows = [
         ((row.arrival_unit - FIRST_DAY).days, key_text(row.key), ms(row.window_start),
          ms(row.window_end), row.record_count, row.total, row.offset)
@@ -292,10 +328,10 @@ def require_the_oracles_counts(
     ]  # fmt: skip
     wanted = [
         (row.unit, row.key, row.start, row.end, row.record_count, row.total, row.offset)
-        for row in asked_for(final_rows(own, UNITS, COUNTS, COUNT_GRACE))
+        for row in asked_for(final_rows(own, UNITS, ROWS[kind][0], ROW_GRACE))
     ]
     assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
-    came = {one.id for one in in_time(own, COUNT_GRACE)}
+    came = {one.id for one in in_time(own, ROW_GRACE)}
     assert late == [
         (one.unit, one.unit, one.offset, "late")
         for one in own
@@ -327,7 +363,9 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in DEFINED if name not in ALWAYS])
+@pytest.mark.parametrize(
+    "name", [name for name in DEFINED if name not in (*ALWAYS, *OF_ANOTHER_SOURCE)]
+)
 def test_the_tables_of_every_kind_are_the_oracles(
     spark: SparkSession, short_shards: Settings, tmp_path: Path, name: str
 ) -> None:
@@ -337,7 +375,7 @@ def test_the_tables_of_every_kind_are_the_oracles(
 
 def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) -> None:
     """Rules A5, A9: a record that is in no table fails it, whether or not it passes the filter."""
-    job = KeyedWindowsJob(ran.pipeline, "shop_hops", ran.settings)
+    job = KeyedWindowsJob(ran.pipeline, "all_slides", ran.settings)
     log = job.arrived(spark)
     rows = [table.of_units(spark, DAYS) for table in job.tables]
     keyed, late, failed = rows
@@ -349,20 +387,24 @@ def test_the_check_counts_what_is_filtered_out(ran: Ran, spark: SparkSession) ->
         told = found.rows.selectExpr("*", f"({check.failing}) AS broken").collect()
         return {(row.arrival_unit - FIRST_DAY).days: row for row in told}
 
-    own, found = seen("shop_hops"), accounts(late)
+    own, found = seen("all_slides"), accounts(late)
     filtered = [
         sum(one.key == FILTERED_OUT for one in own if one.unit == unit) for unit in range(UNITS)
     ]
     assert [found[unit].filtered for unit in range(UNITS)] == filtered
     assert [row.broken for row in found.values()] == [False] * UNITS
-    units = {(row.record_arrival_unit - FIRST_DAY).days for row in late.collect()}
+    on_arrival = late.where("arrival_unit = record_arrival_unit")
+    units = {(row.arrival_unit - FIRST_DAY).days for row in on_arrival.collect()}
     without = accounts(late.limit(0))
     assert {unit for unit, row in without.items() if row.broken} == units
 
 
 @pytest.mark.long
-def test_a_trace_finds_the_records_of_a_window(ran: Ran, spark: SparkSession) -> None:
+def test_a_trace_finds_the_records_of_a_window(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
     """Rules A9, E5: of the definition's key, null too, and only those that pass."""
+    ran = computed(spark, short_shards, tmp_path, ["shop_sessions"])
     last = asked_for(windows_after(seen("shop_sessions"), UNITS - 1, DEFINITION["sessions"]))
     of_keys = {window.key: window for window in last if window.closed}
     assert set(of_keys) == set(SHOPS)
@@ -394,28 +436,84 @@ def test_a_stream_gives_the_same(
     run_stream(spark, streamed.pipeline, streamed.settings)
     for name in ALWAYS:
         require_the_same(streamed, ran, name, SAME)
-    # Published rows of a stream pass all checks, and so do their values when computed again.
-    job = KeyedWindowsJob(streamed.pipeline, ALWAYS[0], streamed.settings)
-    failed = [one.check.name for one in check_published(job, spark, DAYS) if not one.passed]
-    assert failed == []
+
+
+@pytest.mark.long
+def test_published_rows_of_a_stream_pass_and_are_rebuilt(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A5, A9, H1: all checks, values computed again, and the same rows by days."""
+    names = ("shop_hops", "pair_sessions", "all_around")
+    whole = computed(spark, short_shards, tmp_path / "whole", names)
+    streamed = declare(short_shards, tmp_path / "streamed", names, stream=True, max_per_batch=3)
+    run_stream(spark, streamed.pipeline, streamed.settings)
+    for name in names:
+        require_the_same(streamed, whole, name, SAME)
+        job = KeyedWindowsJob(streamed.pipeline, name, streamed.settings)
+        failed = [one.check.name for one in check_published(job, spark, DAYS) if not one.passed]
+        assert failed == []
     assert all(
         result.published
         for _, result in rebuild(spark, streamed.pipeline, streamed.settings, "keyed_windows")
     )
-    for name in ALWAYS:
-        require_the_same(streamed, ran, name, (*SAME, "keyed_windows"))
+    for name in names:
+        require_the_same(streamed, whole, name, (*SAME, "keyed_windows"))
 
 
 @pytest.mark.long
-def test_days_in_any_order_and_a_correction_give_the_same(
+def test_single_days_and_a_correction_give_the_same(
     spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
-    """Rules A9, E1, H1: single days, the last first; then a record that was fixed."""
-    names = list(DEFINED)
+    """Rules A9, E1, H1: the last day first; then a day that was landed again."""
+    names = ("pair_hops", "pair_sessions", "all_slides", "all_counts", "shop_sessions")
     whole = computed(spark, short_shards, tmp_path / "whole", names)
     single = declare(short_shards, tmp_path / "single", names)
+    file = tmp_path / "single" / "data" / DAYS[1].isoformat() / "1.jsonl"
+    text = file.read_text()
+    file.write_text("".join(text.splitlines(keepends=True)[:-5]))
     published(spark, [RawEventsJob(single.pipeline, single.settings)], DAYS)
     for name in names:
         for days in (DAYS[2:], DAYS[:1], DAYS[1:2]):
             published(spark, window_jobs(single.pipeline, name, single.settings), days)
-        require_the_same(single, whole, name, (*SAME, "keyed_windows"))
+        rows = single.rows(name)
+        assert rows != whole.rows(name)
+    file.write_text(text)
+    published(spark, [RawEventsJob(single.pipeline, single.settings)], DAYS[1:2])
+    for name in names:
+        result = correct(
+            spark, single.pipeline, name, single.settings, DAYS[1], None, "records were missing"
+        )
+        assert result.published
+        require_the_same(single, whole, name, ("late_records", "final_windows", "keyed_windows"))
+        standing = single.tables(name).alerts.read(spark).where("retracted_by IS NULL")
+        wanted = whole.tables(name).alerts.read(spark)
+        alerts = [
+            sorted(map(repr, rows.drop("correction", "retracted_by").collect()))
+            for rows in (standing, wanted)
+        ]
+        assert alerts[0] == alerts[1]
+
+
+@pytest.mark.long
+def test_a_source_may_have_a_key_of_several_columns(
+    spark: SparkSession, short_shards: Settings, tmp_path: Path
+) -> None:
+    """Rules A6, A9: a record in which a part is null is rejected; definitions may have one part."""
+    names = ("source_sessions", "part_slides", "all_slides")
+    ran = declare(short_shards, tmp_path, names, key=["k", "shop"])
+    published(spark, [RawEventsJob(ran.pipeline, ran.settings)], DAYS)
+    rejected = source_tables(ran.pipeline, ran.settings.warehouse).rejected_records.read(spark)
+    without = [one for one in records() if shop(one) is None]
+    assert [row.reason for row in rejected.collect()] == ["null_key"] * len(without)
+    for name in names:
+        published(spark, window_jobs(ran.pipeline, name, ran.settings), DAYS)
+        require_the_oracles(spark, ran, name, of_shops())
+
+
+def of_shops() -> list[Record]:
+    """The records that have a shop, numbered by arrival."""
+    found: list[Record] = []
+    for unit in range(UNITS):
+        of_unit = [one for one in records() if one.unit == unit and shop(one) is not None]
+        found += [replace(one, offset=offset) for offset, one in enumerate(of_unit)]
+    return found

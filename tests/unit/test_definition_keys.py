@@ -219,3 +219,24 @@ def test_a_part_and_a_result_cannot_share_a_name(tmp_path: Path) -> None:
         with_fields("key: [carrier, dest]").replace("when: record_count >= 10", "when: key > 3"),
     )
     assert "there is no column 'key'" in problem
+
+
+def test_all_records_may_have_one_key(tmp_path: Path) -> None:
+    """Rule A9: the column stays, null, and no column of the source is missing from the values."""
+    text = with_fields("key: []", "where: origin <> 'EWR'").replace("min(dep", "count(origin")
+    pipeline = load_text(tmp_path, text.replace("count(origin_delay)", "count_distinct(origin)"))
+    hourly = pipeline.windows["hourly"]
+    assert "key" not in hourly.result_columns(pipeline.source)
+    for table in WINDOWS:
+        assert columns_of(pipeline, table)["key"] == "string"
+        assert table_definition(pipeline, "hourly", table)["windows.hourly.key"] == "[]"
+    assert window_tables(pipeline, "hourly", "").final_windows.sorted_by == ("window_end",)
+    late = columns_of(pipeline, "late_records")
+    assert (late["origin"], late["carrier"]) == ("string", "string")
+    text = with_fields("key: []").replace("when: record_count >= 10", "when: key is null")
+    (problem,) = problems_of(tmp_path, text)
+    assert "there is no column 'key'" in problem
+    of_source = load_text(tmp_path, changed("key: origin", "key: []"))
+    raw = columns_of(of_source, "raw_events")
+    assert (raw["key"], raw["origin"]) == ("string", "string")
+    assert of_source.windows["hourly"].keyed(of_source.source) == of_source.source

@@ -15,6 +15,8 @@ from windows_pipeline.query.trace import is_key, records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import window_tables
 
+_SEVERAL = 2
+
 
 def list_episodes(
     context: typer.Context,
@@ -66,6 +68,6 @@ def list_records(
 
 def _values(key: str, source: Source) -> str | list[str]:
     """A key as the shell has it: of several columns their values with commas between them."""
-    if isinstance(source.key, str):
+    if len(source.key_columns) < _SEVERAL:
         return key
     return [value.strip() for value in key.split(",")]

@@ -1,4 +1,7 @@
-"""A key as a pipeline's file writes it: the name of a column, or a list of names."""
+"""A key as a pipeline's file writes it: the name of a column, or a list of names.
+
+With the list `[]` all records have one key, which is null in tables.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,17 @@ def _parts(values: list[object]) -> str | tuple[str, ...]:
         if value in names:
             raise ValueError(f"names {value!r} twice; name each column once")
         names.append(value)
-    if not names:
-        raise ValueError("is empty; name a column")
     return names[0] if len(names) == 1 else tuple(names)
 
 
 def _text(key: str | tuple[str, ...]) -> str:
-    return ", ".join(key_columns(key))
+    return ", ".join(key_columns(key)) or "[]"
 
 
 Key = Annotated[str | tuple[str, ...], PlainValidator(_key), PlainSerializer(_text)]
 """The name of a key's column, or the names of its parts; of a single part its name alone."""
+NO_KEY = ()
+"""The key that all records have."""
 
 
 def key_columns(key: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -54,10 +57,14 @@ def key_columns(key: str | tuple[str, ...]) -> tuple[str, ...]:
 def key_type(key: str | tuple[str, ...], types: Mapping[str, str]) -> str:
     """Spark's type of the column `key`: the column's, or a struct of the parts.
 
+    Where all records have one key, the column is text, and null.
+
     Args:
         key: The key.
         types: The types of the source's columns.
     """
     if isinstance(key, str):
         return types[key]
+    if key == NO_KEY:
+        return "string"
     return f"struct<{','.join(f'{name}:{types[name]}' for name in key)}>"

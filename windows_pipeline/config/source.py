@@ -97,7 +97,8 @@ class Source(Strict):
         max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
             one makes the file bad. None for a MiB.
         columns: The columns to read, each with its type.
-        key: The column, or columns, whose values each have windows of their own.
+        key: The column, or columns, whose values each have windows of their own; () where all
+            records have one key.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
         arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
             for the lines of landed files, the commits of a Delta table, the offsets of a topic.

@@ -21,7 +21,7 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
-from windows_pipeline.config.key_columns import key_type
+from windows_pipeline.config.key_columns import NO_KEY, key_type
 from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
@@ -37,8 +37,9 @@ from windows_pipeline.windows import (
 def fixed_result_columns(source: Source) -> dict[str, str]:
     """Returns the columns of every window's result, aggregates aside, with their Spark types."""
     times = ("window_start", "window_end", "first_event_time", "last_event_time")
+    key = {} if source.key == NO_KEY else {"key": key_type(source.key, source.types)}
     return {
-        "key": key_type(source.key, source.types),
+        **key,
         **dict.fromkeys(times, "timestamp"),
         "record_count": "bigint",
     }
@@ -85,7 +86,7 @@ class Windows(Strict):
     Attributes:
         kind: The kind of window, one of `kinds.KINDS`.
         key: The column, or columns, whose values each have windows of their own; None for the
-            source's key.
+            source's key, () for one key that all records have.
         where: SQL over the source's columns that is true of the records that windows hold; None
             for all records.
         grace: How long after its end a window still takes records, ms (rule A3).

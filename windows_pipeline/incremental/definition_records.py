@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.alerts.rule_sql import columns_read
 from windows_pipeline.config import Source, Windows
+from windows_pipeline.sources.validation import key_of
 
 PASSES = "_passes"
 """The column that says whether a record passes the definition's filter."""
@@ -33,10 +34,9 @@ def definition_records(raw_events: DataFrame, windows: Windows, source: Source) 
         return marked
     of_source = _parts(source)
     parts = [of_source.get(name, F.col(f"`{name}`")).alias(name) for name in own.key_columns]
-    key = parts[0] if isinstance(own.key, str) else F.struct(*parts)
     others = [name for name in marked.columns if name not in ("key", *own.key_columns)]
     values = [column.alias(name) for name, column in of_source.items() if name in own.values]
-    return marked.select(key.alias("key"), *others, *values)
+    return marked.select(key_of(parts).alias("key"), *others, *values)
 
 
 def passing(records: DataFrame) -> DataFrame:

@@ -141,7 +141,7 @@ class AlertsJob(WindowsJob):
             spec,
             self.windows.aggregate_list,
             {day_number(day): closing},
-            tuning=self.settings.tuning,
+            tuning=self.tuning,
         ).where("closed")
         columns = [
             field.name

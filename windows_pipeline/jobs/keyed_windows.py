@@ -82,7 +82,7 @@ class KeyedWindowsJob(WindowsJob):
             self.windows.aggregate_list,
             closings,
             only_closed=not self.windows.partial_results,
-            tuning=self.settings.tuning,
+            tuning=self.tuning,
         )
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
@@ -113,7 +113,7 @@ class KeyedWindowsJob(WindowsJob):
         if isinstance(spec, GracedRows):
             recounted = recount_rows(records, stored, spec, arrivals.closings(days))
         else:
-            recounted = recount_windows(records, stored, spec, self.settings.tuning)
+            recounted = recount_windows(records, stored, spec, self.tuning)
         checks = window_checks(self.windows)
         judged = recounted.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,10 @@ from windows_pipeline.storage.tables import (
     source_tables,
     window_tables,
 )
+from windows_pipeline.tuning import Tuning
+
+_LEAST_LOOK_BACKS = 4
+"""The recount takes records from three look-backs around a time shard, of one neighbour alone."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class WindowsJob:
     def keyed_source(self) -> Source:
         """The source with the definition's key."""
         return self.windows.keyed(self.pipeline.source)
+
+    @property
+    def tuning(self) -> Tuning:
+        """How finely time is cut: of windows over all records finer, as there is no other key."""
+        tuning = self.settings.tuning
+        if self.keyed_source.key_columns:
+            return tuning
+        least = min(tuning.least_shard_look_backs, _LEAST_LOOK_BACKS)
+        return replace(tuning, least_shard_look_backs=least)
 
     def definition_records(self, raw_events: DataFrame) -> DataFrame:
         """The records by the definition's key, marked by its filter."""

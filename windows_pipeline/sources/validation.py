@@ -91,6 +91,17 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     )
 
 
+def key_of(parts: Sequence[Column]) -> Column:
+    """The column `key` of a key's columns: the only one, or a struct; null where there are none."""
+    match parts:
+        case []:
+            return F.lit(None).cast("string")
+        case [column]:
+            return column
+        case _:
+            return F.struct(*parts)
+
+
 def require_fit_to_order(judged: DataFrame, source: Source) -> None:
     """Refuses an arrival column whose texts are numbers or times, which sort otherwise as text.
 
@@ -135,17 +146,10 @@ def _accepted(source: Source) -> dict[str, Column]:
     named = [*([] if source.arrival_column is None else [source.arrival_column]), *source.values]
     return {
         "source_partition": partition,
-        "key": _key(typed, source),
+        "key": key_of([typed[name].alias(name) for name in source.key_columns]),
         "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
-
-
-def _key(typed: Column, source: Source) -> Column:
-    """The key, or a struct of its parts."""
-    if isinstance(source.key, str):
-        return typed[source.key]
-    return F.struct(*(typed[name].alias(name) for name in source.key))
 
 
 def _typed(text: Column, kind: str) -> Column:
@@ -228,7 +232,7 @@ def _reason(source: Source) -> Column:
     unreadable = _reason_of_text("unreadable_event_time", source.event_time, source)
     reason = (
         F.when(F.col("malformed"), "malformed")
-        .when(reduce(or_, is_null), "null_key")
+        .when(reduce(or_, is_null, F.lit(False)), "null_key")
         .when(time.isNull(), "null_event_time")
         .when(F.col("_event_time_ms").isNull(), unreadable)
     )

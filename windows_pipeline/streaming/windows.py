@@ -119,7 +119,7 @@ class BatchWindows:
             windows.aggregate_list,
             {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
-            tuning=self.job.settings.tuning,
+            tuning=self.job.tuning,
         )
         late_on_arrival = self._late_on_arrival(records)
         fetched, late_counts = self._fetched(self._as_rows(found_windows), late_on_arrival)
