@@ -50,6 +50,7 @@ from windows_pipeline.jobs.days.chain import rebuild, window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.query.trace import records_of_alert
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.maintenance import maintain
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import run_stream
 
@@ -492,6 +493,10 @@ def test_single_days_and_a_correction_give_the_same(
             for rows in (standing, wanted)
         ]
         assert alerts[0] == alerts[1]
+    # Files are joined and clustered by the parts of a key.
+    final = single.tables("pair_hops").final_windows
+    assert maintain(spark, final).units
+    require_the_same(single, whole, "pair_hops", ("final_windows",))
 
 
 @pytest.mark.long
