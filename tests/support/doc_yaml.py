@@ -29,6 +29,8 @@ _BASE: dict[str, Any] = {
             "dep_delay": "double",
             "amount": "decimal(12,2)",
             "delay": "double",
+            "carrier": "string",
+            "arr_delay": "double",
         },
         "key": "origin",
         "event_time": "departed_at",

@@ -75,6 +75,9 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
     """Checks that no record is lost and no rule unjudged, over a row an arrival unit."""
     undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
+    filtered, named = "", ""
+    if windows.where is not None:
+        filtered, named = " + filtered", "filtered out by `where` + "
     advice = (
         ""
         if pipeline.source.arrival
@@ -86,8 +89,8 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
         Check(
             "every_record_accounted_for",
             "Of each day's records, ingested = counted + pending + listed in late_records + "
-            "rejected; a pending record may still count in an open window (rule A5)",
-            "blocked_by IS NULL AND ingested <> counted + pending + late + rejected",
+            f"{named}rejected; a pending record may still count in an open window (rule A5)",
+            f"blocked_by IS NULL AND ingested <> counted + pending + late + rejected{filtered}",
         ),
         Check(
             "no_arrival_missing",
@@ -101,7 +104,7 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
             "late_within_limit",
             f"At most {limit:.4g} % of a day's accepted records are late (limits.late, rule A1)"
             f"{advice}",
-            f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
+            f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - (rejected{filtered}))",
             blocking=False,
         ),
         Check(

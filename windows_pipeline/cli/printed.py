@@ -248,6 +248,8 @@ def print_rows(rows: DataFrame, limit: int) -> None:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):  # a key of several parts
+        return ", ".join("" if part is None else _text(part) for part in value)
     if isinstance(value, datetime):  # collected in this machine's zone
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     return str(value)

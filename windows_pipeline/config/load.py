@@ -27,6 +27,7 @@ _EXAMPLES = {
     "start": "2026-01-31",
     "when": "record_count >= 10",
     "severity": "record_count",
+    "where": "amount > 0",
 }
 _EXAMPLES_BELOW = {
     "source": "path: ...",

@@ -18,6 +18,7 @@ from windows_pipeline.config.fields import (
     RecordBytes,
     Text,
 )
+from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.problems import Problem, listed, nearest
@@ -103,7 +104,8 @@ class Source(Strict):
             the day is published without the file, which quarantined_files then lists (`skip`;
             rule A8). None for `stop`.
         columns: The columns to read, each with its type.
-        key: The column whose values each have windows of their own.
+        key: The column, or columns, whose values each have windows of their own; () where all
+            records have one key.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
         arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
             for the lines of landed files, the commits of a Delta table, the offsets of a topic.
@@ -125,7 +127,7 @@ class Source(Strict):
     max_record_bytes: RecordBytes | None = None
     on_bad_file: Literal["stop", "skip"] | None = None
     columns: dict[ColumnName, ColumnType]
-    key: ColumnReference
+    key: Key
     event_time: ColumnReference
     arrival: ColumnReference | None = None
     source_partition: ColumnReference | None = None
@@ -206,10 +208,21 @@ class Source(Strict):
         return None if written == "utf-8" else written
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return key_columns(self.key)
+
+    @property
+    def role_columns(self) -> list[tuple[str, str]]:
+        """The columns that have a role, each with the name of its role before it."""
+        of_key = [("key", column) for column in self.key_columns]
+        return of_key + [pair for pair in self.roles.items() if pair[0] != "key"]
+
+    @property
     def roles(self) -> dict[str, str]:
-        """The columns that have a role, by the name of the role."""
+        """The columns that have a role alone, by the name of the role."""
         fields = {
-            "key": self.key,
+            "key": self.key if isinstance(self.key, str) else None,
             "event_time": self.event_time,
             "arrival": self.arrival_column,
             "source_partition": self.source_partition,
@@ -226,8 +239,13 @@ class Source(Strict):
     @property
     def values(self) -> dict[str, str]:
         """The value columns, which are those without a role, with their types in tables."""
-        with_role = set(self.roles.values())
-        return {name: kind for name, kind in self.types.items() if name not in with_role}
+        with_role = {column for _, column in self.role_columns}
+        # Where a definition has another key, the source's own cannot stand beside it as `key`.
+        return {
+            name: kind
+            for name, kind in self.types.items()
+            if name not in with_role and name.lower() != "key"
+        }
 
 
 def source_problems(source: Source) -> list[Problem]:
@@ -296,7 +314,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         )
         yield Problem(("idle_after",), source.idle_after, text)
     role_of: dict[str, str] = {}
-    for role, column in source.roles.items():
+    for role, column in source.role_columns:
         if column not in source.columns:
             fix = nearest(column, source.columns, f"use one of {listed(source.columns)}")
             text = f"is not a column of the source; declare it under columns, or {fix}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -89,6 +91,17 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     )
 
 
+def key_of(parts: Sequence[Column]) -> Column:
+    """The column `key` of a key's columns: the only one, or a struct; null where there are none."""
+    match parts:
+        case []:
+            return F.lit(None).cast("string")
+        case [column]:
+            return column
+        case _:
+            return F.struct(*parts)
+
+
 def require_fit_to_order(judged: DataFrame, source: Source) -> None:
     """Refuses an arrival column whose texts are numbers or times, which sort otherwise as text.
 
@@ -133,7 +146,7 @@ def _accepted(source: Source) -> dict[str, Column]:
     named = [*([] if source.arrival_column is None else [source.arrival_column]), *source.values]
     return {
         "source_partition": partition,
-        "key": typed[source.key],
+        "key": key_of([typed[name].alias(name) for name in source.key_columns]),
         "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
@@ -214,11 +227,12 @@ def _event_ms(source: Source) -> Column:
 
 def _reason(source: Source) -> Column:
     raw, typed = F.col("raw"), F.col("typed")
-    key, time = raw[source.key], raw[source.event_time]
+    time = raw[source.event_time]
+    is_null = (raw[name].isNull() | (raw[name] == "") for name in source.key_columns)
     unreadable = _reason_of_text("unreadable_event_time", source.event_time, source)
     reason = (
         F.when(F.col("malformed"), "malformed")
-        .when(key.isNull() | (key == ""), "null_key")
+        .when(reduce(or_, is_null, F.lit(False)), "null_key")
         .when(time.isNull(), "null_event_time")
         .when(F.col("_event_time_ms").isNull(), unreadable)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.config.definition import table_definition
 from windows_pipeline.storage import schemas
 from windows_pipeline.windows import SessionWindows
@@ -144,14 +144,15 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     windows = pipeline.windows[windows_name]
 
     table = partial(_table, pipeline, windows_name, warehouse)
-    source = pipeline.source
+    source = windows.keyed(pipeline.source)
+    by_key = _key_order(source)
     return WindowTables(
         table(
             "keyed_windows",
             "A window that an arrival unit or micro-batch changed or closed, as that left it.",
             schemas.keyed_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
         ),
         table(
             "late_records",
@@ -164,7 +165,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "A window that an arrival unit closed; only a correction changes it.",
             schemas.final_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
             change_feed=True,
         ),
         table(
@@ -173,7 +174,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             schemas.corrections(source, windows),
             "correction",
             "window_end",
-            "key",
+            *by_key,
         ),
         table(
             "alerts",
@@ -181,7 +182,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             schemas.alerts(source, windows),
             "window_end",
             "rule",
-            "key",
+            *by_key,
             change_feed=True,
         ),
         table(
@@ -189,7 +190,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "An aggregate of a closed window that can't be computed, with the reason.",
             schemas.failed_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
         ),
     )
 
@@ -203,12 +204,14 @@ def firing_tables(
         return None
 
     table = partial(_table, pipeline, windows_name, warehouse)
+    source = windows.keyed(pipeline.source)
+    by_key = _key_order(source)
     firings = table(
         "firings",
         "A firing of a window: early, on time or late.",
-        schemas.firings(pipeline.source, windows),
+        schemas.firings(source, windows),
         "window_end",
-        "key",
+        *by_key,
     )
     if isinstance(windows.spec, SessionWindows):
         return FiringTables(firings, None)
@@ -216,10 +219,10 @@ def firing_tables(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
         "and a row when the window closes.",
-        schemas.early_warnings(pipeline.source, windows),
+        schemas.early_warnings(source, windows),
         "window_end",
         "rule",
-        "key",
+        *by_key,
     )
     return FiringTables(firings, early_warnings)
 
@@ -275,6 +278,13 @@ def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
         *(table for tables in of_windows for table in vars(tables).values()),
         *(table for tables in fired if tables is not None for table in tables.all),
     ]
+
+
+def _key_order(source: Source) -> tuple[str, ...]:
+    """The columns that sort rows by key: the parts of a struct, which readers can skip files by."""
+    if isinstance(source.key, str):
+        return ("key",)
+    return tuple(f"key.{name}" for name in source.key)
 
 
 def _table(

@@ -281,7 +281,12 @@ def _window(windows: Windows) -> Iterable[Column]:
 
 
 def _key(source: Source) -> Column:
-    return Column("key", source.types[source.key], f"the source's column {source.key}")
+    if isinstance(source.key, str):
+        return Column("key", source.types[source.key], f"the source's column {source.key}")
+    if not source.key_columns:
+        return Column("key", "string", "null: all records have one key")
+    parts = (Column(name, source.types[name], "column of the source") for name in source.key)
+    return Column("key", tuple(parts), "the columns whose values each have windows of their own")
 
 
 def _arrival(source: Source) -> Iterable[Column]:
