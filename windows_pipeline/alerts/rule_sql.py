@@ -27,8 +27,23 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
 )
 
 
+_TOTAL: dict[type[exp.Expr], str] = {
+    exp.Add: "try_add",
+    exp.Sub: "try_subtract",
+    exp.Mul: "try_multiply",
+    exp.Div: "try_divide",
+    exp.Mod: "try_mod",
+}
+"""Operators that fail where the result does not fit its type, and functions that give null."""
+_LEAST_BIGINT = exp.Neg(this=exp.Literal.number(2**63))
+
+
 def compile_expression(
-    text: str, columns: Mapping[str, str], want: Literal["boolean", "number"]
+    text: str,
+    columns: Mapping[str, str],
+    want: Literal["boolean", "number"],
+    *,
+    overflow_is_null: bool = False,
 ) -> str:
     """Compiles a rule's expression to Spark SQL.
 
@@ -42,6 +57,8 @@ def compile_expression(
         text: The expression, in Spark's SQL.
         columns: The columns that it may name, unqualified, each with its Spark type.
         want: The kind that its value must have.
+        overflow_is_null: Whether a number that does not fit its type is null instead of an error
+            of Spark's; for columns of records, which may hold any value.
 
     Returns:
         SQL for a Spark session in UTC, with all names quoted and every operand in parentheses.
@@ -51,7 +68,7 @@ def compile_expression(
             list, names an unknown column, combines operands of different kinds, or has a value
             of another kind than wanted.
     """
-    return _compiled(text, tuple(columns.items()), want)
+    return _compiled(text, tuple(columns.items()), want, overflow_is_null)
 
 
 @lru_cache(maxsize=1_000)
@@ -66,7 +83,10 @@ def columns_read(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def _compiled(
-    text: str, columns: tuple[tuple[str, str], ...], want: Literal["boolean", "number"]
+    text: str,
+    columns: tuple[tuple[str, str], ...],
+    want: Literal["boolean", "number"],
+    overflow_is_null: bool,  # noqa: FBT001  the cache takes it by position
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
@@ -75,7 +95,10 @@ def _compiled(
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
             raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")
-        return _rewritten(tree).sql(dialect="spark", identify=True, comments=False)
+        rewritten = _rewritten(tree)
+        if overflow_is_null:
+            rewritten = rewritten.transform(_total_node)
+        return rewritten.sql(dialect="spark", identify=True, comments=False)
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)
         raise RuleError(f"{value}: {error}") from None
@@ -118,4 +141,18 @@ def _rewritten_node(node: exp.Expr) -> exp.Expr:
     for name, value in list(node.args.items()):
         if isinstance(node, _OPERATORS) and isinstance(value, _OPERATORS):
             node.set(name, exp.Paren(this=value))
+    return node
+
+
+def _total_node(node: exp.Expr) -> exp.Expr:
+    """Replaces an operator that may fail by a function that is null instead."""
+    if type(node) in _TOTAL:
+        return exp.Anonymous(this=_TOTAL[type(node)], expressions=[node.this, node.expression])
+    if isinstance(node, exp.Neg) and not isinstance(node.this, exp.Literal):
+        zero = exp.Literal.number(0)
+        return exp.Anonymous(this="try_subtract", expressions=[zero, node.this])
+    if isinstance(node, exp.Abs):
+        return exp.Abs(this=exp.Nullif(this=node.this, expression=_LEAST_BIGINT.copy()))
+    if type(node) is exp.Cast:
+        return exp.TryCast(**node.args)
     return node
