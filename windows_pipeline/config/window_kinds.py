@@ -82,7 +82,7 @@ class Windows(Strict):
     """A window definition of any kind, with its aggregates and alert rules.
 
     Attributes:
-        kind: The kind of window, one of `kinds.KINDS`.
+        kind: The kind of window.
         grace: How long after its end a window still takes records, ms (rule A3).
         partial_results: Whether keyed_windows holds open windows as well as closed ones.
         aggregates: Calls such as ``avg(dep_delay)``, by the name of their result; `record_count`

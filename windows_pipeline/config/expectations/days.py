@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from windows_pipeline.config.expectations.base import Expectation, UnitRule, bounds_problems
 from windows_pipeline.config.expectations.values import Rows, column_sql
-from windows_pipeline.config.fields import ColumnReference
+from windows_pipeline.config.fields import ColumnReference, looks
 from windows_pipeline.text.problems import Problem
 
 _MOST_COLUMNS = 20
@@ -99,7 +99,18 @@ class UniqueRows(Expectation):
         column_list: The columns, two or more. A row in which all are null is skipped.
     """
 
-    column_list: Annotated[list[ColumnReference], BeforeValidator(_several)]
+    column_list: Annotated[
+        list[ColumnReference],
+        BeforeValidator(_several),
+        looks(
+            "list of columns",
+            ["first", "second"],
+            type="array",
+            items={"type": "string"},
+            minItems=2,
+            maxItems=_MOST_COLUMNS,
+        ),
+    ]
 
     @property
     def columns(self) -> dict[tuple[str, ...], str]:

@@ -8,10 +8,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from windows_pipeline.config.expectations.regexes import MOST_CHARACTERS, require_portable
-from windows_pipeline.config.fields import Day, Instant, epoch_ms
+from windows_pipeline.config.fields import Day, Instant, epoch_ms, looks
 from windows_pipeline.text.limits import require_short
 
 _MOST_VALUES = 1_000
@@ -172,39 +172,46 @@ def _regex(value: object) -> object:
 
 
 _PLAIN_VALUES = [{"type": name} for name in ("number", "string", "boolean")]
-Bound = Annotated[Any, BeforeValidator(_bound), WithJsonSchema({"type": ["number", "string"]})]
+Bound = Annotated[
+    Any, BeforeValidator(_bound), looks("number, day or instant", 0, type=["number", "string"])
+]
 """A number, a day or an instant; `value_sql` says whether it fits a column."""
 Values = Annotated[
     list[Any],
     BeforeValidator(_values),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"anyOf": _PLAIN_VALUES},
-            "minItems": 1,
-            "maxItems": _MOST_VALUES,
-        }
+    looks(
+        "list of values",
+        ["a", "b"],
+        type="array",
+        items={"anyOf": _PLAIN_VALUES},
+        minItems=1,
+        maxItems=_MOST_VALUES,
     ),
 ]
 Share = Annotated[
     float,
     BeforeValidator(_share),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+    looks("share", 0.95, type="number", exclusiveMinimum=0, maximum=1),
 ]
 Rows = Annotated[
     int,
     BeforeValidator(_whole(_MOST_ROWS)),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": _MOST_ROWS}),
+    looks("number of rows", 1000, type="integer", minimum=0, maximum=_MOST_ROWS),
 ]
 """A number of rows or of distinct values."""
 Length = Annotated[
     int,
     BeforeValidator(_whole(_LONGEST_VALUE)),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": _LONGEST_VALUE}),
+    looks("number of characters", 3, type="integer", minimum=0, maximum=_LONGEST_VALUE),
 ]
-"""A number of characters."""
 Regex = Annotated[
     str,
     BeforeValidator(_regex),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}),
+    looks(
+        "regular expression",
+        "^[A-Z]{3}$",
+        type="string",
+        minLength=1,
+        maxLength=MOST_CHARACTERS,
+    ),
 ]
