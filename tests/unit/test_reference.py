@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 import yaml
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PlainValidator
 
 from tests.support.doc_blocks import PAGES, blocks_of
 from tests.support.doc_yaml import in_a_pipeline, part_of
@@ -63,7 +63,8 @@ def test_the_page_has_each_field_of_each_model() -> None:
             text = meaning(section.model, name)
             assert text, (section.model, name)
             assert "None" not in text, (section.model, name, text)
-            assert any(row.startswith(f"| `{name}` |") for row in rows), (section.model, name)
+            written = section.model.model_fields[name].alias or name
+            assert any(row.startswith(f"| `{written}` |") for row in rows), (section.model, name)
 
 
 def test_the_schema_is_one_and_is_in_the_package() -> None:
@@ -172,10 +173,12 @@ class Long(Part):
     Attributes:
         sort: Which it is.
         length: How long it is, ms; None for no end.
+        origin: Where it is from.
     """
 
     sort: Literal["long"]
     length: DurationMs | None = None
+    origin: Annotated[str | tuple[str, ...], PlainValidator(str)] = Field("here", alias="from")
 
 
 class Wide(Part):
@@ -217,9 +220,12 @@ def test_fields_of_any_models_are_found() -> None:
         "| `length` | [duration](#types) |  | How long it is; left out for no end. | "
         "`length: 90 minutes` |"
     ) in page
+    assert "| `from` | any value | `here` | Where it is from. |  |" in page
     assert "| `title` | [name](#types) | required | What it is called. | `title: hourly` |" in page
     validator = jsonschema.Draft202012Validator(schema)
     assert validator.is_valid({"parts": {"a": {"sort": "wide", "title": "b"}}})
+    assert validator.is_valid({"parts": {"a": {"sort": "long", "title": "b", "from": "c"}}})
+    assert not validator.is_valid({"parts": {"a": {"sort": "long", "title": "b", "origin": "c"}}})
     assert not validator.is_valid({"parts": {"A": {"sort": "wide", "title": "b"}}})
     assert not validator.is_valid({"parts": {"a": {"sort": "wide"}}})
 

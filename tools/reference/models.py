@@ -58,7 +58,7 @@ def _collect(
     found[model] = Section(model, path, fields, known)
     for name, info in fields.items():
         for suffix, models in _models_in(info.annotation):
-            place = (*path, name, *suffix)
+            place = (*path, written_name(name, info), *suffix)
             for each in _with_base(models):
                 _collect(each, place, found)
 
@@ -104,6 +104,11 @@ def _models_in(annotation: Any) -> list[_Place]:
                 for suffix, models in _models_in(argument):
                     places.setdefault(suffix, []).extend(models)
             return list(places.items())
+
+
+def written_name(name: str, info: FieldInfo) -> str:
+    """Returns a field's name in a file, which may be a word that Python keeps for itself."""
+    return info.alias or name
 
 
 def meaning(model: type[BaseModel], name: str) -> str:

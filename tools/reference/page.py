@@ -10,7 +10,15 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tools.reference.models import ANY_NAME, Section, default_of, meaning, sections, summary
+from tools.reference.models import (
+    ANY_NAME,
+    Section,
+    default_of,
+    meaning,
+    sections,
+    summary,
+    written_name,
+)
 from tools.reference.types import named_types, refusals
 
 _HEAD = f"""# Reference of pipeline files
@@ -76,13 +84,14 @@ class _Page:
         return "\n".join(lines)
 
     def _row(self, section: Section, name: str, info: FieldInfo) -> str:
-        schema = self._schema(section.model, name)
+        written = written_name(name, info)
+        schema = self._schema(section.model, written)
         cells = (
-            f"`{name}`",
+            f"`{written}`",
             self._type(schema),
             _default(info),
             _cell(meaning(section.model, name)),
-            _example(name, schema),
+            _example(written, schema),
         )
         return f"| {' | '.join(cells)} |"
 
@@ -123,7 +132,7 @@ class _Page:
             case {"items": value}:
                 return f"list of {self._type(value)}"
             case _:
-                return _PLAIN_TYPES[schema["type"]]
+                return _plain_type(schema.get("type", []))
 
     def _one_of(self, options: Sequence[dict[str, Any]]) -> str:
         bases = {self._base(each) for each in options}
@@ -161,6 +170,11 @@ _PLAIN_TYPES = {
     "object": "mapping",
     "array": "list",
 }
+
+
+def _plain_type(kinds: str | list[str]) -> str:
+    names = [kinds] if isinstance(kinds, str) else kinds
+    return _any_of([_PLAIN_TYPES[name] for name in names]) if names else "any value"
 
 
 def _title(section: Section) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tools.reference.models import default_of, meaning, sections, summary
+from tools.reference.models import default_of, meaning, sections, summary, written_name
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LEFT_OUT = ("title", "discriminator", "propertyNames")
@@ -28,10 +28,11 @@ def schema_of(root: type[BaseModel]) -> dict[str, Any]:
 def _describe(definition: dict[str, Any], model: type[BaseModel]) -> None:
     """Replaces what pydantic says of a model and its fields by what a file's author reads."""
     definition["description"] = summary(model)
-    for name, field in definition["properties"].items():
+    for name, info in model.model_fields.items():
+        field = definition["properties"][written_name(name, info)]
         field["description"] = meaning(model, name)
         field.pop("default", None)
-        default = default_of(model.model_fields[name])
+        default = default_of(info)
         if default is not None:
             field["default"] = default
 

@@ -253,4 +253,4 @@ def _condition_problems(name: str, text: str, types: Mapping[str, str]) -> Itera
 
 
 def _compiled(text: str, types: Mapping[str, str]) -> str:
-    return compile_expression(text, types, "boolean", overflow_is_null=True)
+    return compile_expression(text, types, "boolean", null_if_unfit=True)
