@@ -132,7 +132,10 @@ def _judged_days(
     for name, (numbers, breaks) in rules.items():
         columns = {number: f"{name}__{number}" for number in numbers}
         aggregates += [F.expr(sql).alias(columns[number]) for number, sql in numbers.items()]
-        found = [F.concat(F.lit(f"{number} "), F.col(at)) for number, at in columns.items()]
+        found = [
+            F.concat(F.lit(f"{number} "), F.col(at).cast("string"))
+            for number, at in columns.items()
+        ]
         quoted = {number: f"`{at}`" for number, at in columns.items()}
         judged.append(
             F.struct(

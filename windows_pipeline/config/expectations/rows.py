@@ -243,7 +243,7 @@ class Pair(Expectation):
 
 
 class PairGreater(Pair):
-    """The first of two columns is greater than the second; a row with a null is skipped.
+    """The first of two columns is greater than the second, where neither is null.
 
     Attributes:
         or_equal: Whether equal values are as expected, too.
@@ -252,10 +252,10 @@ class PairGreater(Pair):
     or_equal: StrictBool = False
 
     def rule(self, types: Mapping[str, str]) -> RowRule:
-        """Judges the rows that have both values."""
+        """Judges the rows that have a value; with a null beside it, none breaks the rule."""
         first, second = column_sql(self.column_A), column_sql(self.column_B)
         sign = "<" if self.or_equal else "<="
-        judged = f"{first} IS NOT NULL AND {second} IS NOT NULL"
+        judged = f"({first} IS NOT NULL OR {second} IS NOT NULL)"
         return RowRule(judged, f"{first} {sign} {second}", self.mostly)
 
 
