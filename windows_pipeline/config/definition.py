@@ -96,7 +96,7 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
 def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
-    left_out = {"aggregates", "on_failed"}
+    left_out = {"aggregates", "on_failed", "checks"}
     if table not in ("alerts", "early_warnings"):
         left_out.add("alerts")
     if table != "keyed_windows":

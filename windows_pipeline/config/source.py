@@ -89,8 +89,8 @@ class Source(Strict):
     topics are read as streams only.
 
     Attributes:
-        path: The folder of landed files, or of the Delta table, as the file writes it; callers
-            resolve a relative path. None for a topic.
+        path: The folder of landed files, or of the Delta table, as the file writes it: a relative
+            path begins at `landing` of the settings; None for a topic.
         format: The format of landed files, or `delta`, or `kafka`.
         kafka: The topic, where the format is `kafka`.
         stream: Whether landed files are read as a stream instead of by arrival days.

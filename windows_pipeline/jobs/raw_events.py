@@ -18,6 +18,7 @@ from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
+from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.recount_arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
@@ -107,7 +108,7 @@ class RawEventsJob:
     @property
     def checks(self) -> list[Check]:
         """The checks of ingested records."""
-        return raw_events_checks(self.pipeline)
+        return [*raw_events_checks(self.pipeline), *own_checks_of_records(self.pipeline).checks]
 
     @property
     def landing(self) -> str:
@@ -214,7 +215,10 @@ class RawEventsJob:
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """A row per unit and source partition: how many records landed, and where they went."""
+        """A row per unit and source partition: how many records landed, and where they went.
+
+        The pipeline's own checks look at the records themselves.
+        """
         raw, rejected, *listed, logged = rows[: len(self.tables)]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
@@ -242,7 +246,10 @@ class RawEventsJob:
             .withColumn("unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
-        return [Batch("raw_events", judged, self.checks)]
+        return [
+            Batch("raw_events", judged, raw_events_checks(self.pipeline)),
+            *own_checks_of_records(self.pipeline).batches(raw, days),
+        ]
 
     def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
         """Whether a unit's source partition has more records than one task should check."""
