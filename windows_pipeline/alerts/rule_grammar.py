@@ -18,7 +18,7 @@ from sqlglot import exp
 
 Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "null"]
 
-_FUNCTIONS = (
+FUNCTIONS = (
     "abs, ceil, coalesce, date, day, dayofweek, floor, from_utc_timestamp, greatest, hour, if, "
     "least, minute, month, round, to_date, unix_millis, unix_seconds, year"
 )
@@ -53,6 +53,7 @@ _SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
     exp.TsOrDsToDate: frozenset({"safe"}),
     exp.Least: frozenset({"ignore_nulls"}),
     exp.Greatest: frozenset({"ignore_nulls"}),
+    exp.Concat: frozenset({"safe"}),
 }
 _SPARK_NAMES: dict[type[exp.Expr], str] = {
     exp.AtTimeZone: "from_utc_timestamp()",
@@ -133,7 +134,15 @@ COMPARISONS: tuple[type[exp.Expr], ...] = (
 
 
 class Check:
-    """Finds the kind of each node's value, and refuses nodes that the grammar does not list."""
+    """Finds the kind of each node's value, and refuses nodes that the grammar does not list.
+
+    Attributes:
+        users: What the expressions are, for errors.
+        functions: The functions that they may call, for errors.
+    """
+
+    users = "rules"
+    functions = FUNCTIONS
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that a rule may name, each with its Spark type."""
@@ -169,13 +178,15 @@ class Check:
         """
         form = _FORMS.get(type(node))
         if form is not None:
-            _require_only(node, *form.arguments)
+            require_only(node, *form.arguments)
             for name in _set_arguments(node, *form.arguments):
                 self._require_kind(node, node.args[name], form.operands)
             return form.result
         special = self._special.get(type(node))
         if special is None:
-            raise RuleError(f"uses {_named(node)}, which rules cannot use; {self._fix(node)}")
+            raise RuleError(
+                f"uses {_named(node)}, which {self.users} cannot use; {self._fix(node)}"
+            )
         return special(node)
 
     def _fix(self, node: exp.Expr) -> str:
@@ -183,7 +194,8 @@ class Check:
             return f"write it under aggregates, or use one of {', '.join(self._columns)}"
         if type(node) in _OPERATOR_FIXES:
             return _OPERATOR_FIXES[type(node)]
-        return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"
+        listed = f"case, in, between, is null and {self.functions}"
+        return f"use columns, literals, operators, {listed}"
 
     def _require_kind(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
         # sqlglot wraps the operand of year() and the like; Spark takes the column itself.
@@ -218,11 +230,11 @@ class Check:
         return kind
 
     def _paren(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this")
+        require_only(node, "this")
         return self.kind(node.this)
 
     def _sum(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "expression")
+        require_only(node, "this", "expression")
         left, right = self.kind(node.this), self.kind(node.expression)
         if (left, right) == ("number", "number"):
             return "number"
@@ -236,15 +248,15 @@ class Check:
         )
 
     def _comparison(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "expression")
+        require_only(node, "this", "expression")
         return self._comparable(node, node.this, node.expression)
 
     def _between(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "low", "high")
+        require_only(node, "this", "low", "high")
         return self._comparable(node, node.this, node.args["low"], node.args["high"])
 
     def _in(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "expressions")
+        require_only(node, "this", "expressions")
         for item in node.expressions:
             bare = item.this if isinstance(item, exp.Neg) else item
             if not isinstance(bare, exp.Literal):
@@ -274,7 +286,7 @@ class Check:
         return "boolean"
 
     def _is(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "expression")
+        require_only(node, "this", "expression")
         kind = self.kind(node.this)
         null = isinstance(node.expression, exp.Null)
         truth = isinstance(node.expression, exp.Boolean) and kind == "boolean"
@@ -284,22 +296,22 @@ class Check:
         return "boolean"
 
     def _case(self, node: exp.Expr) -> Kind:
-        _require_only(node, "ifs", "default")
+        require_only(node, "ifs", "default")
         branches = [branch.args["true"] for branch in node.args["ifs"]]
         for branch in node.args["ifs"]:
-            _require_only(branch, "this", "true")
+            require_only(branch, "this", "true")
             self._require_kind(node, branch.this, _BOOLEAN)
         default = node.args.get("default")
         return self._common_kind(node, *branches, *([default] if default else []))
 
     def _if(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "true", "false")
+        require_only(node, "this", "true", "false")
         self._require_kind(node, node.this, _BOOLEAN)
         other = node.args.get("false")
         return self._common_kind(node, node.args["true"], *([other] if other else []))
 
     def _of_one_kind(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "expressions")
+        require_only(node, "this", "expressions")
         if not node.expressions:
             raise RuleError(f"{_named(node)} takes two values or more; add another value")
         return self._common_kind(node, node.this, *node.expressions)
@@ -315,7 +327,7 @@ class Check:
         return kinds.pop()
 
     def _cast(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "to")
+        require_only(node, "this", "to")
         found, target = self.kind(node.this), _CASTS.get(node.args["to"].this)
         if target is None or node.args["to"].expressions:
             fix = "cast to bigint, int, double, date or timestamp"
@@ -328,7 +340,7 @@ class Check:
         return target
 
     def _local_time(self, node: exp.Expr) -> Kind:
-        _require_only(node, "this", "zone")
+        require_only(node, "this", "zone")
         self._require_kind(node, node.this, _TIMESTAMP)
         zone = node.args["zone"]
         if not isinstance(zone, exp.Literal) or zone.this not in available_timezones():
@@ -365,7 +377,7 @@ def _time_literal(node: exp.Expr) -> None:
 
 
 def _interval(node: exp.Expr) -> Kind:
-    _require_only(node, "this", "unit")
+    require_only(node, "this", "unit")
     amount, unit = node.this, node.args.get("unit")
     whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
     if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
@@ -385,7 +397,7 @@ def _set_arguments(node: exp.Expr, *names: str) -> list[str]:
     ]
 
 
-def _require_only(node: exp.Expr, *names: str) -> None:
+def require_only(node: exp.Expr, *names: str) -> None:
     """Refuses a node with an argument that the grammar does not check."""
     for name in _set_arguments(node):
         if name not in names and name not in _SILENT_FLAGS.get(type(node), ()):

@@ -61,7 +61,7 @@ def columns_read(text: str) -> frozenset[str]:
     Raises:
         RuleError: The text is not a single expression.
     """
-    return frozenset(column.name for column in _parse(text).find_all(exp.Column))
+    return frozenset(column.name for column in parse(text).find_all(exp.Column))
 
 
 @lru_cache(maxsize=1_000)
@@ -70,7 +70,7 @@ def _compiled(
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
-        tree = _parse(text)
+        tree = parse(text)
         found = Check(dict(columns)).kind(tree)
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
@@ -83,7 +83,12 @@ def _compiled(
         raise RuleError(f"{text!r}: is nested too deeply; simplify it") from None
 
 
-def _parse(text: str) -> exp.Expr:
+def parse(text: str) -> exp.Expr:
+    """Parses an expression of Spark's SQL.
+
+    Raises:
+        RuleError: The text is too long, or not a single expression.
+    """
     if len(text) > MAX_TEXT:
         raise RuleError(TOO_LONG)
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from windows_pipeline.config.columns import LONG_FORM, SHORT_FORM, Column
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
@@ -27,6 +28,11 @@ _EXAMPLES = {
     "start": "2026-01-31",
     "when": "record_count >= 10",
     "severity": "record_count",
+    "type": "string",
+    "as": "concat(first, second)",
+    "from": "$.card.country",
+    "zone": "America/New_York",
+    "since": "2026-01-31",
 }
 _EXAMPLES_BELOW = {
     "source": "path: ...",
@@ -60,7 +66,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
         pipeline = Pipeline.model_validate(document.data)
     except ValidationError as error:
         for details in error.errors():
-            _report(document, details)
+            _report(document, {**details, "loc": _location(details["loc"])})
     if document.problems:
         raise ConfigError(sorted(set(document.problems), key=document.problems.index))
     return pipeline
@@ -153,6 +159,14 @@ def pipeline_files(folder: Path | str) -> list[Path]:
         raise ConfigError([f"{folder}: {text}"]) from None
 
 
+def _location(parts: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Returns a field's path without the form of a column, which is no level of the file."""
+    is_column = parts[:2] == ("source", "columns") and len(parts) > 3
+    if is_column and parts[3] in (SHORT_FORM, LONG_FORM):
+        return (*parts[:3], *parts[4:])
+    return parts
+
+
 def _report(document: Document, details: ErrorDetails) -> None:
     """Adds a mistake that pydantic found to the document's problems."""
     parts = [str(part) for part in details["loc"] if part != "[key]"]
@@ -169,7 +183,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
         parent = ".".join(path[:-1]) or "the file"
         document.report(path, f"is missing; write {_example(path)} in {parent}")
     elif details["type"] == "extra_forbidden":
-        known = _model(path[:-1], kind).model_fields
+        fields = _model(path[:-1], kind).model_fields
+        known = [field.alias or name for name, field in fields.items()]
         fix = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
         document.report(path, f"{shown(path[-1])} is not a field here; {fix}")
     elif details["type"] == "union_tag_not_found":
@@ -260,6 +275,8 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
             return Source
         case ("source", "kafka"):
             return Topic
+        case ("source", "columns", _):
+            return Column
         case ("partitions",):
             return Partitions
         case ("windows", _):

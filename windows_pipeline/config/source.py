@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
+from windows_pipeline.config.columns import (
+    AnyColumn,
+    Column,
+    Derived,
+    column_problems,
+    derived_columns,
+    long_forms,
+    paths_of,
+    table_type,
+    type_of,
+)
 from windows_pipeline.config.fields import (
     ColumnName,
     ColumnReference,
-    ColumnType,
     Delimiter,
     DurationMs,
     Encoding,
@@ -19,7 +30,6 @@ from windows_pipeline.config.fields import (
     Text,
 )
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.problems import Problem, listed, nearest
 
 LINES, EVENT_TIME = "lines", "event_time"
@@ -95,7 +105,8 @@ class Source(Strict):
         encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
         max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
             one makes the file bad. None for a MiB.
-        columns: The columns to read, each with its type.
+        columns: The columns, each with its type, or in the long form: read by a path, in a time
+            zone, or derived from other columns.
         key: The column whose values each have windows of their own.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
         arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
@@ -116,7 +127,7 @@ class Source(Strict):
     delimiter: Delimiter | None = None
     encoding: Encoding | None = None
     max_record_bytes: RecordBytes | None = None
-    columns: dict[ColumnName, ColumnType]
+    columns: dict[ColumnName, AnyColumn]
     key: ColumnReference
     event_time: ColumnReference
     arrival: ColumnReference | None = None
@@ -206,9 +217,32 @@ class Source(Strict):
     @property
     def types(self) -> dict[str, str]:
         """The columns with their types in tables, where numbers since 1970 are timestamps."""
-        return {
-            name: "timestamp" if kind in EPOCHS else kind for name, kind in self.columns.items()
-        }
+        return {name: table_type(column) for name, column in self.columns.items()}
+
+    @property
+    def read_types(self) -> dict[str, str]:
+        """The columns that records hold, with their declared types: all but the derived ones."""
+        return {name: type_of(self.columns[name]) for name in self.paths}
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Where records hold these columns: the names of a field and of those around it."""
+        return paths_of(self.columns)
+
+    def columns_on(self, day: date) -> list[str]:
+        """The columns that the files of an arrival day must hold."""
+        late = {name for name, column in self.long_forms.items() if (column.since or day) > day}
+        return [name for name in self.paths if name not in late]
+
+    @property
+    def derived(self) -> dict[str, Derived]:
+        """The columns that are computed from others, in the order in which to compute them."""
+        return derived_columns(self.columns)
+
+    @property
+    def long_forms(self) -> dict[str, Column]:
+        """The columns that the file declares in the long form."""
+        return long_forms(self.columns)
 
     @property
     def values(self) -> dict[str, str]:
@@ -227,6 +261,7 @@ def source_problems(source: Source) -> list[Problem]:
         *_format_problems(source),
         *_role_problems(source),
         *_column_problems(source),
+        *column_problems(source.columns, source.roles, source.format),
     ]
 
 
@@ -294,7 +329,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         role_of.setdefault(column, role)
         if source.types[column] not in ROLE_TYPES[role]:
             text = (
-                f"is of type {source.columns[column]}; the {role} must be "
+                f"is of type {type_of(source.columns[column])}; the {role} must be "
                 f"{' or '.join(ROLE_TYPES[role])}: name another column"
             )
             yield Problem((role,), column, text)
