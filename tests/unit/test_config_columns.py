@@ -191,7 +191,7 @@ BROKEN = [
     (
         "gate: {type: string, as: origin, from: $.x}",
         "from",
-        "'$.x' must be left out of a column with 'as': it is computed, not read; remove one of both",
+        "'$.x' must be left out of a column with 'as': it is computed, not read; rem",
     ),
     ("gate: {type: timestamp, zone: Mars}", "zone", "'Mars' is not a known time zone; write the"),
     (

@@ -17,6 +17,7 @@ from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
+from windows_pipeline.text.references import refers
 from windows_pipeline.text.yaml_text import Document, read_yaml
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ _EXAMPLES_BELOW = {
 }
 _SECRETS = ("source", "kafka", "options")
 """Passwords may be among these options; no error shows a value below this field."""
+_MAY_REFER = (("source", "path"), ("source", "kafka", "servers"), _SECRETS)
+"""The fields whose texts may refer to environment variables: how records are reached."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -62,6 +65,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
             line, the field, the value, what is wrong and the fix.
     """
     document = read_yaml(Path(path), hidden=[_SECRETS])
+    _refuse_references(document)
     try:
         pipeline = Pipeline.model_validate(document.data)
     except ValidationError as error:
@@ -70,6 +74,17 @@ def load_pipeline(path: Path | str) -> Pipeline:
     if document.problems:
         raise ConfigError(sorted(set(document.problems), key=document.problems.index))
     return pipeline
+
+
+def _refuse_references(document: Document) -> None:
+    """Refuses references to the environment in fields that decide rows or names (rule H1)."""
+    for path, text in document.texts.items():
+        may_refer = any(path[: len(root)] == root for root in _MAY_REFER)
+        if refers(text) and not may_refer and path not in document.faulty:
+            allowed = ", ".join(".".join(root) for root in _MAY_REFER)
+            reason = f"refers to the environment, as only these fields may: {allowed}"
+            fix = "tables follow from the file alone (rule H1); write the value itself"
+            document.refuse(path, f"{shown(text, _MOST_SHOWN)} {reason}; {fix}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +193,8 @@ def _report(document: Document, details: ErrorDetails) -> None:
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
-            _report_value(document, (*path, *problem.path), problem.value, problem.text)
+            if (*path, *problem.path) not in document.faulty:
+                _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
         document.report(path, f"is missing; write {_example(path)} in {parent}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
@@ -31,6 +31,7 @@ from windows_pipeline.config.fields import (
 )
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.problems import Problem, listed, nearest
+from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved
 
 LINES, EVENT_TIME = "lines", "event_time"
 """The values of `arrival` that are not columns: the order of lines, and of event time."""
@@ -80,10 +81,10 @@ class Topic(Strict):
             with transactions; if refused, a missing offset is an error, as its record is lost.
     """
 
-    servers: Text
+    servers: Annotated[Text, KEEPS_REFERENCES]
     topic: Text
     starting: Literal["earliest", "latest"] = "earliest"
-    options: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, ReferringText] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
 
 
@@ -119,7 +120,7 @@ class Source(Strict):
         keep_rejected_text: Whether rejected_records has the original text of each record.
     """
 
-    path: Text | None = None
+    path: Annotated[Text, KEEPS_REFERENCES] | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
     kafka: Topic | None = None
     stream: bool = False
@@ -158,14 +159,15 @@ class Source(Strict):
 
     @property
     def required_path(self) -> str:
-        """The path of a source that must have one.
+        """The path of a source that must have one, with the values of environment variables.
 
         Raises:
+            ConfigError: The path refers to a variable that is not set.
             ValueError: The source is a topic, which has no path.
         """
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
-        return self.path
+        return resolved(self.path)
 
     @property
     def arrival_column(self) -> str | None:

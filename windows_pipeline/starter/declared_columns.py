@@ -34,7 +34,7 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
         source: The pipeline's source, read from that file.
         landing: The folder or URI of the settings that relative paths start at.
     """
-    location = None if source.path is None else resolve(source.path, landing)
+    location = None if source.path is None else resolve(source.required_path, landing)
     if location is None or "://" in location or not source.is_landed:
         return []
     newest = _newest_files(Path(location))
