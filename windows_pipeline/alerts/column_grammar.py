@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from windows_pipeline.alerts.rule_grammar import (
-    FUNCTIONS,
     Check,
     Kind,
     RuleError,
-    require_only,
 )
 
 MAX_DEPTH = 50
@@ -58,7 +56,7 @@ class ColumnCheck(Check):
     """Finds the kind of each node of a derived column's expression."""
 
     users = "derived columns"
-    functions = f"{FUNCTIONS}, {_TEXT_FUNCTIONS}"
+    functions = f"{Check.functions}, {_TEXT_FUNCTIONS}"
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that the expression may name, each with its Spark type."""
@@ -105,7 +103,7 @@ class ColumnCheck(Check):
 
     def _of_texts(self, node: exp.Expr) -> Kind:
         result, names = TEXT_ARGUMENTS[type(node)]
-        require_only(node, *names)
+        self._require_only(node, *names)
         for name in names:
             if node.args.get(name) is None:
                 raise RuleError(f"{node.sql('spark')} lacks an argument; write all of them")
@@ -122,19 +120,19 @@ class ColumnCheck(Check):
             )
 
     def _concat(self, node: exp.Expr) -> Kind:
-        require_only(node, "expressions")
+        self._require_only(node, "expressions")
         for operand in node.expressions:
             self._require_text(node, operand)
         return "string"
 
     def _end_of_text(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expression")
+        self._require_only(node, "this", "expression")
         self._require_text(node, node.this)
         _require_whole(node, node.args.get("expression"), 0, _LONGEST_TEXT)
         return "string"
 
     def _substring(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "start", "length")
+        self._require_only(node, "this", "start", "length")
         self._require_text(node, node.this)
         _require_whole(node, node.args.get("start"), 1, _LONGEST_TEXT)
         if node.args.get("length") is not None:
@@ -142,19 +140,19 @@ class ColumnCheck(Check):
         return "string"
 
     def _nullif(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expression")
+        self._require_only(node, "this", "expression")
         self._comparable(node, node.this, node.expression)
         return self.kind(node.this)
 
     def _round(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "decimals")
+        self._require_only(node, "this", "decimals")
         self._require_kind(node, node.this, frozenset({"number"}))
         if node.args.get("decimals") is not None:
             _require_whole(node, node.args["decimals"], 0, _MOST_PLACES)
         return "number"
 
     def _cast_value(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "to", "safe")
+        self._require_only(node, "this", "to", "safe")
         found, target = self.kind(node.this), cast_type(node)[1]
         if target not in _CAST_FROM.get(found, ()):
             fix = "cast numbers and booleans to and from string, and times to times or string"

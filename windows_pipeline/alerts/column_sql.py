@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from windows_pipeline.alerts.column_grammar import TEXT_ARGUMENTS, ColumnCheck, cast_type
 from windows_pipeline.alerts.rule_grammar import Kind, RuleError
-from windows_pipeline.alerts.rule_sql import parse
+from windows_pipeline.alerts.rule_sql import parse_expression
 from windows_pipeline.text.limits import MAX_TEXT, shown
 
 KIND_OF_TYPE: dict[str, Kind] = {
@@ -128,7 +128,7 @@ def compile_column(
 @lru_cache(maxsize=1_000)
 def _compiled(text: str, columns: tuple[tuple[str, str], ...], kind: Kind, table: str) -> ColumnSql:
     try:
-        tree = parse(text)
+        tree = parse_expression(text)
         check = ColumnCheck(dict(columns))
         found = check.kind(tree)
         if found != kind:
@@ -180,7 +180,10 @@ class _Writer:
         Raises:
             RuleError: The SQL is too long.
         """
-        part = self._writers[type(node)](node)
+        writer = self._writers.get(type(node))
+        if writer is None:
+            raise RuleError(f"{node.sql('spark')} is not for derived columns; simplify it")
+        part = writer(node)
         if max(map(len, part)) > _MOST_SQL:
             fix = "compute a part of it in a derived column of its own"
             raise RuleError(f"{node.sql('spark')[:60]}... is too large for one column; {fix}")

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "null"]
 
-FUNCTIONS = (
+_FUNCTIONS = (
     "abs, ceil, coalesce, date, day, dayofweek, floor, from_utc_timestamp, greatest, hour, if, "
     "least, minute, month, round, to_date, unix_millis, unix_seconds, year"
 )
@@ -142,7 +142,7 @@ class Check:
     """
 
     users = "rules"
-    functions = FUNCTIONS
+    functions = _FUNCTIONS
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that a rule may name, each with its Spark type."""
@@ -178,7 +178,7 @@ class Check:
         """
         form = _FORMS.get(type(node))
         if form is not None:
-            require_only(node, *form.arguments)
+            _require_only(node, *form.arguments)
             for name in _set_arguments(node, *form.arguments):
                 self._require_kind(node, node.args[name], form.operands)
             return form.result
@@ -188,6 +188,10 @@ class Check:
                 f"uses {_named(node)}, which {self.users} cannot use; {self._fix(node)}"
             )
         return special(node)
+
+    @staticmethod
+    def _require_only(node: exp.Expr, *names: str) -> None:
+        _require_only(node, *names)
 
     def _fix(self, node: exp.Expr) -> str:
         if isinstance(node, exp.AggFunc):
@@ -230,11 +234,11 @@ class Check:
         return kind
 
     def _paren(self, node: exp.Expr) -> Kind:
-        require_only(node, "this")
+        _require_only(node, "this")
         return self.kind(node.this)
 
     def _sum(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         left, right = self.kind(node.this), self.kind(node.expression)
         if (left, right) == ("number", "number"):
             return "number"
@@ -248,15 +252,15 @@ class Check:
         )
 
     def _comparison(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         return self._comparable(node, node.this, node.expression)
 
     def _between(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "low", "high")
+        _require_only(node, "this", "low", "high")
         return self._comparable(node, node.this, node.args["low"], node.args["high"])
 
     def _in(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expressions")
+        _require_only(node, "this", "expressions")
         for item in node.expressions:
             bare = item.this if isinstance(item, exp.Neg) else item
             if not isinstance(bare, exp.Literal):
@@ -286,7 +290,7 @@ class Check:
         return "boolean"
 
     def _is(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expression")
+        _require_only(node, "this", "expression")
         kind = self.kind(node.this)
         null = isinstance(node.expression, exp.Null)
         truth = isinstance(node.expression, exp.Boolean) and kind == "boolean"
@@ -296,22 +300,22 @@ class Check:
         return "boolean"
 
     def _case(self, node: exp.Expr) -> Kind:
-        require_only(node, "ifs", "default")
+        _require_only(node, "ifs", "default")
         branches = [branch.args["true"] for branch in node.args["ifs"]]
         for branch in node.args["ifs"]:
-            require_only(branch, "this", "true")
+            _require_only(branch, "this", "true")
             self._require_kind(node, branch.this, _BOOLEAN)
         default = node.args.get("default")
         return self._common_kind(node, *branches, *([default] if default else []))
 
     def _if(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "true", "false")
+        _require_only(node, "this", "true", "false")
         self._require_kind(node, node.this, _BOOLEAN)
         other = node.args.get("false")
         return self._common_kind(node, node.args["true"], *([other] if other else []))
 
     def _of_one_kind(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "expressions")
+        _require_only(node, "this", "expressions")
         if not node.expressions:
             raise RuleError(f"{_named(node)} takes two values or more; add another value")
         return self._common_kind(node, node.this, *node.expressions)
@@ -327,7 +331,7 @@ class Check:
         return kinds.pop()
 
     def _cast(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "to")
+        _require_only(node, "this", "to")
         found, target = self.kind(node.this), _CASTS.get(node.args["to"].this)
         if target is None or node.args["to"].expressions:
             fix = "cast to bigint, int, double, date or timestamp"
@@ -340,7 +344,7 @@ class Check:
         return target
 
     def _local_time(self, node: exp.Expr) -> Kind:
-        require_only(node, "this", "zone")
+        _require_only(node, "this", "zone")
         self._require_kind(node, node.this, _TIMESTAMP)
         zone = node.args["zone"]
         if not isinstance(zone, exp.Literal) or zone.this not in available_timezones():
@@ -377,7 +381,7 @@ def _time_literal(node: exp.Expr) -> None:
 
 
 def _interval(node: exp.Expr) -> Kind:
-    require_only(node, "this", "unit")
+    _require_only(node, "this", "unit")
     amount, unit = node.this, node.args.get("unit")
     whole = isinstance(amount, exp.Literal) and _WHOLE_TEXT.fullmatch(amount.name)
     if not whole or type(unit) is not exp.Var or unit.name.upper() not in _UNITS:
@@ -397,7 +401,7 @@ def _set_arguments(node: exp.Expr, *names: str) -> list[str]:
     ]
 
 
-def require_only(node: exp.Expr, *names: str) -> None:
+def _require_only(node: exp.Expr, *names: str) -> None:
     """Refuses a node with an argument that the grammar does not check."""
     for name in _set_arguments(node):
         if name not in names and name not in _SILENT_FLAGS.get(type(node), ()):

@@ -49,6 +49,11 @@ def refers(text: str) -> bool:
     return _MARK in text
 
 
+def escaped(text: str) -> str:
+    """A text for a file in which it stands for itself, whatever it looks like."""
+    return text.replace(_MARK, f"${_MARK}")
+
+
 def reference_problem(text: str) -> str | None:
     """What is wrong with the references of a text, and the fix; None if they are right."""
     if _MARK not in _TOKEN.sub("", text):
