@@ -252,9 +252,13 @@ def test_a_text_without_an_offset_is_read_in_the_columns_zone(spark: SparkSessio
 
 
 def test_each_local_time_is_that_of_the_zone(spark: SparkSession) -> None:
-    """Against Python's own zones, an hour apart, over two years."""
-    start = datetime(2025, 1, 1)
-    texts = [(start + timedelta(minutes=61 * step)).isoformat(" ") for step in range(17_000)]
+    """Against Python's own zones, every seven minutes of the days around four changes."""
+    changes = [datetime(2025, 3, 30), datetime(2025, 10, 26), datetime(2026, 3, 29)]
+    texts = [
+        (change + timedelta(minutes=7 * step)).isoformat(" ")
+        for change in [*changes, datetime(2026, 10, 25)]
+        for step in range(-100, 400)
+    ]
     zone = "Europe/Berlin"
     source = source_of(
         {"id": "string", "at": {"type": "timestamp", "zone": zone}}, max_ahead="900 d"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 from pydantic import (
@@ -142,19 +142,20 @@ def derived_columns(columns: Mapping[str, str | Column]) -> dict[str, Derived]:
 
 
 def column_problems(
-    columns: Mapping[str, str | Column], roles: Mapping[str, str], file_format: str
+    columns: Mapping[str, str | Column], roles: Iterable[tuple[str, str]], file_format: str
 ) -> Iterator[Problem]:
     """Checks the fields of each long form, and the expressions of derived columns.
 
     Args:
         columns: The columns.
-        roles: The columns with a role, by role.
+        roles: Each role with its column.
         file_format: The source's format.
     """
+    role_of = {column: role for role, column in roles}
     for name, column in long_forms(columns).items():
         for field, value, text in _misplaced(column, file_format):
             yield Problem(("columns", name, field), value, text)
-        role = next((role for role, other in roles.items() if other == name), None)
+        role = role_of.get(name)
         if column.since is not None and role is not None:
             text = f"leaves the {role} null before that day, so that all its records are rejected"
             yield Problem(("columns", name, "since"), str(column.since), f"{text}; remove since")

@@ -263,7 +263,7 @@ def source_problems(source: Source) -> list[Problem]:
         *_format_problems(source),
         *_role_problems(source),
         *_column_problems(source),
-        *column_problems(source.columns, source.roles, source.format),
+        *column_problems(source.columns, source.roles.items(), source.format),
     ]
 
 
