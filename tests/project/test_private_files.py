@@ -17,7 +17,7 @@ from windows_pipeline.settings import load_settings
 
 _PROGRAM = Path(__file__).parents[1] / "support" / "private_run.py"
 CANARY = "canary-7f3a91"
-"""The value of a secret."""
+"""A part of the value of a secret."""
 _UMASK_KEY = "spark.hadoop.fs.permissions.umask-mode"
 
 
@@ -30,7 +30,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     ended = subprocess.run(
         [sys.executable, _PROGRAM, folder],
         cwd=folder,
-        env={**os.environ, **paths, CANARY_VARIABLE: CANARY},
+        env={**os.environ, **paths, CANARY_VARIABLE: f"{CANARY} =:#\\!é😀."},
         umask=0o077,
         capture_output=True,
         text=True,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_letters, digits
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -22,6 +23,8 @@ from windows_pipeline.settings import Settings
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """The environment variable with the arguments by which PySpark starts the JVM."""
+_PLAIN = frozenset(f"{ascii_letters}{digits}._-")
+"""The characters that a file of Java's properties holds without escapes."""
 
 
 class SparkStartError(Exception):
@@ -101,11 +104,9 @@ def _property(name: str, value: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(
-        character if character.isalnum() or character in "._-" else f"\\u{unit:04x}"
-        for character in text
-        for unit in [ord(character)]
-    )
+    data = text.encode("utf-16-be")
+    units = (int.from_bytes(data[place : place + 2]) for place in range(0, len(data), 2))
+    return "".join(chr(unit) if chr(unit) in _PLAIN else f"\\u{unit:04x}" for unit in units)
 
 
 def _why_not_started() -> str:
