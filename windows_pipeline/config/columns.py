@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     Tag,
+    WithJsonSchema,
 )
 
 from windows_pipeline.alerts.column_sql import ColumnSql, compile_column
@@ -30,7 +31,12 @@ def _path(value: object) -> object:
     return parse_path(value) if isinstance(value, str) else value
 
 
-_PathText = Annotated[Path, BeforeValidator(_path), PlainSerializer(path_text)]
+_PathText = Annotated[
+    Path,
+    BeforeValidator(_path),
+    PlainSerializer(path_text),
+    WithJsonSchema({"$comment": "path", "examples": ["$.card.country"], "type": "string"}),
+]
 
 
 class Column(Strict):
