@@ -45,7 +45,7 @@ _EXCLUDES = (
 )
 _SECRETS = (("spark",), ("small_batches",))
 """Passwords and tokens may be among their values; no error shows a value below these fields."""
-_LOCATIONS = ("warehouse", "pipelines", "landing", "dagster_home")
+_LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home"}
 _SHOWN_BY_SPARK = re.compile(
     r"^spark\.(?:(?:driver|executor)\.(?:extra|default)JavaOptions$|app\.name$"
     r"|databricks\.delta\.properties\.defaults\.)"
@@ -209,7 +209,8 @@ def _read_settings(path: Path) -> Settings:
     data = document.data
     if isinstance(data, dict):
         # Locations are no secrets: tables, logs and errors show them.
-        data |= {name: resolved(data[name]) for name in _LOCATIONS if name in data}
+        for name in _LOCATIONS & data.keys():
+            data[name] = resolved(data[name], may_be_secret=False)
     try:
         settings = Settings.model_validate(data)
     except ValidationError as error:

@@ -261,6 +261,13 @@ def test_a_timeout_that_is_no_number_is_not_shown() -> None:
     assert refused.value.__cause__ is None
 
 
+def test_a_location_stays_in_messages(tmp_path: Path) -> None:
+    text = changed("path: data/flights  ", "path: ${env:WP_LANDING}/2013/flights  ")
+    path = load_text(tmp_path, text).source.required_path
+    assert path == "/landed/2013/flights"
+    assert without_values(f"{path}: there is no such folder") == f"{path}: there is no such folder"
+
+
 def test_errors_of_other_programs_are_shown_without_values(tmp_path: Path) -> None:
     """Kafka's client names a value that it refuses."""
     topic_of(load_pipeline(written(tmp_path)).source).client  # noqa: B018  now the value is known

@@ -167,7 +167,7 @@ class Source(Strict):
         """
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
-        return resolved(self.path)
+        return resolved(self.path, may_be_secret=False)
 
     @property
     def arrival_column(self) -> str | None:

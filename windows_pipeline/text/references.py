@@ -17,10 +17,10 @@ from windows_pipeline.text.problems import ConfigError
 
 _MARK = "${env:"
 _TOKEN = re.compile(r"\$(?P<escaped>\$\{env:)|\$\{env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
-_SHORTEST_HIDDEN = 4
-"""Shorter values are not taken out of texts: they occur in words and numbers."""
+_SHORTEST_HIDDEN = 8
+"""Shorter values are not taken out of messages, in which they occur by chance, as `true` does."""
 _resolved: dict[str, str] = {}
-"""The values that references stood for in this process, with the references."""
+"""The values that may be secrets, for which references stood in this process."""
 
 
 class Referring(str):
@@ -64,10 +64,14 @@ def reference_problem(text: str) -> str | None:
     )
 
 
-def resolved(text: str) -> str:
+def resolved(text: str, *, may_be_secret: bool = True) -> str:
     """The text to use: with the values of variables for its references.
 
     A text of code, which no file has written, is returned unchanged.
+
+    Args:
+        text: The text.
+        may_be_secret: Whether `without_values` takes the values out of messages.
 
     Raises:
         ConfigError: A variable is not set; the error names it, the file, the line and the field.
@@ -84,7 +88,7 @@ def resolved(text: str) -> str:
         if found is None:
             reason = f"refers to the environment variable {name}, which is not set; set it"
             raise ConfigError([f"{place}: {reason}, or write $${{env:{name}}} for the text itself"])
-        if len(found) >= _SHORTEST_HIDDEN:
+        if may_be_secret and len(found) >= _SHORTEST_HIDDEN:
             _resolved[found] = token[0]
         return found
 
