@@ -44,7 +44,7 @@ SPARK_KEY = "spark.hadoop.fs.s3a.secret.key"
 def variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_SERVERS", "broker:9092")
     monkeypatch.setenv("WP_PASSWORD", CANARY)
-    monkeypatch.setenv("WP_LANDING", "/landed")
+    monkeypatch.setenv("WP_LANDING", "/landed-here")
     monkeypatch.delenv("WP_GONE", raising=False)
     monkeypatch.delenv(SETTINGS_VARIABLE, raising=False)
 
@@ -151,7 +151,7 @@ def test_a_path_may_refer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = changed("path: data/flights  ", "path: ${env:WP_LANDING}/flights  ")
     source = load_text(tmp_path, text).source
     assert source.path == "${env:WP_LANDING}/flights"
-    assert source.required_path == "/landed/flights"
+    assert source.required_path == "/landed-here/flights"
     monkeypatch.delenv("WP_LANDING")
     with pytest.raises(
         ConfigError, match=r"flights.yaml:\d+: source.path: .* variable WP_LANDING,"
@@ -201,7 +201,7 @@ def test_settings_hold_references_and_spark_gets_the_values(tmp_path: Path) -> N
         "small_batches:\n  spark.sql.x: ${env:WP_PASSWORD}\npackages: ['${env:WP_PASSWORD}']\n"
     )
     settings = settings_of(tmp_path, text)
-    assert settings.landing == "/landed/in"
+    assert settings.landing == "/landed-here/in"
     for made in (settings, copy.deepcopy(settings), settings.model_copy()):
         assert CANARY not in repr(made)
         assert CANARY not in made.model_dump_json()
@@ -264,7 +264,7 @@ def test_a_timeout_that_is_no_number_is_not_shown() -> None:
 def test_a_location_stays_in_messages(tmp_path: Path) -> None:
     text = changed("path: data/flights  ", "path: ${env:WP_LANDING}/2013/flights  ")
     path = load_text(tmp_path, text).source.required_path
-    assert path == "/landed/2013/flights"
+    assert path == "/landed-here/2013/flights"
     assert without_values(f"{path}: there is no such folder") == f"{path}: there is no such folder"
 
 
