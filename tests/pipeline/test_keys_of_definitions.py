@@ -185,7 +185,10 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
         if kind == "hops":
             common["trigger"] = {"early_every": "3 ms"}
         aggregates = {of: f"{how}({what})" for of, (how, what) in aggregates_of(name).items()}
-        windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": BUSY}
+        alerts = BUSY
+        if name.startswith("pair"):  # a part of the key, which is at least 'a' in all records
+            alerts = {"busy": {**BUSY["busy"], "when": "record_count >= 2 and k >= 'a'"}}
+        windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": alerts}
     text = {
         "name": "keys",
         "source": {
