@@ -14,6 +14,16 @@ def closed_by_unit(windows: Windows) -> str:
     return "_window_end_ms >= _close_before_ms AND _window_end_ms < _close_after_ms"
 
 
+_NO_FILE_QUARANTINED = Check(
+    "no_file_quarantined",
+    "Every landed file of the day was read; quarantined_files lists the bad files that were left "
+    "out, with what is wrong (rule A8)",
+    "quarantined > 0",
+    blocking=False,
+    is_warning=True,
+)
+
+
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of raw_events, over a row an arrival unit and source partition."""
     limit = pipeline.limits.rejected
@@ -57,6 +67,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
             blocking=False,
             is_warning=True,
         ),
+        *([_NO_FILE_QUARANTINED] if pipeline.source.skips_bad_files else []),
     ]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
     from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
     from windows_pipeline.streaming import BatchResult
 
@@ -92,6 +93,19 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError]) -> None:
         f"{pipeline}: {', '.join(map(str, days))}: not ingested, as a file is bad; nothing closes "
         f"past a missing day. Mend or remove the file, then: windows-pipeline run {pipeline}",
     )
+
+
+def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
+    """Prints which bad files were left out, and how their records come in."""
+    for file in files[:_MOST_NAMES]:
+        tell("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
+    if len(files) > _MOST_NAMES:
+        tell("warning", f"and {len(files) - _MOST_NAMES:,} more files, in quarantined_files")
+    for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
+        tell(
+            "warning",
+            f"once mended, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
+        )
 
 
 def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
@@ -186,6 +200,7 @@ class PrintedBatches:
             )
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)
+        print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
         print_without_records(result.without_records)
         self._any_empty = self._any_empty or bool(result.without_records)
         for name in result.without_value:

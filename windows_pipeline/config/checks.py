@@ -8,6 +8,7 @@ from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError
 from windows_pipeline.config.keys import filter_problems, key_problems
+from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Rule, Windows, fixed_result_columns
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
@@ -71,6 +72,9 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
             columns.setdefault(aggregate.name, "double")
     for name, rule in windows.alerts.items():
         problems.extend(_rule_problems(name, rule, columns))
+    tables = ["final_windows", *(["firings"] if windows.trigger is not None else [])]
+    types = {table: windows.checked_columns(columns, table) for table in tables}
+    problems.extend(result_check_problems(windows.checks, types))
     return problems
 
 

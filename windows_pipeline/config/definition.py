@@ -86,7 +86,7 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     # How records are read changes no row; `idle_after` changes rows of window tables only.
     left_out = {
         *("path", "kafka", "stream", "max_per_batch", "max_record_bytes"),
-        *("idle_after", "keep_rejected_text"),
+        *("idle_after", "keep_rejected_text", "on_bad_file"),
     }
     source = pipeline.source.model_dump(exclude=left_out)
     partitions = pipeline.partitions.model_dump(exclude={"end"})
@@ -96,7 +96,7 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
 def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
-    left_out = {"aggregates", "on_failed"}
+    left_out = {"aggregates", "on_failed", "checks"}
     if table not in ("alerts", "early_warnings"):
         left_out.add("alerts")
     if table != "keyed_windows":

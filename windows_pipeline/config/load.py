@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
+from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
 from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
@@ -40,6 +41,7 @@ _EXAMPLES_BELOW = {
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
     "limits": "rejected: 50 %",
+    "checks": "name: ...",
 }
 _SECRETS = ("source", "kafka", "options")
 """Passwords may be among these options; no error shows a value below this field."""
@@ -244,6 +246,10 @@ def _example(path: Sequence[object]) -> str:
             return f"'{name}: avg(column)'"
         case ["windows", _, *_, "alerts", name]:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
+        case ["checks", name] | ["windows", _, *_, "checks", name]:
+            return f"'{name}:' with 'that: ...' or 'expect_...: ...' under it"
+        case [*_, name] if name.startswith("expect_"):
+            return f"'{name}: {{argument: value}}'"
         case ["windows", name]:
             return f"'{name}:' with 'kind: ...' and more 'name: value' lines under it"
         case [*_, name] if name in _EXAMPLES_BELOW:
@@ -269,5 +275,11 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
             return Rule
         case ("windows", _, "trigger"):
             return FiringTrigger
+        case ("checks", _):
+            return OwnCheck
+        case ("windows", _, "checks", _):
+            return ResultCheck
+        case ("checks", _, expectation) | ("windows", _, "checks", _, expectation):
+            return arguments_of(expectation)
         case _:
             return Pipeline

@@ -44,6 +44,10 @@ _RAW_COLUMNS = frozenset(
         "reason",
     }
 )
+_OF_FILES = {
+    "on_bad_file": "it has no landed files",
+}
+"""Fields for landed files only, with what is so of another source."""
 _OF_CSV = {
     "delimiter": "its records are not separated by a character",
     "encoding": "its text is UTF-8",
@@ -85,8 +89,8 @@ class Source(Strict):
     topics are read as streams only.
 
     Attributes:
-        path: The folder of landed files, or of the Delta table, as the file writes it; callers
-            resolve a relative path. None for a topic.
+        path: The folder of landed files, or of the Delta table, as the file writes it: a relative
+            path begins at `landing` of the settings; None for a topic.
         format: The format of landed files, or `delta`, or `kafka`.
         kafka: The topic, where the format is `kafka`.
         stream: Whether landed files are read as a stream instead of by arrival days.
@@ -96,6 +100,9 @@ class Source(Strict):
         encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
         max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
             one makes the file bad. None for a MiB.
+        on_bad_file: Whether a bad landed file makes its day, or the stream, `stop`, or whether
+            the day is published without the file, which quarantined_files then lists (`skip`;
+            rule A8). None for `stop`.
         columns: The columns to read, each with its type.
         key: The column, or columns, whose values each have windows of their own; () where all
             records have one key.
@@ -118,6 +125,7 @@ class Source(Strict):
     delimiter: Delimiter | None = None
     encoding: Encoding | None = None
     max_record_bytes: RecordBytes | None = None
+    on_bad_file: Literal["stop", "skip"] | None = None
     columns: dict[ColumnName, ColumnType]
     key: Key
     event_time: ColumnReference
@@ -146,6 +154,11 @@ class Source(Strict):
     def has_several_partitions(self) -> bool:
         """Whether the source may have several source partitions (rule A1)."""
         return self.format == "kafka" or self.source_partition is not None
+
+    @property
+    def skips_bad_files(self) -> bool:
+        """Whether bad landed files are left out and listed, instead of stopping a run (A8)."""
+        return self.on_bad_file == "skip"
 
     @property
     def required_path(self) -> str:
@@ -276,10 +289,11 @@ def _location_problems(source: Source) -> Iterator[Problem]:
 
 
 def _format_problems(source: Source) -> Iterator[Problem]:
-    """Checks that a source that is not CSV files has none of the fields of CSV files."""
-    if source.format == "csv":
-        return
-    for field, reason in _OF_CSV.items():
+    """Checks that a source has no field of landed files or CSV files if it is none of these."""
+    refused = {} if source.is_landed else _OF_FILES
+    if source.format != "csv":
+        refused = {**refused, **_OF_CSV}
+    for field, reason in refused.items():
         value = getattr(source, field)
         if value is not None:
             text = f"must be left out with format: {source.format}: {reason}; remove {field}"

@@ -23,6 +23,7 @@ from windows_pipeline.config.fields import (
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.key_columns import NO_KEY, key_type
 from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
+from windows_pipeline.config.own_checks import FIRING_COLUMNS, CheckName, ResultCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.problems import Problem
@@ -84,7 +85,7 @@ class Windows(Strict):
     """A window definition of any kind, with its aggregates and alert rules.
 
     Attributes:
-        kind: The kind of window, one of `kinds.KINDS`.
+        kind: The kind of window.
         key: The column, or columns, whose values each have windows of their own; None for the
             source's key, () for one key that all records have.
         where: SQL over the source's columns that is true of the records that windows hold; None
@@ -97,6 +98,7 @@ class Windows(Strict):
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
             that a rule reads can't be computed; its check fails either way (rule G3).
+        checks: The user's own checks of the results, by name.
     """
 
     kind: str
@@ -108,6 +110,7 @@ class Windows(Strict):
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
     on_failed: Literal["publish", "block"] = "publish"
+    checks: dict[CheckName, ResultCheck] = Field(default_factory=dict)
 
     @property
     @abstractmethod
@@ -148,6 +151,15 @@ class Windows(Strict):
         for aggregate in self.aggregate_list:
             columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
         return columns
+
+    def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
+        """Returns the columns that the user's own checks of a table may read, with their types.
+
+        Args:
+            columns: The types of the results, as of `result_columns`.
+            table: `final_windows` or `firings`.
+        """
+        return {**columns, **(FIRING_COLUMNS if table == "firings" else {})}
 
     def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
         """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).

@@ -46,11 +46,25 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class SourceTables(Generic[T]):
-    """The tables that every window definition of a pipeline shares."""
+    """The tables that every window definition of a pipeline shares.
+
+    Attributes:
+        raw_events: The accepted records.
+        arrival_log: What arrived in each arrival unit.
+        rejected_records: The other records.
+        quarantined_files: The bad files that were left out; None if a bad file stops the pipeline.
+    """
 
     raw_events: T
     arrival_log: T
     rejected_records: T
+    quarantined_files: T | None
+
+    @property
+    def all(self) -> list[T]:
+        """The tables that this pipeline has."""
+        tables = [self.raw_events, self.arrival_log, self.rejected_records]
+        return tables if self.quarantined_files is None else [*tables, self.quarantined_files]
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,21 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables[TableSpec]
             schemas.rejected_records(),
             "reason",
         ),
+        quarantined_files(pipeline, warehouse) if pipeline.source.skips_bad_files else None,
+    )
+
+
+def quarantined_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
+    """The table of the bad files that were left out (rule A8)."""
+    return _table(
+        pipeline,
+        None,
+        warehouse,
+        "quarantined_files",
+        "A bad landed file that was left out, with what is wrong with it.",
+        schemas.quarantined_files(),
+        "file",
+        partitioned=False,
     )
 
 
@@ -243,10 +272,10 @@ def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
     """Every table of results: the source's, each window definition's, then firings."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
-    groups = (source_tables(pipeline, warehouse), *of_windows)
     fired = (firing_tables(pipeline, name, warehouse) for name in pipeline.windows)
     return [
-        *(table for group in groups for table in vars(group).values()),
+        *source_tables(pipeline, warehouse).all,
+        *(table for tables in of_windows for table in vars(tables).values()),
         *(table for tables in fired if tables is not None for table in tables.all),
     ]
 
