@@ -14,6 +14,7 @@ from rich.text import Text
 
 from windows_pipeline.cli.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
 from windows_pipeline.cli.status import Status
+from windows_pipeline.text.references import without_values
 
 if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
     from pyspark.sql import DataFrame
@@ -257,6 +258,6 @@ def _text(value: object) -> str:
 
 def tell(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
     """Prints an error, a warning, a note or where the log lies to standard error."""
-    line = coloured(f"{kind}:", _STYLES[kind], f" {text}")
+    line = coloured(f"{kind}:", _STYLES[kind], f" {without_values(text)}")
     with Status.hidden():
         ERRORS.print(line, soft_wrap=True)

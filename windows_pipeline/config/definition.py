@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from windows_pipeline.config.columns import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
+from windows_pipeline.config.source import Source
 from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
@@ -88,9 +90,19 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
         *("path", "kafka", "stream", "max_per_batch", "max_record_bytes"),
         *("idle_after", "keep_rejected_text", "on_bad_file"),
     }
-    source = pipeline.source.model_dump(exclude=left_out)
+    source = pipeline.source.model_dump(exclude={*left_out, "columns"})
     partitions = pipeline.partitions.model_dump(exclude={"end"})
-    return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))
+    fields = {**_flat("source", source), **_flat("partitions", partitions)}
+    return dict(sorted({**fields, **_column_fields(pipeline.source)}.items()))
+
+
+def _column_fields(source: Source) -> dict[str, str]:
+    """Each column's type, and below it the other fields of a long form."""
+    fields = {f"source.columns.{name}": type_of(source.columns[name]) for name in source.columns}
+    for name, column in source.long_forms.items():
+        left_out = {"type", *(["path"] if source.paths.get(name) == (name,) else [])}
+        fields |= _flat(f"source.columns.{name}", column.model_dump(exclude=left_out))
+    return fields
 
 
 def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from datetime import date
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
+from windows_pipeline.config.columns import (
+    AnyColumn,
+    Column,
+    Derived,
+    column_problems,
+    derived_columns,
+    long_forms,
+    paths_of,
+    table_type,
+    type_of,
+)
 from windows_pipeline.config.fields import (
     ColumnName,
     ColumnReference,
-    ColumnType,
     Delimiter,
     DurationMs,
     Encoding,
@@ -20,8 +31,8 @@ from windows_pipeline.config.fields import (
 )
 from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.problems import Problem, listed, nearest
+from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved
 
 LINES, EVENT_TIME = "lines", "event_time"
 """The values of `arrival` that are not columns: the order of lines, and of event time."""
@@ -75,10 +86,10 @@ class Topic(Strict):
             with transactions; if refused, a missing offset is an error, as its record is lost.
     """
 
-    servers: Text
+    servers: Annotated[Text, KEEPS_REFERENCES]
     topic: Text
     starting: Literal["earliest", "latest"] = "earliest"
-    options: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, ReferringText] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
 
 
@@ -103,7 +114,8 @@ class Source(Strict):
         on_bad_file: Whether a bad landed file makes its day, or the stream, `stop`, or whether
             the day is published without the file, which quarantined_files then lists (`skip`;
             rule A8). None for `stop`.
-        columns: The columns to read, each with its type.
+        columns: The columns, each with its type, or in the long form: read by a path, in a time
+            zone, or derived from other columns.
         key: The column, or columns, whose values each have windows of their own; () where all
             records have one key.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
@@ -117,7 +129,7 @@ class Source(Strict):
         keep_rejected_text: Whether rejected_records has the original text of each record.
     """
 
-    path: Text | None = None
+    path: Annotated[Text, KEEPS_REFERENCES] | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
     kafka: Topic | None = None
     stream: bool = False
@@ -126,7 +138,7 @@ class Source(Strict):
     encoding: Encoding | None = None
     max_record_bytes: RecordBytes | None = None
     on_bad_file: Literal["stop", "skip"] | None = None
-    columns: dict[ColumnName, ColumnType]
+    columns: dict[ColumnName, AnyColumn]
     key: Key
     event_time: ColumnReference
     arrival: ColumnReference | None = None
@@ -162,14 +174,15 @@ class Source(Strict):
 
     @property
     def required_path(self) -> str:
-        """The path of a source that must have one.
+        """The path of a source that must have one, with the values of environment variables.
 
         Raises:
+            ConfigError: The path refers to a variable that is not set.
             ValueError: The source is a topic, which has no path.
         """
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
-        return self.path
+        return resolved(self.path, may_be_secret=False)
 
     @property
     def arrival_column(self) -> str | None:
@@ -232,9 +245,32 @@ class Source(Strict):
     @property
     def types(self) -> dict[str, str]:
         """The columns with their types in tables, where numbers since 1970 are timestamps."""
-        return {
-            name: "timestamp" if kind in EPOCHS else kind for name, kind in self.columns.items()
-        }
+        return {name: table_type(column) for name, column in self.columns.items()}
+
+    @property
+    def read_types(self) -> dict[str, str]:
+        """The columns that records hold, with their declared types: all but the derived ones."""
+        return {name: type_of(self.columns[name]) for name in self.paths}
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Where records hold these columns: the names of a field and of those around it."""
+        return paths_of(self.columns)
+
+    def columns_on(self, day: date) -> list[str]:
+        """The columns that the files of an arrival day must hold."""
+        late = {name for name, column in self.long_forms.items() if (column.since or day) > day}
+        return [name for name in self.paths if name not in late]
+
+    @property
+    def derived(self) -> dict[str, Derived]:
+        """The columns that are computed from others, in the order in which to compute them."""
+        return derived_columns(self.columns)
+
+    @property
+    def long_forms(self) -> dict[str, Column]:
+        """The columns that the file declares in the long form."""
+        return long_forms(self.columns)
 
     @property
     def values(self) -> dict[str, str]:
@@ -258,6 +294,7 @@ def source_problems(source: Source) -> list[Problem]:
         *_format_problems(source),
         *_role_problems(source),
         *_column_problems(source),
+        *column_problems(source.columns, source.role_columns, source.format),
     ]
 
 
@@ -326,7 +363,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         role_of.setdefault(column, role)
         if source.types[column] not in ROLE_TYPES[role]:
             text = (
-                f"is of type {source.columns[column]}; the {role} must be "
+                f"is of type {type_of(source.columns[column])}; the {role} must be "
                 f"{' or '.join(ROLE_TYPES[role])}: name another column"
             )
             yield Problem((role,), column, text)

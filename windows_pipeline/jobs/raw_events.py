@@ -23,7 +23,7 @@ from windows_pipeline.checks.recount_arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
 from windows_pipeline.jobs.job import (
@@ -242,7 +242,7 @@ class RawEventsJob:
             units.join(of_partition, ["arrival_unit", "source_partition"], "left")
             .join(self._landed(spark, days, log, listed), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
-            .join(_without_values(raw, list(self.pipeline.source.values)), "arrival_unit", "left")
+            .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
             .withColumn("unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
@@ -351,10 +351,18 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
     return with_timestamps(counted.fillna(0, ["accepted", "rejected"]), "written")
 
 
-def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
-    """For each unit with records, the value columns in which no record has a value."""
-    empty = [F.when(F.count(f"`{name}`") == 0, F.lit(name)) for name in names]
-    listed = F.array_compact(F.array(*empty)) if names else F.array().cast("array<string>")
+def _without_values(raw: DataFrame, source: Source) -> DataFrame:
+    """For each unit with records, the value columns in which no record has a value.
+
+    Columns that come later than the unit are left out.
+    """
+    forms = source.long_forms
+    empty = []
+    for name in source.values:
+        since = forms[name].since if name in forms else None
+        is_due = F.lit(True) if since is None else F.max("arrival_unit") >= F.lit(since)
+        empty.append(F.when(is_due & (F.count(f"`{name}`") == 0), F.lit(name)))
+    listed = F.array_compact(F.array(*empty)) if empty else F.array().cast("array<string>")
     return raw.groupBy("arrival_unit").agg(listed.alias("without_value"))
 
 

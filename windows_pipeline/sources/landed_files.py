@@ -323,10 +323,10 @@ def _read(
     spark: SparkSession, source: Source, root: _Root, files: Sequence[LandedFile]
 ) -> DataFrame:
     if not files:
-        return no_records(spark, list(source.columns))
+        return no_records(spark, source.paths)
     require_readable(root.filesystem, files)
     rows = _READERS[source.format](spark, root.filesystem, files, source)
-    return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
+    return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
 
 
 def _root(path: str) -> _Root:

@@ -62,7 +62,7 @@ def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamRead
 
 
 def _added_rows(pipeline: Pipeline) -> Landing:
-    columns = list(pipeline.source.columns)
+    source = pipeline.source
 
     def landed(
         spark: SparkSession, rows: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
@@ -72,7 +72,7 @@ def _added_rows(pipeline: Pipeline) -> Landing:
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
-        records = texts_of(rows, columns, origin, excluded=(_BEGUN, _READ_FROM))
+        records = texts_of(rows, source, origin, excluded=(_BEGUN, _READ_FROM))
         return Landed(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
@@ -111,7 +111,7 @@ def topic_of(source: Source) -> KafkaTopic:
 
 
 def _topic_records(pipeline: Pipeline) -> Landing:
-    columns = pipeline.source.columns
+    source = pipeline.source
     topic = topic_of(pipeline.source).topic
 
     def landed(
@@ -125,8 +125,8 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
         )
-        parsed = parsed_json(lines, list(columns), ["arrival_unit", "file", PARTITION, OFFSET])
-        return Landed(with_exact_numbers(parsed, columns))
+        parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET])
+        return Landed(with_exact_numbers(parsed, source))
 
     return landed
 
