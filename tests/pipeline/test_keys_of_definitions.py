@@ -469,7 +469,7 @@ def test_single_days_and_a_correction_give_the_same(
     spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
     """Rules A9, E1, H1: the last day first; then a day that was landed again."""
-    names = ("pair_hops", "pair_sessions", "all_slides", "all_counts", "shop_sessions")
+    names = ("pair_hops", "all_slides", "shop_sessions")
     whole = computed(spark, short_shards, tmp_path / "whole", names)
     single = declare(short_shards, tmp_path / "single", names)
     file = tmp_path / "single" / "data" / DAYS[1].isoformat() / "1.jsonl"
