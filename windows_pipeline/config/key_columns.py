@@ -43,7 +43,8 @@ def _text(key: str | tuple[str, ...]) -> str:
     return ", ".join(key_columns(key)) or "[]"
 
 
-Key = Annotated[str | tuple[str, ...], PlainValidator(_key), PlainSerializer(_text)]
+_FORM = PlainValidator(_key, json_schema_input_type=str | list[str])
+Key = Annotated[str | tuple[str, ...], _FORM, PlainSerializer(_text)]
 """The name of a key's column, or the names of its parts; of a single part its name alone."""
 NO_KEY = ()
 """The key that all records have."""
