@@ -205,7 +205,7 @@ def known_fields() -> frozenset[str]:
     """The fields of a pipeline's file, of the settings, and of the run config of assets."""
     assert Pipeline in all_models(Strict)
     models: list[type[BaseModel]] = [*all_models(Strict), Settings]
-    fields = {name for model in models for name in model.model_fields}
+    fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
     for path in (ROOT / "windows_pipeline" / "dagster").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -74,7 +74,7 @@ def columns_read(text: str) -> frozenset[str]:
     Raises:
         RuleError: The text is not a single expression.
     """
-    return frozenset(column.name for column in _parse(text).find_all(exp.Column))
+    return frozenset(column.name for column in parse_expression(text).find_all(exp.Column))
 
 
 @lru_cache(maxsize=1_000)
@@ -86,7 +86,7 @@ def _compiled(
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
-        tree = _parse(text)
+        tree = parse_expression(text)
         readable, struct_of = _readable(columns)
         found = Check(readable).kind(tree)
         if found != want:
@@ -104,7 +104,12 @@ def _compiled(
         raise RuleError(f"{text!r}: is nested too deeply; simplify it") from None
 
 
-def _parse(text: str) -> exp.Expr:
+def parse_expression(text: str) -> exp.Expr:
+    """Parses a text as one expression; the tree is not checked against the grammar.
+
+    Raises:
+        RuleError: The text is not a single expression; the message leaves it out.
+    """
     if len(text) > MAX_TEXT:
         raise RuleError(TOO_LONG)
     try:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import codecs
 import re
 from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Annotated
+from zoneinfo import available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -76,6 +78,19 @@ def _column_type(value: object) -> str:
             "as in 'decimal(12,2)'"
         ) from None
     return f"decimal({kind.precision},{kind.scale})"
+
+
+def _zone(value: str) -> str:
+    require_short(value)
+    zones = available_timezones()
+    if value in zones:
+        return value
+    near = get_close_matches(value, zones, 1)
+    raise ValueError(
+        f"is not a known time zone; did you mean {near[0]!r}?"
+        if near
+        else "is not a known time zone; write the name of a region, such as America/New_York"
+    )
 
 
 def _duration(value: object, info: ValidationInfo) -> int:
@@ -259,6 +274,8 @@ ColumnReference = Annotated[str, AfterValidator(_short)]
 ColumnName = Annotated[str, AfterValidator(_column_name), _COLUMN]
 ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
+Zone = Annotated[str, AfterValidator(_zone)]
+"""The name of a time zone."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 Condition = Annotated[
     Text, BeforeValidator(_condition), looks("condition", "record_count >= 10", type="string")

@@ -25,7 +25,7 @@ from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.problems import Problem
 
-SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
+SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log", "quarantined_files")
 """The tables that all windows of a pipeline share; windows cannot have these names."""
 
 

@@ -97,7 +97,7 @@ class FiringsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         arrivals = self.arrivals(log)
-        records = self.raw_records(spark, days, log)
+        records = self.marked_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
         reached = {
