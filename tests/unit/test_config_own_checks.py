@@ -240,6 +240,22 @@ PORTABLE = [
 ]
 
 
+def test_parts_of_a_key_are_columns(tmp_path: Path) -> None:
+    text = of_results("{that: carrier <> '' and record_count > 0}")
+    text = text.replace("  key: origin", "  key: [origin, carrier]")
+    text = text.replace(
+        "\nwindows:\n", f"\nchecks: {{a: {{{NOT_NULL}: {{column: carrier}}}}}}\nwindows:\n"
+    )
+    pipeline = load_text(tmp_path, text)
+    assert own_checks_of_records(pipeline).columns["carrier"] == "`key`.`carrier`"
+    windows = pipeline.windows["hourly"]
+    own = own_checks_of_results(windows, windows.result_columns(pipeline.source), "final_windows")
+    assert own.columns["carrier"] == "`key`.`carrier`"
+    assert own.types["carrier"] == "string"
+    single = load_text(tmp_path, FLIGHTS)
+    assert own_checks_of_records(single).columns["origin"] == "`key`"
+
+
 @pytest.mark.parametrize("regex", PORTABLE)
 def test_usual_regular_expressions_are_accepted(regex: str) -> None:
     require_portable(regex)
