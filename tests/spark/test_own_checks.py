@@ -237,11 +237,12 @@ def test_a_condition_fails_where_it_is_false(spark: SparkSession, tmp_path: Path
         "either": {"that": "exact >= 0 or name = 'é{x}'"},
         # An overflow is unknown, too: a record's value never stops a run.
         "large": {"that": "whole * 999999999999999999 * 10 + other > abs(whole) / other"},
+        "least": {"that": "abs(0 - 999999999999999999 * 9 - 223372036854775817) < 0"},
         "cast": {"that": "cast(real as bigint) >= 0"},
     }
     found = checked(spark, tmp_path, checks, DAYS[:1])
     assert {name: result.failing_rows for name, result in found.items()} == {
-        "positive": 1, "named": 0, "either": 0, "large": 0, "cast": 0,
+        "positive": 1, "named": 0, "either": 0, "large": 0, "least": 0, "cast": 0,
     }  # fmt: skip
     (shown,) = found["positive"].sample
     assert (shown["arrival_unit"], shown["offset"], shown["whole"]) == ("2026-11-01", "3", "-5")

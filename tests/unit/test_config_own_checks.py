@@ -240,6 +240,16 @@ PORTABLE = [
 ]
 
 
+def test_no_number_of_a_record_fails_a_condition(tmp_path: Path) -> None:
+    """An overflow is null, as is the absolute value that a bigint does not have."""
+    pipeline = load_text(tmp_path, of_records("{that: abs(flight) + 1 > abs(abs(-distance))}"))
+    (check,) = own_checks_of_records(pipeline).checks
+    least = "-9223372036854775808"
+    assert f"TRY_ADD(ABS(NULLIF(`flight`, {least})), 1)" in check.failing
+    negative = f"ABS(NULLIF(TRY_SUBTRACT(0, `distance`), {least}))"
+    assert f"ABS(NULLIF({negative}, {least}))" in check.failing
+
+
 def test_parts_of_a_key_are_columns(tmp_path: Path) -> None:
     text = of_results("{that: carrier <> '' and record_count > 0}")
     text = text.replace("  key: origin", "  key: [origin, carrier]")
