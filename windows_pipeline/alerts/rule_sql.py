@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -182,5 +182,8 @@ def _safe_node(node: exp.Expr) -> exp.Expr:
         return exp.func("try_subtract", exp.Literal.number(0), node.this)
     if isinstance(node, (exp.Cast, exp.TryCast)):
         return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
+    if isinstance(node, exp.Abs):  # a bigint's least number has no counterpart
+        least = exp.Neg(this=exp.Literal.number(2**63))
+        return exp.Abs(this=exp.Nullif(this=node.this.copy(), expression=least))
     name = _TRY.get(type(node))
     return node if name is None else exp.func(name, node.this, node.expression)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
@@ -84,7 +84,7 @@ def print_waiting(pipeline: str, waiting: Waiting) -> bool:
     return bool(waiting.lacking or waiting.blocked)
 
 
-def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: Collection[date]) -> None:
+def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[date]) -> None:
     """Prints which files are bad, and how their days go on.
 
     Args:
