@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -128,17 +128,22 @@ def parse_expression(text: str) -> exp.Expr:
     return trees[0]
 
 
+def struct_fields(kind: str) -> dict[str, str]:
+    """The fields of a type ``struct<name:type,...>`` of plain types; none of another type."""
+    if not kind.startswith(_STRUCT):
+        return {}
+    fields = kind.removeprefix(_STRUCT).removesuffix(">").split(",")
+    return {name: of_field for name, _, of_field in (field.partition(":") for field in fields)}
+
+
 def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
     """The columns that an expression may name, and the structs of those that are fields."""
     readable: dict[str, str] = {}
     struct_of: dict[str, str] = {}
     for name, kind in columns:
-        if not kind.startswith(_STRUCT):
-            readable[name] = kind
-            continue
-        for field in kind.removeprefix(_STRUCT).removesuffix(">").split(","):
-            part, _, of_part = field.partition(":")
-            readable[part], struct_of[part] = of_part, name
+        fields = struct_fields(kind)
+        readable |= fields or {name: kind}
+        struct_of |= dict.fromkeys(fields, name)
     return readable, struct_of
 
 
