@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
