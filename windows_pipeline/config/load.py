@@ -61,8 +61,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
     except ValidationError as error:
         for details in error.errors():
             _report(document, details)
-    if document.problems:
-        raise ConfigError(sorted(set(document.problems), key=document.problems.index))
+    document.require_no_problems()
     return pipeline
 
 
