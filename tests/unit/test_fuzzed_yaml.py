@@ -222,15 +222,15 @@ def test_a_line_break_in_a_name_breaks_no_error(tmp_path: Path) -> None:
     assert r": a\nb\u202e: 'a\nb\u202e' is not a field here" in problem
 
 
+SLOW = ["# a\n" * 2**18, "\n" * (2**20 - 1), "a: 'b\n" + "x\n" * (2**19 - 9), "&a " * 2**18]
+QUICK = ["[" * 2**20, "{a: " * 2**18, "- " * 2**19, "? " * 2**19, "- 1\n" * 2**18]
+
+
 @pytest.mark.parametrize(
     "text",
-    [
-        "# a\n" * 2**18, "\n" * (2**20 - 1), "[" * 2**20, "{a: " * 2**18, "- " * 2**19,
-        "? " * 2**19, "- 1\n" * 2**18, "a: 'b\n" + "x\n" * (2**19 - 9), "&a " * 2**18,
-        "".join(" " * depth + "a:\n" for depth in range(1_440)),
-    ],
-    ids=range(10),
-)  # fmt: skip
+    [*QUICK, *(pytest.param(text, marks=pytest.mark.long) for text in SLOW)],
+    ids=range(len(QUICK + SLOW)),
+)
 def test_the_largest_file_is_refused_in_time(tmp_path: Path, text: str) -> None:
     began = time.monotonic()
     problems_of(tmp_path, text)

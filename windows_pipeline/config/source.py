@@ -43,12 +43,12 @@ _RAW_COLUMNS = frozenset(
         "reason",
     }
 )
-_OF_CSV = {
-    "delimiter": "its records are not separated by a character",
-    "encoding": "its text is UTF-8",
-    "max_record_bytes": "its records have no limit of size",
+_OF_TEXT_FILES = {
+    "delimiter": (("csv",), "its fields are not separated by a character"),
+    "encoding": (("csv",), "its text is UTF-8"),
+    "max_record_bytes": (("csv", "jsonl"), "its records have no limit of size"),
 }
-"""Fields for CSV files only, with what is so in another format."""
+"""Fields for some formats only, with these formats and what is so in another one."""
 ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
@@ -93,8 +93,8 @@ class Source(Strict):
             micro-batch reads; None for no limit.
         delimiter: The character between the fields of CSV files; None for a comma.
         encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
-        max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
-            one makes the file bad. None for a MiB.
+        max_record_bytes: The most bytes that a record of a CSV file, or a line of JSON, may have,
+            as UTF-8; a longer one makes the file bad. None for a MiB.
         columns: The columns to read, each with its type.
         key: The column whose values each have windows of their own.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
@@ -258,12 +258,10 @@ def _location_problems(source: Source) -> Iterator[Problem]:
 
 
 def _format_problems(source: Source) -> Iterator[Problem]:
-    """Checks that a source that is not CSV files has none of the fields of CSV files."""
-    if source.format == "csv":
-        return
-    for field, reason in _OF_CSV.items():
+    """Checks that a source has no field of another format."""
+    for field, (formats, reason) in _OF_TEXT_FILES.items():
         value = getattr(source, field)
-        if value is not None:
+        if value is not None and source.format not in formats:
             text = f"must be left out with format: {source.format}: {reason}; remove {field}"
             yield Problem((field,), value, text)
 
