@@ -103,7 +103,9 @@ def test_many_changed_files_are_right_or_refused(
 @given(
     st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode(errors="replace"))
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_bytes_are_right_or_refused(tmp_path: Path, content: bytes) -> None:
     assert not load_bytes(tmp_path, content)
 
@@ -135,7 +137,9 @@ FIELDS = [
 
 
 @given(st.sampled_from(FIELDS), VALUES)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_value_of_a_field_is_right_or_refused(
     tmp_path: Path, field: str, value: object
 ) -> None:
