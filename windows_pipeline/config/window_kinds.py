@@ -28,6 +28,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
+    ForwardSlidingWindows,
     PipelineWindows,
     SessionWindows,
     SlidingWindows,
@@ -226,6 +227,33 @@ class Sliding(Windows):
         """The window specification."""
         first_ms = _epoch_ms(self.first_window_start)
         return SlidingWindows(self.time_difference, self.grace, first_ms, self.emit_empty)
+
+
+class Forward(Windows):
+    """Windows of one size that start at each distinct time of a key's records (rule B7).
+
+    Attributes:
+        size: The time from a window's first record to its end, which belongs to it, ms.
+    """
+
+    kind: Literal["forward"]
+    grace: DurationMs = 0
+    size: PositiveDurationMs
+
+    @property
+    def spec(self) -> ForwardSlidingWindows:
+        """The window specification."""
+        return ForwardSlidingWindows(self.size, self.grace)
+
+    def problems(self, source: Source) -> Iterator[Problem]:
+        """Yields what is wrong between the fields of this kind."""
+        yield from super().problems(source)
+        if self.trigger is not None:
+            text = (
+                "windows fire only when they close; leave trigger out, or use kind: sliding, "
+                "hopping or tumbling"
+            )
+            yield Problem(("trigger",), self.kind, text)
 
 
 class Hopping(Windows):
