@@ -1,0 +1,248 @@
+"""A window's key in stored tables: its values as arguments, as text, and in conditions on rows.
+
+Everything that depends on a key's type is in this module. A key is one column, or a struct of
+parts; every condition is made of the key's parts, so both are handled alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import isnan
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEY = "key"
+"""The column of a window's key."""
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """Which keys are wanted: all from one key to another, both included.
+
+    Attributes:
+        first: The parts of the first key; None for no bound.
+        last: The parts of the last key; None for no bound.
+    """
+
+    first: tuple[pa.Scalar, ...] | None = None
+    last: tuple[pa.Scalar, ...] | None = None
+
+    @property
+    def is_one_key(self) -> bool:
+        """Whether the range is a single key."""
+        return self.first is not None and self.first == self.last
+
+    def keeps(self, keys: pa.Array | pa.ChunkedArray) -> Any | None:
+        """The mask of the keys within the range; None if the range is open on both sides."""
+        parts = parts_of(keys)
+        masks = []
+        if self.first is not None and self.is_one_key:
+            masks = [_same(part, value) for part, value in zip(parts, self.first, strict=True)]
+        else:
+            if self.first is not None:
+                masks.append(_beyond(parts, self.first, is_after=True))
+            if self.last is not None:
+                masks.append(_beyond(parts, self.last, is_after=False))
+        return reduce(pc.and_, masks) if masks else None
+
+    def may_be_within(self, smallest: Any, largest: Any) -> bool:
+        """Whether keys between two values may be within the range; true if that is not known."""
+        if type(smallest) not in (str, int) or largest is None:
+            return True
+        for bound, value, is_first in ((self.first, largest, True), (self.last, smallest, False)):
+            wanted = None if bound is None or len(bound) != 1 else bound[0].as_py()
+            if wanted is None or type(wanted) is not type(value):
+                continue
+            if (value < wanted) if is_first else (value > wanted):
+                return False
+        return True
+
+
+class KeyColumn:
+    """The key column of a table."""
+
+    def __init__(self, kind: pa.DataType, comment: str = "") -> None:
+        """Takes the column's type, and what the column is for error messages."""
+        self._kind = kind
+        self._of = f" ({comment})" if comment else ""
+
+    @property
+    def part_names(self) -> list[str]:
+        """The names of the key's parts; the column's own name if the key is no struct."""
+        if pa.types.is_struct(self._kind):
+            return [field.name for field in self._kind]
+        return [KEY]
+
+    def value(self, value: object, argument: str) -> tuple[pa.Scalar, ...]:
+        """The parts of a key.
+
+        Args:
+            value: The key as Python has it: a str for a string, an int for a bigint, a datetime
+                with a zone for a timestamp, None for the null key; of a struct a tuple of the
+                parts in order, or a dict by name.
+            argument: The argument's name, for messages.
+
+        Raises:
+            ValueError: The value is not of the key's type.
+        """
+        if not pa.types.is_struct(self._kind):
+            return (self._scalar(value, self._kind, argument),)
+        names = self.part_names
+        listed: Sequence[object]
+        if isinstance(value, Mapping):
+            if sorted(value) != sorted(names):
+                raise ValueError(
+                    f"{argument}: must have the parts {', '.join(names)}, not "
+                    f"{', '.join(map(str, value))}; write each part once"
+                )
+            listed = [value[name] for name in names]
+        elif isinstance(value, (tuple, list)) and len(value) == len(names):
+            listed = value
+        else:
+            raise ValueError(
+                f"{argument}: must be a tuple of {len(names)} parts ({', '.join(names)}), or a "
+                f"dict of them by name, not {value!r}"
+            )
+        return tuple(
+            self._scalar(part, field.type, f"{argument}, part {field.name}")
+            for part, field in zip(listed, self._kind, strict=True)
+        )
+
+    def of_parts(self, parts: Sequence[object]) -> tuple[pa.Scalar, ...]:
+        """The parts of a key that was read from a table; of a plain key there is one."""
+        return tuple(
+            self._scalar(part, kind, KEY) for part, kind in zip(parts, self._kinds, strict=True)
+        )
+
+    @property
+    def _kinds(self) -> list[pa.DataType]:
+        if pa.types.is_struct(self._kind):
+            return [field.type for field in self._kind]
+        return [self._kind]
+
+    def parsed(self, texts: Sequence[str], argument: str) -> object:
+        """The key that texts of a command line stand for, as `value` takes it.
+
+        Args:
+            texts: One text; of a struct a text for each part.
+            argument: The argument's name, for messages.
+
+        Raises:
+            ValueError: A text does not stand for a value of the key's type.
+        """
+        if not pa.types.is_struct(self._kind):
+            if len(texts) != 1:
+                raise ValueError(f"{argument}: must be one value, not {len(texts)}")
+            return self._parsed(texts[0], self._kind, argument)
+        if len(texts) != self._kind.num_fields:
+            raise ValueError(
+                f"{argument}: must have {self._kind.num_fields} parts "
+                f"({', '.join(self.part_names)}), not {len(texts)}"
+            )
+        return tuple(
+            self._parsed(text, field.type, f"{argument}, part {field.name}")
+            for text, field in zip(texts, self._kind, strict=True)
+        )
+
+    def _parsed(self, text: str, kind: pa.DataType, argument: str) -> object:
+        try:
+            # A text without a zone is UTC, as the tables' times are.
+            return pa.scalar(text, pa.string()).cast(kind).as_py()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise ValueError(
+                f"{argument}: must be a key of type {_name(kind)}{self._of}, not {text!r}"
+            ) from None
+
+    def _scalar(self, value: object, kind: pa.DataType, argument: str) -> pa.Scalar:
+        problem = f"{argument}: must be a key of type {_name(kind)}{self._of}, not {value!r}"
+        if isinstance(value, bool) and not pa.types.is_boolean(kind):
+            raise ValueError(problem)
+        if pa.types.is_timestamp(kind) and getattr(value, "tzinfo", True) is None:
+            raise ValueError(f"{problem}, which has no zone; write datetime(..., tzinfo=UTC)")
+        try:
+            return pa.scalar(value, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
+            raise ValueError(problem) from None
+
+
+def parts_of(keys: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The columns of a key's parts: the key itself, or the fields of a struct."""
+    if not pa.types.is_struct(keys.type):
+        return [keys]
+    return [pc.struct_field(keys, [number]) for number in range(keys.type.num_fields)]
+
+
+def flattened(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The columns of these names, in order, with a struct's parts in its place."""
+    found = dict(_flat(rows, names))
+    return pa.Table.from_arrays(list(found.values()), names=list(found))
+
+
+def in_order(rows: pa.Table, names: Sequence[str], *, backward: bool = False) -> pa.Table:
+    """The rows in the order of these columns, null before all values, or in the reverse."""
+    columns = {}
+    for name, values in _flat(rows, names):
+        if values.null_count:
+            columns[f"{name}?"] = pc.is_valid(values)
+        columns[name] = values
+    order = "descending" if backward else "ascending"
+    sorted_by = pa.Table.from_arrays(list(columns.values()), names=list(columns))
+    return rows.take(pc.sort_indices(sorted_by, [(name, order) for name in columns]))
+
+
+def _flat(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        parts = parts_of(rows[name])
+        if len(parts) == 1:
+            yield name, parts[0]
+        else:
+            yield from ((f"{name}.{number}", part) for number, part in enumerate(parts))
+
+
+def differ(first: Any, second: Any) -> Any:
+    """The mask of the positions at which two columns have different values; null equals null."""
+    different = pc.fill_null(pc.not_equal(first, second), fill_value=False)
+    one_is_null = pc.xor(pc.is_null(first), pc.is_null(second))
+    if pa.types.is_floating(first.type):  # NaN is equal to itself (rule G2)
+        both_nan = pc.and_(pc.is_nan(first), pc.is_nan(second))
+        different = pc.and_not(different, pc.fill_null(both_nan, fill_value=False))
+    return pc.or_(different, one_is_null)
+
+
+def _same(part: Any, value: pa.Scalar) -> Any:
+    if not value.is_valid:
+        return pc.is_null(part)
+    if pa.types.is_floating(value.type) and isnan(value.as_py()):
+        return pc.fill_null(pc.is_nan(part), fill_value=False)
+    return pc.fill_null(pc.equal(part, value), fill_value=False)
+
+
+def _beyond(parts: Sequence[Any], bound: Sequence[pa.Scalar], *, is_after: bool) -> Any:
+    """The mask of keys at a bound or beyond; parts decide in order, null is before all values."""
+    strictly = _after(parts[0], bound[0]) if is_after else _before(parts[0], bound[0])
+    at_bound = _same(parts[0], bound[0])
+    if len(parts) > 1:
+        at_bound = pc.and_(at_bound, _beyond(parts[1:], bound[1:], is_after=is_after))
+    return pc.or_(strictly, at_bound)
+
+
+def _after(part: Any, value: pa.Scalar) -> Any:
+    if not value.is_valid:
+        return pc.is_valid(part)
+    return pc.fill_null(pc.greater(part, value), fill_value=False)
+
+
+def _before(part: Any, value: pa.Scalar) -> Any:
+    if not value.is_valid:
+        return pc.and_not(pc.is_null(part), pc.is_null(part))
+    return pc.or_(pc.fill_null(pc.less(part, value), fill_value=False), pc.is_null(part))
+
+
+def _name(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    return {"int64": "bigint", "date32[day]": "date", "bool": "boolean"}.get(str(kind), str(kind))
