@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -87,7 +88,7 @@ def of_sessions(rows: list[tuple[int, int | None, int, int, bool]]) -> list[tupl
     st.randoms(use_true_random=False),
 )
 def test_current_windows_are_those_that_stand_after_the_last_unit(
-    case: ArrivalsOf, units_a_day: int | None, random: Random
+    case: ArrivalsOf[Any], units_a_day: int | None, random: Random
 ) -> None:
     """Rule E4, of every kind, by days and as a stream, whatever the order of rows in files."""
     rows = keyed_windows(case.records, case.units, case.definition, {})

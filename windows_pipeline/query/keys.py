@@ -159,6 +159,10 @@ class KeyColumn:
 
     def _scalar(self, value: object, kind: pa.DataType, argument: str) -> pa.Scalar:
         problem = f"{argument}: must be a key of type {_name(kind)}{self._of}, not {value!r}"
+        # Arrow takes bytes for texts, and booleans for numbers.
+        is_text = isinstance(value, str) or value is None
+        if pa.types.is_string(kind) and not is_text:
+            raise ValueError(problem)
         if isinstance(value, bool) and not pa.types.is_boolean(kind):
             raise ValueError(problem)
         if pa.types.is_timestamp(kind) and getattr(value, "tzinfo", True) is None:
