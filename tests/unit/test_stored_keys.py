@@ -78,6 +78,7 @@ def test_nan_is_a_key_like_others() -> None:
         (pa.decimal128(5, 2), "1.50", Decimal("1.50")),
         (pa.date32(), "2013-03-08", date(2013, 3, 8)),
         (pa.bool_(), "true", True),
+        (pa.timestamp("us", "UTC"), "2013-03-08 21:15", datetime(2013, 3, 8, 21, 15, tzinfo=UTC)),
         (
             pa.timestamp("us", "UTC"),
             "2013-03-08T21:15:00Z",

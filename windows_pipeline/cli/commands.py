@@ -5,7 +5,6 @@ Only the standard library and typer are imported here, so that help and refusals
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from windows_pipeline.cli.arguments import (
     chosen_windows,
     declared,
     parsed_day,
+    parsed_instant,
 )
 from windows_pipeline.cli.session import begin
 
@@ -208,14 +208,7 @@ def trace(
     """Lists the records that count in an alert's window."""
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    try:
-        instant = datetime.fromisoformat(window_end)
-    except ValueError:
-        raise typer.BadParameter(
-            f"WINDOW_END: {window_end!r} is no time; write it as '2013-03-08 21:15:00'"
-        ) from None
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
+    instant = parsed_instant("WINDOW_END", window_end)
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
     from windows_pipeline.cli.trace import list_records
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
+from windows_pipeline.query.arrow_values import instants
 from windows_pipeline.query.local_tables import LocalTable, NoTableError
 from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec
@@ -77,17 +77,6 @@ class Watermarks:
         if at[1] is not None and at in self._of_batch:
             return self._of_batch[at]
         return self._of_day.get(at[0])
-
-
-def instants(times_ms: list[int | None]) -> pa.Array:
-    """Milliseconds since 1970 as timestamps of tables; `pyarrow.array` would import pandas."""
-    values = np.fromiter((0 if ms is None else ms for ms in times_ms), np.int64, len(times_ms))
-    known = np.fromiter((ms is not None for ms in times_ms), np.bool_, len(times_ms))
-    buffers = [
-        pa.py_buffer(np.packbits(known, bitorder="little")),
-        pa.py_buffer(np.ascontiguousarray(values * 1_000)),
-    ]
-    return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(times_ms), buffers)
 
 
 def _in_ms(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windows_pipeline.query.arrow_values import booleans, integer
 from windows_pipeline.query.keys import differ, flattened, in_order
 
 _VERSION = ("arrival_unit", "batch")
@@ -64,7 +65,7 @@ def _newest_rows(rows: pa.Table, window_key: Sequence[str]) -> pa.Table:
     ordered = in_order(rows, (*window_key, *_VERSION))
     if ordered.num_rows < 2:
         return ordered
-    is_last = pa.chunked_array([*_chunks(_changes(ordered, window_key)), _booleans([True])])
+    is_last = pa.chunked_array([*_chunks(_changes(ordered, window_key)), booleans([True])])
     return ordered.filter(is_last)
 
 
@@ -90,12 +91,12 @@ def _stands(rows: pa.Table) -> pa.BooleanArray:
     for _, group in groupby(zip(of_key, _sessions(rows), strict=True), itemgetter(0)):
         for position in _outgrown(session for _, session in group):
             stands[position] = False
-    return _booleans(stands)
+    return booleans(stands)
 
 
 def _sessions(rows: pa.Table) -> Iterator[_Session]:
     days = rows["arrival_unit"].cast(pa.int32()).to_pylist()
-    batches = pc.fill_null(rows["batch"], -1).to_pylist()
+    batches = pc.fill_null(rows["batch"], integer(-1)).to_pylist()
     starts, ends = (_microseconds(rows[name]) for name in ("window_start", "window_end"))
     for position, (day, batch, start_us, end_us, closed) in enumerate(
         zip(days, batches, starts, ends, rows["closed"].to_pylist(), strict=True)
@@ -139,9 +140,3 @@ def _microseconds(times: pa.ChunkedArray) -> list[int]:
 
 def _chunks(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-
-
-def _booleans(values: Sequence[bool] | np.ndarray[Any, Any]) -> pa.BooleanArray:
-    """An array of Arrow; `pyarrow.array` would import pandas, which takes half a second."""
-    bits = np.packbits(np.asarray(values, dtype=bool), bitorder="little")
-    return pa.BooleanArray.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import reduce
 from math import isnan
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from windows_pipeline.query.arrow_values import FALSE, scalar
+from windows_pipeline.query.arrow_values import text as text_scalar
 
 KEY = "key"
 """The column of a window's key."""
@@ -150,27 +154,23 @@ class KeyColumn:
 
     def _parsed(self, text: str, kind: pa.DataType, argument: str) -> object:
         try:
-            # A text without a zone is UTC, as the tables' times are.
-            return pa.scalar(text, pa.string()).cast(kind).as_py()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            if pa.types.is_timestamp(kind):  # without a zone it is UTC, as commands print times
+                instant = datetime.fromisoformat(text)
+                return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+            return text_scalar(text).cast(kind).as_py()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             raise ValueError(
                 f"{argument}: must be a key of type {_name(kind)}{self._of}, not {text!r}"
             ) from None
 
     def _scalar(self, value: object, kind: pa.DataType, argument: str) -> pa.Scalar:
         problem = f"{argument}: must be a key of type {_name(kind)}{self._of}, not {value!r}"
-        # Arrow takes bytes for texts, and booleans for numbers.
-        is_text = isinstance(value, str) or value is None
-        if pa.types.is_string(kind) and not is_text:
-            raise ValueError(problem)
-        if isinstance(value, bool) and not pa.types.is_boolean(kind):
-            raise ValueError(problem)
-        if pa.types.is_timestamp(kind) and getattr(value, "tzinfo", True) is None:
+        if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError(f"{problem}, which has no zone; write datetime(..., tzinfo=UTC)")
-        try:
-            return pa.scalar(value, kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
-            raise ValueError(problem) from None
+        found = scalar(value, kind)
+        if found is None:
+            raise ValueError(problem)
+        return found
 
 
 def parts_of(keys: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -209,11 +209,11 @@ def _flat(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 def differ(first: Any, second: Any) -> Any:
     """The mask of the positions at which two columns have different values; null equals null."""
-    different = pc.fill_null(pc.not_equal(first, second), fill_value=False)
+    different = pc.fill_null(pc.not_equal(first, second), FALSE)
     one_is_null = pc.xor(pc.is_null(first), pc.is_null(second))
     if pa.types.is_floating(first.type):  # NaN is equal to itself (rule G2)
         both_nan = pc.and_(pc.is_nan(first), pc.is_nan(second))
-        different = pc.and_not(different, pc.fill_null(both_nan, fill_value=False))
+        different = pc.and_not(different, pc.fill_null(both_nan, FALSE))
     return pc.or_(different, one_is_null)
 
 
@@ -221,8 +221,8 @@ def _same(part: Any, value: pa.Scalar) -> Any:
     if not value.is_valid:
         return pc.is_null(part)
     if pa.types.is_floating(value.type) and isnan(value.as_py()):
-        return pc.fill_null(pc.is_nan(part), fill_value=False)
-    return pc.fill_null(pc.equal(part, value), fill_value=False)
+        return pc.fill_null(pc.is_nan(part), FALSE)
+    return pc.fill_null(pc.equal(part, value), FALSE)
 
 
 def _beyond(parts: Sequence[Any], bound: Sequence[pa.Scalar], *, is_after: bool) -> Any:
@@ -237,13 +237,13 @@ def _beyond(parts: Sequence[Any], bound: Sequence[pa.Scalar], *, is_after: bool)
 def _after(part: Any, value: pa.Scalar) -> Any:
     if not value.is_valid:
         return pc.is_valid(part)
-    return pc.fill_null(pc.greater(part, value), fill_value=False)
+    return pc.fill_null(pc.greater(part, value), FALSE)
 
 
 def _before(part: Any, value: pa.Scalar) -> Any:
     if not value.is_valid:
         return pc.and_not(pc.is_null(part), pc.is_null(part))
-    return pc.or_(pc.fill_null(pc.less(part, value), fill_value=False), pc.is_null(part))
+    return pc.or_(pc.fill_null(pc.less(part, value), FALSE), pc.is_null(part))
 
 
 def _name(kind: pa.DataType) -> str:

@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from windows_pipeline.compat.delta_rs import supports_folder
+from windows_pipeline.query.arrow_values import integer
 from windows_pipeline.query.keys import KEY, KeyColumn
 from windows_pipeline.query.wanted_files import (
     FileEntry,
@@ -167,9 +168,9 @@ class LocalTable:
                 continue
             values = rows[name].cast(self.schema.field(name).type).cast(pa.int64())
             if span.first_us is not None:
-                masks.append(pc.greater_equal(values, span.first_us))
+                masks.append(pc.greater_equal(values, integer(span.first_us)))
             if span.last_us is not None:
-                masks.append(pc.less_equal(values, span.last_us))
+                masks.append(pc.less_equal(values, integer(span.last_us)))
         known = [mask for mask in masks if mask is not None]
         return reduce(pc.and_, known) if known else None
 

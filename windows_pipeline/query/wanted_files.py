@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windows_pipeline.query.arrow_values import integer
 from windows_pipeline.query.keys import KEY, KeyRange
 
 _DAY = "partition.arrival_unit"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Span(NamedTuple):
@@ -88,11 +87,6 @@ class Piece(NamedTuple):
     largest: Mapping[str, Any]
 
 
-def microseconds(instant: datetime) -> int:
-    """An instant with a zone as microseconds since 1970."""
-    return (instant - _EPOCH) // _MICROSECOND
-
-
 def file_entries(entries: pa.Table) -> list[FileEntry]:
     """The files that have rows, with what the log knows of their values."""
     columns = {name: _plain(name, entries[name]) for name in entries.column_names if "." in name}
@@ -118,7 +112,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
         if name.startswith("max."):  # Delta cuts times of statistics to milliseconds
-            values = pc.add(values, 999)
+            values = pc.add(values, integer(999))
     found: list[Any] = values.to_pylist()
     return found
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import NoReturn, Self, get_args
 
 from windows_pipeline.config import Pipeline, load_folder
+from windows_pipeline.query.arrow_values import microseconds
 from windows_pipeline.query.history import WindowHistory, corrections_in
 from windows_pipeline.query.keys import KeyColumn, KeyRange
 from windows_pipeline.query.pinned_windows import PinnedWindows, Which, length_us, table_of
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
-from windows_pipeline.query.wanted_files import Span, Wanted, microseconds
+from windows_pipeline.query.wanted_files import Span, Wanted
 from windows_pipeline.settings import load_settings
 from windows_pipeline.storage.catalog import firing_tables, window_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
@@ -127,6 +128,11 @@ class WindowStore:
                 )
             (windows_name,) = found.windows
         return cls(found, windows_name, settings.warehouse, table, version=version)
+
+    @property
+    def name(self) -> str:
+        """The table's name: `flights/hourly/final_windows`."""
+        return self._spec.name
 
     @property
     def version(self) -> int:
