@@ -27,6 +27,7 @@ from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
+from windows_pipeline.cli.state import status
 from windows_pipeline.cli.validate import validate
 
 _MOST_CHARACTERS = 300
@@ -46,6 +47,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         forget: "forget flights 2013-03-08",
     },
     "Look at results": {
+        status: "status flights",
         alerts: "alerts flights --windows hourly --from 2013-03-01 --limit 50",
         late: "late flights --windows hourly --json",
         rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",

@@ -5,7 +5,7 @@ A file, or a row group within a file, is read if it may hold wanted rows; `wante
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import reduce
 from pathlib import Path
@@ -63,6 +63,7 @@ class LocalTable:
         opened = open_table(spec, version)
         self.version = opened.version()
         self.schema = pa.schema(opened.schema().to_arrow())
+        self.properties: Mapping[str, str] = opened.metadata().configuration
         with damage_of(spec.name, of_log=True):
             entries = exact_files(opened)
         if entries is None:
@@ -80,6 +81,12 @@ class LocalTable:
     def days(self) -> set[date]:
         """The arrival days that have files."""
         return {file.day.as_py() for file in self._files if file.day is not None}
+
+    @property
+    def row_count(self) -> int | None:
+        """How many rows the table has; None if the log does not say."""
+        counts = [file.row_count for file in self._files]
+        return None if None in counts else sum(filter(None, counts))
 
     def files(self, wanted: Wanted) -> list[FileEntry]:
         """The files that may have wanted rows, by the log alone."""
