@@ -162,7 +162,6 @@ def test_open_windows_that_are_not_stored_are_named(
         (("JFK", "--from", "2013-03-08", "--to", "2013-03-07"), "must not be before --from 2013"),
         (("JFK", "--limit", "0"), "--limit"),
         (("JFK", "--windows", "[red]x"), "has no windows '[red]x'; use one of hourly"),
-        (("JFK", "LGA"), "KEY: must be one value, not 2"),
         (
             ("JFK", "--open"),
             "keyed_windows: the table does not exist yet; to fill it: win",
@@ -192,6 +191,15 @@ def test_a_key_that_is_no_value_of_its_type_is_refused(
         status,
         "KEY: must be a key of type bigint (the source's column flight), not 'JFK'" in said,
     ) == (2, True), said
+
+
+def test_windows_of_all_records_have_the_null_key(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tables(folder).final_windows
+    write_rows(spec, [{**row(1), "key": None}, row(2)])
+    write_rows(spec, [{**row(3), "key": None}])
+    assert counts(called(capfd, monkeypatch, "--json")[1]) == [1, 3]
 
 
 @pytest.mark.parametrize("args", [(), ("--open",), ("--json",)])

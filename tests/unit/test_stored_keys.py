@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange, in_order
+from windows_pipeline.query.keys import KEY, KeyColumn, in_order
 
 PARTS = pa.struct([("carrier", pa.string()), ("flight", pa.int64())])
 PART_KEYS = st.tuples(
     st.sampled_from((None, "", "A", "a", "é", "\U0001f600")), st.sampled_from((None, -1, 0, 7))
 )
+PART_NAMES = ("carrier", "flight")
 FLOATS = st.sampled_from((None, float("-inf"), -1.5, 0.0, 2.0, float("inf")))
 
 
@@ -27,7 +28,7 @@ def order(value: Any) -> tuple[bool, Any]:
 
 def kept(kind: pa.DataType, keys: list[Any], first: Any, last: Any) -> list[Any]:
     column = KeyColumn(kind)
-    wanted = KeyRange(*(None if key is None else column.value(*key) for key in (first, last)))
+    wanted = column.between(*(None if key is None else column.value(*key) for key in (first, last)))
     listed = pa.chunked_array([pa.array(keys, kind)])
     mask = wanted.keeps(listed)
     found: list[Any] = (listed if mask is None else listed.filter(mask)).to_pylist()
@@ -88,7 +89,7 @@ def test_nan_is_a_key_like_others() -> None:
 )
 def test_a_text_stands_for_a_value_of_the_type(kind: pa.DataType, text: str, value: Any) -> None:
     column = KeyColumn(kind)
-    parsed = column.parsed([text], "KEY")
+    parsed = column.parsed(text, "KEY")
     assert parsed == value
     assert [part.as_py() for part in column.value(parsed, "key")] == [value]
 
@@ -98,10 +99,9 @@ def test_a_text_stands_for_a_value_of_the_type(kind: pa.DataType, text: str, val
     [
         (
             pa.int64(),
-            lambda c: c.parsed(["x"], "KEY"),
+            lambda c: c.parsed("x", "KEY"),
             "KEY: must be a key of type bigint, not 'x'",
         ),
-        (pa.int64(), lambda c: c.parsed(["1", "2"], "KEY"), "KEY: must be one value, not 2"),
         (pa.int64(), lambda c: c.value(True, "key"), "key: must be a key of type bigint, not True"),
         (pa.string(), lambda c: c.value(5, "key"), "key: must be a key of type string, not 5"),
         (
@@ -118,8 +118,8 @@ def test_a_text_stands_for_a_value_of_the_type(kind: pa.DataType, text: str, val
         ),
         (
             PARTS,
-            lambda c: c.parsed(["AA"], "KEY"),
-            "KEY: must have 2 parts (carrier, flight), not 1",
+            lambda c: c.parsed("AA", "KEY"),
+            "must have 2 parts (carrier, flight) with commas",
         ),
     ],
 )
@@ -133,4 +133,30 @@ def test_a_composite_key_is_a_tuple_or_a_dict() -> None:
     column = KeyColumn(PARTS)
     of_tuple = column.value(("AA", 7), "key")
     assert of_tuple == column.value({"flight": 7, "carrier": "AA"}, "key")
-    assert column.parsed(["AA", "7"], "KEY") == ("AA", 7)
+    assert column.parsed("AA, 7", "KEY") == ("AA", 7)
+    assert column.parsed(",7", "KEY") == (None, 7)
+    assert column.parsed(None, "KEY") == (None, None)
+    assert KeyColumn(pa.string()).parsed(None, "KEY") is None
+
+
+@given(PART_KEYS, PART_KEYS, st.none() | PART_KEYS, st.none() | PART_KEYS, st.lists(PART_KEYS))
+def test_a_file_is_left_out_only_if_no_key_of_it_is_within(
+    one: tuple[Any, Any],
+    other: tuple[Any, Any],
+    first: tuple[Any, Any] | None,
+    last: tuple[Any, Any] | None,
+    more: list[tuple[Any, Any]],
+) -> None:
+    """By the smallest and largest value of each part."""
+    keys = [key for key in (one, other, *more) if None not in key]
+    smallest, largest = (
+        {f"key.{name}": found([key[at] for key in keys]) for at, name in enumerate(PART_NAMES)}
+        for found in ((min, max) if keys else (lambda _: None, lambda _: None))
+    )
+    column = KeyColumn(PARTS)
+    bounds = [None if key is None else column.value(key, "key") for key in (first, last)]
+    wanted = column.between(*bounds)
+    listed = pa.array([dict(zip(PART_NAMES, key, strict=True)) for key in keys], PARTS)
+    mask = wanted.keeps(listed)
+    if mask is None or any(mask.to_pylist()):
+        assert wanted.may_be_within(smallest, largest)

@@ -26,8 +26,10 @@ from tests.support.strategies import (
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+from windows_pipeline.query.keys import KeyRange
+from windows_pipeline.query.local_tables import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
+from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,
@@ -35,6 +37,7 @@ from windows_pipeline.storage.catalog import (
     window_tables,
 )
 from windows_pipeline.storage.damage import TableDamagedError
+from windows_pipeline.storage.schemas import Column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = date(2013, 3, 8)
@@ -558,6 +561,37 @@ def test_a_table_without_statistics_is_read_whole(flights: Project) -> None:
     Path(flights.final.location).rename(bare)
     Path(flights.final.location).with_name("new").rename(flights.final.location)
     assert found(flights.store().fetch("JFK", instant(60), instant(60))) == [("JFK", 60)]
+
+
+def test_rows_of_composite_keys_are_found_by_their_parts(tmp_path: Path) -> None:
+    """A file whose parts hold no such key may be gone: nothing reads it."""
+    parts = (Column("carrier", "string", ""), Column("flight", "bigint", ""))
+    columns = (
+        Column("arrival_unit", "date", ""),
+        Column("key", parts, ""),
+        Column("window_end", "timestamp", ""),
+    )
+    spec = TableSpec("p/w/t", "", str(tmp_path / "t"), columns, ("window_end",), {})
+    for day, carrier in enumerate(("AA", "UA", "UA")):
+        keys = [{"carrier": carrier, "flight": day * 10 + number} for number in range(5)]
+        rows = [
+            {"arrival_unit": DAY + timedelta(days=day), "key": key, "window_end": EPOCH}
+            for key in keys
+        ]
+        write_rows(spec, rows, row_group_rows=2)
+    (last,) = Path(spec.location).glob("arrival_unit=2013-03-10/*.parquet")
+    last.unlink()
+    table = LocalTable(spec)
+
+    def flights_of(keys: KeyRange) -> list[int]:
+        found = table.read(Wanted(keys))["key"].to_pylist()
+        return sorted(key["flight"] for key in found)
+
+    assert flights_of(table.key.one(("UA", 12), "key")) == [12]
+    assert flights_of(table.key.one({"flight": 3, "carrier": "AA"}, "key")) == [3]
+    assert flights_of(table.key.between(None, table.key.value(("AA", 2), "key"))) == [0, 1, 2]
+    with pytest.raises(TableDamagedError, match="is gone"):
+        flights_of(table.key.one(("UA", 21), "key"))
 
 
 def test_a_store_is_opened_by_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

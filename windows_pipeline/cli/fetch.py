@@ -33,9 +33,9 @@ _FIRST_COLUMNS = ("key", "window_start", "window_end", "record_count")
 def fetch(
     pipeline: PipelineName,
     key: Annotated[
-        list[str],
-        typer.Argument(metavar="KEY", help="The windows' key; of a composite key each part."),
-    ],
+        str | None,
+        typer.Argument(help="The windows' key, its parts with commas; the null key if left out."),
+    ] = None,
     windows: WindowsName = None,
     start_from: Annotated[
         str | None,
@@ -106,7 +106,7 @@ def _opened(
 
 def _asked(
     store: WindowStore,
-    texts: list[str],
+    text: str | None,
     first: datetime | None,
     last: datetime | None,
     *,
@@ -115,9 +115,9 @@ def _asked(
     """The windows of a key between two times.
 
     Raises:
-        ValueError: The texts are no key.
+        ValueError: The text is no key.
     """
-    key = store.key.parsed(texts, "KEY")
+    key = store.key.parsed(text, "KEY")
     if store.has_sessions:
         return store.find_sessions(key, first, last, newest_first=newest_first)
     return (store.backward_fetch if newest_first else store.fetch)(key, first, last)

@@ -30,10 +30,12 @@ class KeyRange:
     Attributes:
         first: The parts of the first key; None for no bound.
         last: The parts of the last key; None for no bound.
+        columns: The columns of the parts, as statistics of files name them.
     """
 
     first: tuple[pa.Scalar, ...] | None = None
     last: tuple[pa.Scalar, ...] | None = None
+    columns: tuple[str, ...] = (KEY,)
 
     @property
     def is_one_key(self) -> bool:
@@ -53,15 +55,20 @@ class KeyRange:
                 masks.append(_beyond(parts, self.last, is_after=False))
         return reduce(pc.and_, masks) if masks else None
 
-    def may_be_within(self, smallest: Any, largest: Any) -> bool:
-        """Whether keys between two values may be within the range; true if that is not known."""
-        if type(smallest) not in (str, int) or largest is None:
-            return True
-        for bound, value, is_first in ((self.first, largest, True), (self.last, smallest, False)):
-            wanted = None if bound is None or len(bound) != 1 else bound[0].as_py()
-            if wanted is None or type(wanted) is not type(value):
-                continue
-            if (value < wanted) if is_first else (value > wanted):
+    def may_be_within(self, smallest: Mapping[str, Any], largest: Mapping[str, Any]) -> bool:
+        """Whether keys between known values may be within the range; true where none is known.
+
+        Args:
+            smallest: The smallest value of each column that is known.
+            largest: The largest value of each column that is known.
+        """
+        # The first part decides the order, whatever the others are.
+        compared = len(self.columns) if self.is_one_key else 1
+        for index, column in enumerate(self.columns[:compared]):
+            first, last = (
+                None if bound is None else bound[index].as_py() for bound in (self.first, self.last)
+            )
+            if _is_less(largest.get(column), first) or _is_less(last, smallest.get(column)):
                 return False
         return True
 
@@ -80,6 +87,23 @@ class KeyColumn:
         if pa.types.is_struct(self._kind):
             return [field.name for field in self._kind]
         return [KEY]
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        if pa.types.is_struct(self._kind):
+            return tuple(f"{KEY}.{name}" for name in self.part_names)
+        return (KEY,)
+
+    def one(self, value: object, argument: str) -> KeyRange:
+        """A single key; see `value`."""
+        parts = self.value(value, argument)
+        return KeyRange(parts, parts, self._columns)
+
+    def between(
+        self, first: tuple[pa.Scalar, ...] | None, last: tuple[pa.Scalar, ...] | None
+    ) -> KeyRange:
+        """The keys from one to another, by their parts; None for no bound."""
+        return KeyRange(first, last, self._columns)
 
     def value(self, value: object, argument: str) -> tuple[pa.Scalar, ...]:
         """The parts of a key.
@@ -128,28 +152,30 @@ class KeyColumn:
             return [field.type for field in self._kind]
         return [self._kind]
 
-    def parsed(self, texts: Sequence[str], argument: str) -> object:
-        """The key that texts of a command line stand for, as `value` takes it.
+    def parsed(self, text: str | None, argument: str) -> object:
+        """The key that a text of a command line stands for, as `value` takes it.
 
         Args:
-            texts: One text; of a struct a text for each part.
+            text: The text; of a struct the parts with commas between them, a part without text for
+                null. None for the null key, which all records have where windows have no key.
             argument: The argument's name, for messages.
 
         Raises:
-            ValueError: A text does not stand for a value of the key's type.
+            ValueError: The text does not stand for a value of the key's type.
         """
+        if text is None:
+            return (None,) * len(self._kinds) if pa.types.is_struct(self._kind) else None
         if not pa.types.is_struct(self._kind):
-            if len(texts) != 1:
-                raise ValueError(f"{argument}: must be one value, not {len(texts)}")
-            return self._parsed(texts[0], self._kind, argument)
+            return self._parsed(text, self._kind, argument)
+        texts = [part.strip() for part in text.split(",")]
         if len(texts) != self._kind.num_fields:
             raise ValueError(
                 f"{argument}: must have {self._kind.num_fields} parts "
-                f"({', '.join(self.part_names)}), not {len(texts)}"
+                f"({', '.join(self.part_names)}) with commas between them, not {text!r}"
             )
         return tuple(
-            self._parsed(text, field.type, f"{argument}, part {field.name}")
-            for text, field in zip(texts, self._kind, strict=True)
+            self._parsed(part, field.type, f"{argument}, part {field.name}") if part else None
+            for part, field in zip(texts, self._kind, strict=True)
         )
 
     def _parsed(self, text: str, kind: pa.DataType, argument: str) -> object:
@@ -171,6 +197,11 @@ class KeyColumn:
         if found is None:
             raise ValueError(problem)
         return found
+
+
+def _is_less(value: Any, other: Any) -> bool:
+    """Whether a value is known to be less than another."""
+    return type(value) is type(other) and isinstance(value, (str, int)) and value < other
 
 
 def parts_of(keys: pa.Array | pa.ChunkedArray) -> list[Any]:

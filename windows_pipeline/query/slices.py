@@ -113,4 +113,4 @@ def _key_slices(
 
 def _range(keys: Sequence[_Parts], column: KeyColumn) -> KeyRange:
     first, last = (column.of_parts(key) for key in (keys[0], keys[-1]))
-    return KeyRange(first, last)
+    return column.between(first, last)

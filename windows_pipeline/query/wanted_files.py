@@ -6,7 +6,7 @@ footers of Parquet files for each row group, whoever wrote them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
@@ -100,8 +100,9 @@ def file_entries(entries: pa.Table) -> list[FileEntry]:
             kind, _, of = name.partition(".")
             if kind in ("min", "max") and values[number] is not None:
                 (smallest if kind == "min" else largest)[of] = values[number]
-        if columns.get(f"null_count.{KEY}", {number: None})[number] != 0:
-            smallest.pop(KEY, None)  # the null key is none of these values
+        for of in [name for name in smallest if _is_key(name)]:
+            if columns.get(f"null_count.{of}", {number: None})[number] != 0:
+                del smallest[of]  # the null key is none of these values
         day = None if days is None else days[number]
         found.append(FileEntry(path, day, counts[number], smallest, largest))
     return found
@@ -119,7 +120,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> list[Any]:
 
 def may_have(part: FileEntry | Piece, wanted: Wanted) -> bool:
     """Whether a file or row group may have wanted rows, by its smallest and largest values."""
-    if not wanted.keys.may_be_within(part.smallest.get(KEY), part.largest.get(KEY)):
+    if not wanted.keys.may_be_within(part.smallest, part.largest):
         return False
     return all(
         span.meets(part.smallest.get(name), part.largest.get(name))
@@ -129,15 +130,16 @@ def may_have(part: FileEntry | Piece, wanted: Wanted) -> bool:
 
 def statistics(group: Any, schema: pa.Schema) -> dict[str, tuple[Any, Any]]:
     """The smallest and largest values of a row group's columns that Parquet knows."""
+    kinds = dict(_leaves(schema))
     found = {}
     for number in range(group.num_columns):
         column = group.column(number)
         name, known = column.path_in_schema, column.statistics
-        if known is None or not known.has_min_max or name not in schema.names:
+        if known is None or not known.has_min_max or name not in kinds:
             continue
-        if name == KEY and known.null_count != 0:
+        if _is_key(name) and known.null_count != 0:
             continue
-        kind = schema.field(name).type
+        kind = kinds[name]
         if pa.types.is_timestamp(kind) and kind.unit == "us" and known.physical_type == "INT64":
             found[name] = (known.min_raw, known.max_raw)
         elif pa.types.is_string(kind) or pa.types.is_int64(kind):
@@ -146,3 +148,16 @@ def statistics(group: Any, schema: pa.Schema) -> dict[str, tuple[Any, Any]]:
             except UnicodeDecodeError:  # cut within a character
                 continue
     return found
+
+
+def _leaves(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that have statistics, as Parquet names them, with a struct's fields."""
+    for column in schema:
+        if pa.types.is_struct(column.type):
+            yield from ((f"{column.name}.{part.name}", part.type) for part in column.type)
+        else:
+            yield column.name, column.type
+
+
+def _is_key(name: str) -> bool:
+    return name == KEY or name.startswith(f"{KEY}.")

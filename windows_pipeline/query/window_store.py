@@ -301,15 +301,14 @@ class WindowStore:
         )
 
     def _one(self, key: object) -> KeyRange:
-        parts = self.key.value(key, "key")
-        return KeyRange(parts, parts)
+        return self.key.one(key, "key")
 
     def _range(self, key_from: object, key_to: object) -> KeyRange:
         first, last = (
             None if key is None else self.key.value(key, argument)
             for key, argument in ((key_from, "key_from"), (key_to, "key_to"))
         )
-        return KeyRange(first, last)
+        return self.key.between(first, last)
 
     def _fetched(
         self,
