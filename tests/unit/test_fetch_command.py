@@ -116,7 +116,7 @@ def test_open_windows_are_shown_as_they_stand_now(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rule E4: the newest row of each window."""
-    later = {"arrival_unit": date(2013, 3, 9)}
+    later: dict[str, Any] = {"arrival_unit": date(2013, 3, 9)}
     write_rows(
         tables(folder).keyed_windows,
         [

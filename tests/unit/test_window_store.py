@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from tests.support.oracle.definitions import SessionDefinition, holds
 from tests.support.oracle.windows import Window, keyed_windows, windows_after
-from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
+from tests.support.pipeline_texts import (
+    FLIGHTS,
+    changed,
+    load_text,
+    of_definition,
+    of_kind,
+)
 from tests.support.strategies import (
     ArrivalsOf,
     arrivals_of,
@@ -180,21 +186,6 @@ DEFINITIONS: dict[str, Any] = {
 }
 
 
-def text_of(definition: Any) -> str:
-    """The flights with the definition's windows."""
-    match definition:
-        case SessionDefinition(gap=gap):
-            text = of_kind(f"kind: session\n    gap: {gap} ms")
-        case _ if hasattr(definition, "advance"):
-            text = of_kind(
-                f"kind: hopping\n    size: {definition.size} ms\n"
-                f"    advance: {definition.advance} ms"
-            )
-        case _:
-            text = of_kind(f"kind: sliding\n    time_difference: {definition.time_difference} ms")
-    return text.replace("grace: 6 hours", f"grace: {definition.grace} ms")
-
-
 @pytest.mark.parametrize("kind", DEFINITIONS)
 @settings(max_examples=20, deadline=None)
 @given(st.data(), st.sampled_from((None, 2)), st.integers(0, 30), st.sampled_from((2, 1_000)))
@@ -210,7 +201,7 @@ def test_current_windows_are_found_as_they_stand(
     times = [record.event_time for record in case.records] or [0]
     at_ms = min(times) + (max(times) - min(times)) * moment // 30
     with TemporaryDirectory() as folder:
-        flights = project(Path(folder), text_of(definition))
+        flights = project(Path(folder), of_definition(definition))
         write_rows(flights.keyed, [])
         for unit in sorted({row.unit for row in rows}):
             of_unit = [row for row in rows if row.unit == unit]

@@ -18,7 +18,10 @@ from windows_pipeline.cli.arguments import (
     parsed_day,
     parsed_instant,
 )
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import begin
+from windows_pipeline.cli.status import Status
 
 
 class Step(StrEnum):
@@ -198,17 +201,43 @@ def episodes(
 def trace(
     context: typer.Context,
     pipeline: PipelineName,
-    key: Annotated[str, typer.Argument(help="The alert's key.")],
+    key: Annotated[str, typer.Argument(help="The alert's key; parts with commas.")],
     window_end: Annotated[
-        str, typer.Argument(help="The alert's window_end, UTC, as `episodes` prints it.")
+        str,
+        typer.Argument(
+            metavar="TIME", help="When its window ends, or starts, as far as known; UTC."
+        ),
     ],
     windows: WindowsName = None,
     limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; not for windows of rows.")
+    ] = False,
 ) -> None:
-    """Lists the records that count in an alert's window."""
+    """Shows an alert's window: its records, why it is final, and what was corrected.
+
+    Windows of rows, and tables that only Spark reaches, are read by Spark: TIME is the exact end.
+    """
+    instant = parsed_instant("TIME", window_end)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    instant = parsed_instant("WINDOW_END", window_end)
+    if not found.windows[name].row_key:
+        from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+
+        try:
+            with Status(CONSOLE, f"{pipeline} {name}: reading the window of {key}"):
+                from windows_pipeline.cli.window_trace import trace_window
+
+            trace_window(settings, found, name, key, window_end, limit, as_json=as_json)
+        except NoTableError:
+            raise
+        except UnreadableTableError as error:
+            tell("note", f"{error}; starting Spark")
+        else:
+            return
+    if as_json:
+        raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
     from windows_pipeline.cli.trace import list_records
 

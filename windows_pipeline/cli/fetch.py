@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at onc
 
     from windows_pipeline.config import Pipeline
     from windows_pipeline.query import WindowStore
-    from windows_pipeline.query.pinned_windows import Which
     from windows_pipeline.query.stored_window import FoundWindows
     from windows_pipeline.settings import Settings
 
@@ -94,9 +93,10 @@ def _opened(
     from windows_pipeline.query import WindowStore
     from windows_pipeline.query.local_tables import NoTableError
 
-    table: Which = "current" if with_open else "final"
     try:
-        return WindowStore(pipeline, windows_name, settings.warehouse, table)
+        return WindowStore(
+            pipeline, windows_name, settings.warehouse, "current" if with_open else "final"
+        )
     except NoTableError as error:
         command = "run" if pipeline.source.by_days else "stream"
         raise NoTableError(

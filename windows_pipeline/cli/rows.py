@@ -77,17 +77,19 @@ def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bo
         newest_last: Whether to print the last row of a table first; see `print_grid`.
     """
     step = -1 if newest_last else 1
-    lines: list[str] = []
-    for windows, rows in tables:
-        values = {name: _json_values(rows[name])[::step] for name in rows.column_names}
-        if windows is not None:
-            values = {"_windows": [windows] * rows.num_rows, **values}
-        lines += [
-            json.dumps(dict(zip(values, row, strict=True)), allow_nan=False)
-            for row in zip(*values.values(), strict=True)
-        ]
+    lines = [
+        json.dumps(row if windows is None else {"_windows": windows, **row}, allow_nan=False)
+        for windows, rows in tables
+        for row in json_rows(rows)[::step]
+    ]
     listed = ",\n".join(lines)
     typer.echo(f"[\n{listed}\n]" if lines else "[]")
+
+
+def json_rows(rows: pa.Table) -> list[dict[str, object]]:
+    """The rows as JSON has them, by column."""
+    values = {name: _json_values(rows[name]) for name in rows.column_names}
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def _fitting(widths: Mapping[str, int], width: int) -> list[str]:

@@ -5,13 +5,14 @@ That takes half a second, and a command answers at once without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1)
@@ -38,6 +39,30 @@ def instants(times_ms: Sequence[int | None]) -> pa.Array:
         pa.py_buffer(np.ascontiguousarray(values * 1_000)),
     ]
     return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(times_ms), buffers)
+
+
+def python_rows(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows by column, as `to_pylist` has them; instants are in Python's own UTC."""
+    columns = [python_values(rows[name]) for name in rows.schema.names]
+    return (dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column, as `to_pylist` has them; it would import pandas for instants."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        fields = [python_values(pc.struct_field(values, [at])) for at in range(kind.num_fields)]
+        names = [field.name for field in kind]
+        known = pc.is_valid(values).to_pylist()
+        return [
+            dict(zip(names, row, strict=True)) if is_known else None
+            for is_known, row in zip(known, zip(*fields, strict=True), strict=True)
+        ]
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        found: list[Any] = values.to_pylist()
+        return found
+    plain = values.cast(pa.timestamp(kind.unit)).to_pylist()
+    return [None if value is None else value.replace(tzinfo=UTC) for value in plain]
 
 
 def integer(value: int) -> pa.Scalar:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from windows_pipeline.query.arrow_values import python_rows
 from windows_pipeline.query.local_tables import LocalTable, NoTableError
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.wanted_files import Wanted
@@ -73,6 +74,6 @@ def corrections_in(corrections: TableSpec, wanted: Wanted) -> tuple[WindowCorrec
             old=row["old"],
             new=row["new"],
         )
-        for row in table.read(wanted).to_pylist()
+        for row in python_rows(table.read(wanted))
     ]
     return tuple(sorted(found, key=lambda each: (each.number, each.start, each.end)))

@@ -70,6 +70,7 @@ class LocalTable:
             raise only_spark_reads(spec)
         self._files = list(file_entries(entries))
         self._footers: dict[str, pq.FileMetaData] = {}
+        self._pieces: dict[str, list[Piece]] = {}
 
     @property
     def key(self) -> KeyColumn:
@@ -182,6 +183,12 @@ class LocalTable:
         return reduce(pc.and_, known) if known else None
 
     def _pieces_of(self, file: FileEntry) -> list[Piece]:
+        """The row groups of a file, which are looked up once."""
+        if file.path not in self._pieces:
+            self._pieces[file.path] = self._looked_up(file)
+        return self._pieces[file.path]
+
+    def _looked_up(self, file: FileEntry) -> list[Piece]:
         footer = self._footer(file.path)
         found = []
         for number in range(footer.num_row_groups):

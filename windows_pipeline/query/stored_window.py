@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from windows_pipeline.query.arrow_values import python_rows
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -80,7 +82,7 @@ class FoundWindows:
     def __iter__(self) -> Iterator[StoredWindow]:
         """The windows, one by one."""
         for batch in self.batches():
-            for row in batch.to_pylist():
+            for row in python_rows(batch):
                 yield self._window(row)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -120,12 +120,10 @@ def _plain(name: str, values: pa.ChunkedArray) -> list[Any]:
 
 def may_have(part: FileEntry | Piece, wanted: Wanted) -> bool:
     """Whether a file or row group may have wanted rows, by its smallest and largest values."""
-    if not wanted.keys.may_be_within(part.smallest, part.largest):
-        return False
-    return all(
-        span.meets(part.smallest.get(name), part.largest.get(name))
-        for name, span in wanted.times.items()
-    )
+    for name, span in wanted.times.items():
+        if not span.meets(part.smallest.get(name), part.largest.get(name)):
+            return False
+    return wanted.keys.may_be_within(part.smallest, part.largest)
 
 
 def statistics(group: Any, schema: pa.Schema) -> dict[str, tuple[Any, Any]]:
