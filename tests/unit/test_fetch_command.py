@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.support.command_line import call
-from tests.support.pipeline_texts import FLIGHTS, load_text, of_kind
+from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
@@ -200,6 +200,26 @@ def test_windows_of_all_records_have_the_null_key(
     write_rows(spec, [{**row(1), "key": None}, row(2)])
     write_rows(spec, [{**row(3), "key": None}])
     assert counts(called(capfd, monkeypatch, "--json")[1]) == [1, 3]
+
+
+def test_a_key_of_several_columns_has_commas_between_its_values(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule A9: a definition may have a key of its own."""
+    text = changed("    kind: sliding", "    key: [carrier, dest]\n    kind: sliding")
+    keys = [("AA", "MIA"), ("AA", "BOS"), ("UA", "MIA")]
+    rows = [
+        row(hour, key={"carrier": carrier, "dest": dest})
+        for hour, (carrier, dest) in enumerate(keys)
+    ]
+    write_rows(tables(folder, text).final_windows, rows)
+    status, said = called(capfd, monkeypatch, "AA,BOS", "--json")
+    assert (status, counts(said)) == (0, [1])
+    assert json.loads(said)[0]["key"] == {"carrier": "AA", "dest": "BOS"}
+    status, said = called(capfd, monkeypatch, "AA, MIA")
+    assert (status, "AA, MIA" in said) == (0, True)
+    status, said = called(capfd, monkeypatch, "AA")
+    assert (status, "KEY: must have 2 parts (carrier, dest) with commas" in said) == (2, True)
 
 
 @pytest.mark.parametrize("args", [(), ("--open",), ("--json",)])

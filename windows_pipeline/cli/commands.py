@@ -6,7 +6,7 @@ Only the standard library and typer are imported here, so that help and refusals
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.status import Status
+
+if TYPE_CHECKING:  # read when a command needs it, so that `--help` answers at once
+    from windows_pipeline.config import Windows
 
 
 class Step(StrEnum):
@@ -201,7 +204,7 @@ def episodes(
 def trace(
     context: typer.Context,
     pipeline: PipelineName,
-    key: Annotated[str, typer.Argument(help="The alert's key; parts with commas.")],
+    key: Annotated[str, typer.Argument(help="The alert's key; of several columns, with commas.")],
     window_end: Annotated[
         str,
         typer.Argument(
@@ -217,12 +220,13 @@ def trace(
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Windows of rows, and tables that only Spark reaches, are read by Spark: TIME is the exact end.
+    Spark reads windows of rows, windows with a key or filter of their own, and tables that only it
+    reaches: TIME is then the exact end.
     """
     instant = parsed_instant("TIME", window_end)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    if not found.windows[name].row_key:
+    if _without_spark(found.windows[name]):
         from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
 
         try:
@@ -242,3 +246,8 @@ def trace(
     from windows_pipeline.cli.trace import list_records
 
     list_records(context, settings, found, name, key, instant, limit)
+
+
+def _without_spark(windows: Windows) -> bool:
+    """Whether the records of windows are found without Spark."""
+    return not windows.row_key and windows.key is None and windows.where is None

@@ -117,7 +117,7 @@ def _asked(
     Raises:
         ValueError: The text is no key.
     """
-    key = store.key.parsed(text, "KEY")
+    key = store.parsed_key(text, "KEY")
     if store.has_sessions:
         return store.find_sessions(key, first, last, newest_first=newest_first)
     return (store.backward_fetch if newest_first else store.fetch)(key, first, last)

@@ -71,7 +71,7 @@ def trace_window(
         ValueError: No window, or several, end or start then.
     """
     store = WindowStore(pipeline, windows_name, settings.warehouse)
-    value = store.key.parsed(key, "KEY")
+    value = store.parsed_key(key, "KEY")
     window = _window(store, value, time)
     row = _row(store, value, window)
     traced = records_of_window(

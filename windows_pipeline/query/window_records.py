@@ -60,7 +60,7 @@ def records_of_window(
 
     Args:
         pipeline: The pipeline.
-        windows_name: The window definition; not one of rows.
+        windows_name: The window definition; not one of rows, nor with a key or filter of its own.
         warehouse: The folder of all tables.
         window: The window, of the table `final`.
         keys: The window's key.
@@ -69,11 +69,15 @@ def records_of_window(
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
         UnreadableTableError: A table is not for readers other than Spark.
-        ValueError: The windows are those of rows.
+        ValueError: Such windows are not read without Spark.
     """
-    spec = pipeline.windows[windows_name].spec
-    if isinstance(spec, GracedRows):
-        raise ValueError(f"windows {pipeline.name}/{windows_name} must not be windows of rows")
+    windows = pipeline.windows[windows_name]
+    spec = windows.spec
+    if isinstance(spec, GracedRows) or windows.key is not None or windows.where is not None:
+        raise ValueError(
+            f"windows {pipeline.name}/{windows_name} must not be of rows, nor have a key or filter "
+            "of their own: Spark reads their records; use records_of_alert"
+        )
     source = source_tables(pipeline, warehouse)
     log = log_parts(source.arrival_log)
     arrivals = (Arrival(*part[:2], part.max_event_time_ms, *part[5:7]) for part in log)

@@ -149,6 +149,15 @@ class WindowStore:
         """The windows' key."""
         return self._pinned.table.key
 
+    def parsed_key(self, text: str | None, argument: str) -> object:
+        """The key that a text of a command line stands for; see `KeyColumn.parsed`.
+
+        Raises:
+            ValueError: The text does not stand for a key.
+        """
+        has_key = bool(self._windows.keyed(self._pipeline.source).key_columns)
+        return self.key.parsed(text if has_key or text else None, argument)
+
     @property
     def has_sessions(self) -> bool:
         """Whether the windows are sessions."""
