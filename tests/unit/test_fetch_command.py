@@ -41,7 +41,7 @@ def tables(folder: Path, text: str = FLIGHTS) -> WindowTables[TableSpec]:
     return window_tables(pipeline, "hourly", str(folder / "warehouse"))
 
 
-def row(hour: int, key: str = "JFK", **other: Any) -> Row:
+def row(hour: int, key: Any = "JFK", **other: Any) -> Row:
     start = NINE + timedelta(hours=hour)
     return {
         "arrival_unit": date(2013, 3, 8),
