@@ -128,17 +128,22 @@ def parse_expression(text: str) -> exp.Expr:
     return trees[0]
 
 
+def struct_fields(kind: str) -> dict[str, str]:
+    """The fields of a type ``struct<name:type,...>`` of plain types; none of another type."""
+    if not kind.startswith(_STRUCT):
+        return {}
+    fields = kind.removeprefix(_STRUCT).removesuffix(">").split(",")
+    return {name: of_field for name, _, of_field in (field.partition(":") for field in fields)}
+
+
 def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
     """The columns that an expression may name, and the structs of those that are fields."""
     readable: dict[str, str] = {}
     struct_of: dict[str, str] = {}
     for name, kind in columns:
-        if not kind.startswith(_STRUCT):
-            readable[name] = kind
-            continue
-        for field in kind.removeprefix(_STRUCT).removesuffix(">").split(","):
-            part, _, of_part = field.partition(":")
-            readable[part], struct_of[part] = of_part, name
+        fields = struct_fields(kind)
+        readable |= fields or {name: kind}
+        struct_of |= dict.fromkeys(fields, name)
     return readable, struct_of
 
 
@@ -177,5 +182,8 @@ def _safe_node(node: exp.Expr) -> exp.Expr:
         return exp.func("try_subtract", exp.Literal.number(0), node.this)
     if isinstance(node, (exp.Cast, exp.TryCast)):
         return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
+    if isinstance(node, exp.Abs):  # a bigint's least number has no counterpart
+        least = exp.Neg(this=exp.Literal.number(2**63))
+        return exp.Abs(this=exp.Nullif(this=node.this.copy(), expression=least))
     name = _TRY.get(type(node))
     return node if name is None else exp.func(name, node.this, node.expression)

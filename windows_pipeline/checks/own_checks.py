@@ -98,16 +98,17 @@ def own_checks_of_results(windows: Windows, columns: Mapping[str, str], table: s
     """
     checks = {name: check for name, check in windows.checks.items() if check.table == table}
     types = windows.checked_columns(columns, table)
-    names = dict.fromkeys((*_OF_RESULT, *windows.row_key, *types))
-    is_there = (name for name in names if name != "firing_id" or table == "firings")
-    return OwnChecks(table, checks, types, {name: f"`{name}`" for name in is_there})
+    names = (*_OF_RESULT, *windows.row_key)
+    identity = {name: f"`{name}`" for name in names if name != "firing_id" or table == "firings"}
+    sql = identity | windows.checked_sql(columns, table)
+    return OwnChecks(table, checks, types, sql)
 
 
 def _of_source(name: str, source: Source) -> str:
     """A column by its declared name and type; raw_events has some by those of their role."""
     kind = source.types[name]
-    if name == source.key:
-        return "`key`"
+    if name in source.key_columns:
+        return "`key`" if isinstance(source.key, str) else f"`key`.`{name}`"
     if name == source.event_time:
         return "`event_time`" if kind == "timestamp" else "unix_millis(`event_time`)"
     if name == source.source_partition:

@@ -69,11 +69,14 @@ Verbose = Annotated[
     ),
 ]
 
+_INTERRUPTED = 130
+"""The exit status of a command that Ctrl-C stopped, as shells have it."""
+
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk. Errors say "
-    "what to do.",
+    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk; 130 Ctrl-C "
+    "stopped it. Errors say what to do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -93,7 +96,11 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
             tell("log", str(call.log.path))
         if takes_context:
             arguments["context"] = context
-        function(**arguments)
+        try:
+            function(**arguments)
+        except KeyboardInterrupt:
+            tell("note", "stopped; to go on, give the same command again")
+            raise typer.Exit(_INTERRUPTED) from None
 
     def added(name: str, annotation: object, default: object) -> inspect.Parameter:
         kind = inspect.Parameter.KEYWORD_ONLY

@@ -30,6 +30,8 @@ def validate(
 
     loaded = load_files(files) if files else load_folder(project_settings().pipelines)
     if loaded.problems:
+        for pipeline in loaded.pipelines.values():
+            _print_valid(pipeline)
         raise ConfigError(loaded.all_problems)
     pipelines = loaded.pipelines
     found = _misplaced(pipelines)
@@ -41,7 +43,11 @@ def validate(
     for text in _unfit_columns(pipelines):
         tell("warning", text)
     for pipeline in pipelines.values():
-        CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
+        _print_valid(pipeline)
+
+
+def _print_valid(pipeline: Pipeline) -> None:
+    CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
 def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:

@@ -274,7 +274,7 @@ ColumnReference = Annotated[str, AfterValidator(_short)]
 ColumnName = Annotated[str, AfterValidator(_column_name), _COLUMN]
 ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, AfterValidator(_zone), looks("time zone", "America/New_York", type="string")]
 """The name of a time zone."""
 Text = Annotated[str, AfterValidator(_not_blank)]
 Condition = Annotated[

@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
+from windows_pipeline.aggregates.column_type import parse_type
+from windows_pipeline.config.fields import looks
 from windows_pipeline.text.limits import require_short
 
 
@@ -43,7 +45,13 @@ def _text(key: str | tuple[str, ...]) -> str:
     return ", ".join(key_columns(key)) or "[]"
 
 
-Key = Annotated[str | tuple[str, ...], PlainValidator(_key), PlainSerializer(_text)]
+_NAMES = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+Key = Annotated[
+    str | tuple[str, ...],
+    PlainValidator(_key),
+    PlainSerializer(_text),
+    looks("column, or list of columns", "origin", anyOf=[{"type": "string"}, _NAMES]),
+]
 """The name of a key's column, or the names of its parts; of a single part its name alone."""
 NO_KEY = ()
 """The key that all records have."""
@@ -68,3 +76,15 @@ def key_type(key: str | tuple[str, ...], types: Mapping[str, str]) -> str:
     if key == NO_KEY:
         return "string"
     return f"struct<{','.join(f'{name}:{types[name]}' for name in key)}>"
+
+
+def key_parts(columns: Mapping[str, str]) -> dict[str, str]:
+    """The parts of a result's key with their types; none where the key is a single column.
+
+    Args:
+        columns: The types of the result's columns.
+    """
+    kind = columns.get("key", "")
+    if not kind.startswith("struct<"):
+        return {}
+    return {name: of_part.name for name, of_part in parse_type(kind).fields}

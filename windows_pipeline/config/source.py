@@ -116,8 +116,8 @@ class Source(Strict):
             rule A8). None for `stop`.
         columns: The columns, each with its type, or in the long form: read by a path, in a time
             zone, or derived from other columns.
-        key: The column, or columns, whose values each have windows of their own; () where all
-            records have one key.
+        key: The column, or columns, whose values each have windows of their own; the empty list
+            where all records have one key.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
         arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
             for the lines of landed files, the commits of a Delta table, the offsets of a topic.

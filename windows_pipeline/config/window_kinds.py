@@ -21,7 +21,7 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
-from windows_pipeline.config.key_columns import NO_KEY, key_type
+from windows_pipeline.config.key_columns import NO_KEY, key_parts, key_type
 from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
 from windows_pipeline.config.own_checks import FIRING_COLUMNS, CheckName, ResultCheck
 from windows_pipeline.config.source import Source
@@ -87,7 +87,7 @@ class Windows(Strict):
     Attributes:
         kind: The kind of window.
         key: The column, or columns, whose values each have windows of their own; None for the
-            source's key, () for one key that all records have.
+            source's key, the empty list for one key that all records have.
         where: SQL over the source's columns that is true of the records that windows hold; None
             for all records.
         grace: How long after its end a window still takes records, ms (rule A3).
@@ -155,11 +155,19 @@ class Windows(Strict):
     def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
         """Returns the columns that the user's own checks of a table may read, with their types.
 
+        The parts of a key of several columns are among them.
+
         Args:
             columns: The types of the results, as of `result_columns`.
             table: `final_windows` or `firings`.
         """
-        return {**columns, **(FIRING_COLUMNS if table == "firings" else {})}
+        of_firing = FIRING_COLUMNS if table == "firings" else {}
+        return {**columns, **key_parts(columns), **of_firing}
+
+    def checked_sql(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
+        """Returns the SQL of `checked_columns` over rows of the table."""
+        sql = {name: f"`{name}`" for name in self.checked_columns(columns, table)}
+        return sql | {name: f"`key`.`{name}`" for name in key_parts(columns)}
 
     def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
         """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).
