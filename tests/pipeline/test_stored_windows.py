@@ -132,4 +132,4 @@ def test_corrected_windows_are_found_with_their_correction(project: SmallProject
     assert (correction.number, correction.change, correction.cause) == (
         1, "retracted", "a record was wrong"
     )  # fmt: skip
-    assert correction.arrival_unit == date(2026, 11, 2)
+    assert correction.arrival_unit == date(2026, 11, 1)
