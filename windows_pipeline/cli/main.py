@@ -22,10 +22,12 @@ from windows_pipeline.cli.commands import (
     trace,
 )
 from windows_pipeline.cli.console import ERRORS
+from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
+from windows_pipeline.cli.state import status
 from windows_pipeline.cli.validate import validate
 from windows_pipeline.text.references import without_values
 
@@ -46,9 +48,11 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         forget: "forget flights 2013-03-08",
     },
     "Look at results": {
+        status: "status flights",
         alerts: "alerts flights --windows hourly --from 2013-03-01 --limit 50",
         late: "late flights --windows hourly --json",
         rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",
+        fetch: "fetch flights JFK --windows hourly --from 2013-03-08 --to '2013-03-08 21:15:00'",
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
     },
