@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -61,7 +61,7 @@ def columns_read(text: str) -> frozenset[str]:
     Raises:
         RuleError: The text is not a single expression.
     """
-    return frozenset(column.name for column in _parse(text).find_all(exp.Column))
+    return frozenset(column.name for column in parse_expression(text).find_all(exp.Column))
 
 
 @lru_cache(maxsize=1_000)
@@ -70,7 +70,7 @@ def _compiled(
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
-        tree = _parse(text)
+        tree = parse_expression(text)
         found = Check(dict(columns)).kind(tree)
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
@@ -83,7 +83,12 @@ def _compiled(
         raise RuleError(f"{text!r}: is nested too deeply; simplify it") from None
 
 
-def _parse(text: str) -> exp.Expr:
+def parse_expression(text: str) -> exp.Expr:
+    """Parses a text as one expression; the tree is not checked against the grammar.
+
+    Raises:
+        RuleError: The text is not a single expression; the message leaves it out.
+    """
     if len(text) > MAX_TEXT:
         raise RuleError(TOO_LONG)
     try:
@@ -115,7 +120,18 @@ def _rewritten_node(node: exp.Expr) -> exp.Expr:
     if isinstance(node, (exp.Div, exp.Mod)):
         zero = exp.Literal.number(0)
         node.set("expression", exp.Nullif(this=node.expression, expression=zero))
+    if isinstance(node, exp.Bracket):
+        _count_from_1(node)
     for name, value in list(node.args.items()):
         if isinstance(node, _OPERATORS) and isinstance(value, _OPERATORS):
             node.set(name, exp.Paren(this=value))
     return node
+
+
+def _count_from_1(node: exp.Bracket) -> None:
+    """Makes an element that a list does not have null; Spark would fail the run."""
+    index = node.expressions[0]
+    if not node.args.get("offset"):
+        node.set("expressions", [exp.Literal.number(int(index.name) + 1)])
+    node.set("offset", 1)
+    node.set("safe", True)
