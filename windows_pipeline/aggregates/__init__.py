@@ -20,7 +20,7 @@ from windows_pipeline.aggregates.functions import (
     var_pop,
     variance,
 )
-from windows_pipeline.aggregates.parse import parse_aggregate
+from windows_pipeline.aggregates.parse import parse_aggregate, split_arguments
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "min_",
     "parse_aggregate",
     "percentile",
+    "split_arguments",
     "stddev",
     "stddev_pop",
     "sum_",

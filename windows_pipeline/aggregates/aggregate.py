@@ -48,7 +48,9 @@ class Aggregate:
         function: The function to compute.
         column: The value column.
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
-        written: The user's text for the column, where `column` is a name of the engine's.
+        written: The user's text for the column or expression, where `column` is a name of the
+            engine's.
+        condition: The user's text for a condition: `column` is null where it is not true.
 
     Raises:
         ValueError: The percentage is out of range, or the function takes none.
@@ -59,6 +61,7 @@ class Aggregate:
     column: str
     percentage: float | None = None
     written: str | None = None
+    condition: str | None = None
 
     def __post_init__(self) -> None:
         """Checks the percentage."""
@@ -68,7 +71,8 @@ class Aggregate:
         arguments = [self.written or self.column]
         if self.percentage is not None:
             arguments.append(str(self.percentage))
-        return f"{function_name(self.function)}({', '.join(arguments)})"
+        call = f"{function_name(self.function)}({', '.join(arguments)})"
+        return call if self.condition is None else f"{call} where {self.condition}"
 
     def result_type(self, column_type: str) -> str:
         """Returns the Spark type of the result for a column of this type.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.alerts.rule_hints import hint
-from windows_pipeline.alerts.rule_sql import RuleError
+from windows_pipeline.alerts.rule_sql import RuleError, columns_read
+from windows_pipeline.config.aggregates import is_computed, result_types
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Rule, Windows, fixed_result_columns
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
@@ -57,9 +58,9 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     problems = [*_session_problems(windows, source), *_trigger_problems(windows)]
     problems += windows.problems(source)
     for aggregate in windows.aggregate_list:
-        problem = _aggregate_problem(aggregate, source)
+        problem = _aggregate_problem(aggregate, source, windows.aggregates[aggregate.name])
         if problem is None:
-            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
+            columns |= result_types([aggregate], source.types, source.values)
         else:
             problems.append(problem)
             # A rule may use the faulty aggregate: as a number, so that other mistakes show.
@@ -98,13 +99,15 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
             yield Problem(("aggregates", name), name, text)
 
 
-def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
+def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
     path = ("aggregates", aggregate.name)
     column = aggregate.column
     if aggregate.name in _RESULT_COLUMNS:
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
+    if is_computed(aggregate):
+        return _computed_problem(aggregate, source, written)
     if column not in source.values:
         role = next((role for role, name in source.roles.items() if name == column), None)
         if role:
@@ -117,6 +120,26 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
     except ValueError as error:
         text = without_value(str(error), str(aggregate), "")
         return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
+    return None
+
+
+def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
+    """Checks an aggregate with an expression or a condition."""
+    path, texts = ("aggregates", aggregate.name), (aggregate.written, aggregate.condition)
+    parts = [text for text in texts if text not in (None, "*")]
+    try:
+        read = frozenset().union(*map(columns_read, parts))
+        roles = {name: role for role, name in source.roles.items() if name in read}
+        if roles:
+            name, role = min(roles.items())
+            fix = f"use value columns: {listed(source.values)}"
+            return Problem(path, written, f"takes {name!r}, the {role}; {fix}")
+        result_types([aggregate], source.types, source.values)
+    except RuleError as error:
+        hints = (hint(text) for text in parts)
+        return Problem(path, written, next(filter(None, hints), f"in {error}"))
+    except ValueError as error:  # the function takes no value of the expression's type
+        return Problem(path, written, without_value(str(error), str(aggregate), ""))
     return None
 
 

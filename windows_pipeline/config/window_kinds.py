@@ -8,8 +8,15 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool
 
-from windows_pipeline.aggregates import Aggregate, parse_aggregate
+from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.alerts.rule_sql import columns_read, compile_expression
+from windows_pipeline.config.aggregates import (
+    BoundAggregates,
+    aggregates_of,
+    bound,
+    failure_of,
+    result_types,
+)
 from windows_pipeline.config.fields import (
     AggregateText,
     Condition,
@@ -84,8 +91,8 @@ class Windows(Strict):
         kind: The kind of window, one of `kinds.KINDS`.
         grace: How long after its end a window still takes records, ms (rule A3).
         partial_results: Whether keyed_windows holds open windows as well as closed ones.
-        aggregates: Calls such as ``avg(dep_delay)``, by the name of their result; `record_count`
-            is in every result, with or without aggregates.
+        aggregates: Calls such as ``avg(dep_delay)``, of a column or an expression, with or without
+            a condition, by the name of their result; `record_count` is in every result.
         alerts: The alert rules, by name.
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
@@ -123,14 +130,16 @@ class Windows(Strict):
     @property
     def aggregate_list(self) -> list[Aggregate]:
         """The aggregates, in the order of the file."""
-        return [parse_aggregate(name, text) for name, text in self.aggregates.items()]
+        return aggregates_of(self.aggregates)
+
+    def bound_aggregates(self, source: Source) -> BoundAggregates:
+        """The aggregates with the columns that they take of the source's records."""
+        return bound(self.aggregate_list, source.values)
 
     def result_columns(self, source: Source) -> dict[str, str]:
         """Returns the columns of final results that a rule may use, each with its Spark type."""
-        columns = fixed_result_columns(source)
-        for aggregate in self.aggregate_list:
-            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
-        return columns
+        aggregates = result_types(self.aggregate_list, source.types, source.values)
+        return {**fixed_result_columns(source), **aggregates}
 
     def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
         """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).
@@ -140,11 +149,8 @@ class Windows(Strict):
         Args:
             columns: The types of the results, as of `result_columns`.
         """
-        return {
-            each.name: each.overflow(columns[each.name])
-            for each in self.aggregate_list
-            if each.may_overflow(columns[each.name])
-        }
+        failures = {each.name: failure_of(each, columns[each.name]) for each in self.aggregate_list}
+        return {name: text for name, text in failures.items() if text is not None}
 
     def breaking_sql(self, rule: Rule, columns: Mapping[str, str]) -> str:
         """Compiles the condition that a window breaks a rule (rules E5, G3).

@@ -129,7 +129,7 @@ class FiringsJob(WindowsJob):
         fired = unit_firings(
             records,
             firing,
-            self.windows.aggregate_list,
+            self.aggregates,
             positions,
             resumed,
             came_with,

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import BoundAggregates, Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
@@ -77,6 +77,11 @@ class WindowsJob:
     def result_columns(self) -> dict[str, str]:
         """The types of the windows' results, by column."""
         return self.windows.result_columns(self.pipeline.source)
+
+    @property
+    def aggregates(self) -> BoundAggregates:
+        """The aggregates, with the columns that they take of the source's records."""
+        return self.windows.bound_aggregates(self.pipeline.source)
 
     @property
     def rules(self) -> dict[str, RuleSql]:

@@ -115,7 +115,7 @@ class BatchWindows:
         found_windows = unit_windows(
             wanted,
             windows.spec,
-            windows.aggregate_list,
+            self.job.aggregates,
             {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
             tuning=self.job.settings.tuning,
