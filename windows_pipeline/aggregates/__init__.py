@@ -22,12 +22,15 @@ from windows_pipeline.aggregates.functions import (
 )
 from windows_pipeline.aggregates.parse import parse_aggregate, split_arguments
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import ProjectAggregate, UserModules
 
 __all__ = [
     "Aggregate",
     "Aggregation",
     "Function",
+    "ProjectAggregate",
     "UserAggregate",
+    "UserModules",
     "avg",
     "collect_list",
     "count",

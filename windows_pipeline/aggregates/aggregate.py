@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS, ColumnType, parse_type
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import ProjectAggregate
 
 
 class Function(StrEnum):
@@ -155,6 +156,8 @@ def _decimal(precision: int, scale: int) -> str:
 
 def function_name(function: Function | UserAggregate) -> str:
     """Returns the name of a function in texts and results."""
+    if isinstance(function, ProjectAggregate):
+        return function.reference
     return "user_aggregate" if isinstance(function, UserAggregate) else function.value
 
 

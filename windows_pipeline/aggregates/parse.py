@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.aggregates.aggregate import Aggregate, Function, function_name
 from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
+from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import UserModules
 from windows_pipeline.text.limits import require_short
 
 _VALUE = "_value_"
 """The prefix of the engine's column for an expression or a condition; a result's name follows."""
 _NAME = re.compile(r"\w+")
-_START = re.compile(r"\s*(\w+)\s*\(")
+_START = re.compile(r"\s*(\w+|[^\s():]*:[^\s():]*)\s*\(")
+_CODE = re.compile(r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?")
+_NO_MODULES = UserModules()
 _REST = re.compile(r"\s*(where\b(?P<condition>.*))?", re.IGNORECASE | re.DOTALL)
 _FILTER = re.compile(r"\s*filter\s*\(\s*where\b(?P<condition>.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _QUOTES = "'\"`"
@@ -48,7 +52,7 @@ class _Call:
     filtered: str | None = None
 
 
-def parse_aggregate(name: str, text: str) -> Aggregate:
+def parse_aggregate(name: str, text: str, modules: UserModules = _NO_MODULES) -> Aggregate:
     """Parses an aggregate such as 'avg(dep_delay)' or 'sum(price * quantity) where price > 0'.
 
     An aggregate of an expression, or with a condition, takes a column that the caller computes;
@@ -57,6 +61,7 @@ def parse_aggregate(name: str, text: str) -> Aggregate:
     Args:
         name: The result's column.
         text: The aggregate. Its expression and its condition are not parsed.
+        modules: Where a user's aggregate, such as `my_module:spread(price)`, comes from.
 
     Raises:
         ValueError: The text is not the call of a known function, or is too long; the message
@@ -66,9 +71,10 @@ def parse_aggregate(name: str, text: str) -> Aggregate:
     call = _call(text)
     if call is None:
         raise ValueError(_not_a_call(text))
-    function, argument = _function(text, call), str(call.arguments[0])
+    function, argument = _function(text, call, modules), str(call.arguments[0])
     if call.filtered is not None:
-        fix = f"{function}({', '.join(call.arguments)}) where {call.filtered.strip()}"
+        plain = f"{function_name(function)}({', '.join(call.arguments)})"
+        fix = f"{plain} where {call.filtered.strip()}"
         raise ValueError(f"{text!r} is not an aggregate; write {fix!r}")
     if argument in ("", "*") and (function is not Function.COUNT or call.condition is None):
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
@@ -76,8 +82,9 @@ def parse_aggregate(name: str, text: str) -> Aggregate:
     if function is Function.PERCENTILE and len(call.arguments) > 1:
         percentage = ", ".join(call.arguments[1:])
     elif len(call.arguments) > 1:
+        called = function_name(function)
         raise ValueError(
-            f"{text!r}: {function} takes one column; write '{function}({argument})', and "
+            f"{text!r}: {called} takes one column; write '{called}({argument})', and "
             "a second aggregate for another column"
         )
     is_plain = call.condition is None and _NAME.fullmatch(argument) is not None
@@ -142,7 +149,12 @@ def _outside_quotes(text: str) -> Iterator[tuple[int, str]]:
             yield index, character
 
 
-def _function(text: str, call: _Call) -> Function:
+def _function(text: str, call: _Call, modules: UserModules) -> Function | UserAggregate:
+    if ":" in call.function:
+        try:
+            return modules.aggregate(call.function)
+        except ValueError as error:
+            raise ValueError(f"{text!r}: {error}") from None
     called = call.function.lower()
     function = _SYNONYMS.get(called, called)
     if function not in set(Function):
@@ -158,6 +170,10 @@ def _not_a_call(text: str) -> str:
     distinct = _DISTINCT.fullmatch(text)
     if distinct:
         return f"{text!r} is not an aggregate; write 'count_distinct({distinct['column']})'"
+    code = _CODE.fullmatch(text)
+    if code:
+        written_call = f"{code['reference']}(column)"
+        return f"{text!r} names no column; write {written_call!r}"
     written = _NO_CALL.fullmatch(text)
     name = "" if written is None else written["function"].lower()
     if written is not None and written["column"] is None and name in RECORD_COUNTS:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from windows_pipeline.aggregates import Aggregate, Function, parse_aggregate
+from windows_pipeline.aggregates import (
+    Aggregate,
+    Function,
+    ProjectAggregate,
+    UserModules,
+    parse_aggregate,
+)
 from windows_pipeline.alerts.rule_sql import RuleError
 from windows_pipeline.alerts.value_sql import ValueSql, canonical, compile_value
 
@@ -22,16 +28,24 @@ class BoundAggregates:
         added: The columns to add to the records: their SQL by name.
         failed: The count of records for which an aggregate's expression or condition fails, by
             the aggregate's name; the aggregate fails in windows where it is above 0 (rule G3).
+        of_users: The names of users' aggregates, which say why they fail.
     """
 
     aggregates: tuple[Aggregate, ...]
     added: Mapping[str, str]
     failed: Mapping[str, str]
+    of_users: frozenset[str] = frozenset()
 
 
-def aggregates_of(texts: Mapping[str, str]) -> list[Aggregate]:
+def aggregates_of(texts: Mapping[str, str], modules: UserModules) -> list[Aggregate]:
     """The aggregates of a definition, by the name of their result; their texts are canonical."""
-    return [_canonical(parse_aggregate(name, text)) for name, text in texts.items()]
+    return [_canonical(parse_aggregate(name, text, modules)) for name, text in texts.items()]
+
+
+def modules_of(aggregates: Iterable[Aggregate]) -> dict[str, str]:
+    """The modules of users' aggregates, with the digests of their texts."""
+    functions = [each.function for each in aggregates]
+    return {each.module: each.digest for each in functions if isinstance(each, ProjectAggregate)}
 
 
 def is_computed(aggregate: Aggregate) -> bool:
@@ -71,7 +85,12 @@ def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
 
 def failure_of(aggregate: Aggregate, result_type: str) -> str | None:
     """What is wrong, and what to do, where an aggregate fails (rule G3); None if it can't fail."""
-    overflows = aggregate.may_overflow(result_type)
+    overflows, function = aggregate.may_overflow(result_type), aggregate.function
+    if isinstance(function, ProjectAggregate):
+        return (
+            f"{aggregate}: {function.reference} raised, or its expression overflows; correct "
+            f"{function.file}, or leave such records out"
+        )
     if not is_computed(aggregate):
         return aggregate.overflow(result_type) if overflows else None
     text = f"{aggregate}: a number or time of a record overflows its type in the expression"
@@ -118,7 +137,8 @@ def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAg
             added[f"{count}_record"] = f"CASE WHEN {value.fails} THEN TRUE END"
             counts.append(Aggregate(count, Function.COUNT, f"{count}_record"))
             failed[each.name] = count
-    return BoundAggregates((*wanted, *counts), added, failed)
+    of_users = {each.name for each in wanted if isinstance(each.function, ProjectAggregate)}
+    return BoundAggregates((*wanted, *counts), added, failed, frozenset(of_users))
 
 
 def _canonical(aggregate: Aggregate) -> Aggregate:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
 from windows_pipeline.config.aggregates import is_computed, result_types
@@ -37,6 +38,8 @@ _RESULT_COLUMNS = frozenset(
         "_commit_timestamp",
     }
 )
+_RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
+_RESULT_TYPE = re.compile(rf"{'|'.join(_RESULT_TYPES)}|decimal\(\d+, ?\d+\)")
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",
@@ -106,6 +109,10 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
+    if isinstance(aggregate.function, ProjectAggregate):
+        problem = _code_problem(aggregate, aggregate.function, written)
+        if problem is not None:
+            return problem
     if is_computed(aggregate):
         return _computed_problem(aggregate, source, written)
     if column not in source.values:
@@ -120,6 +127,24 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
     except ValueError as error:
         text = without_value(str(error), str(aggregate), "")
         return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
+    return None
+
+
+def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) -> Problem | None:
+    """Checks what a user's aggregate returns, and whether it takes nulls beside a condition."""
+    path = ("aggregates", aggregate.name)
+    element = code.result_type.removeprefix("array<").removesuffix(">")
+    if not _RESULT_TYPE.fullmatch(element):
+        text = (
+            f"returns {code.result_type} by its result_type ({code.file}), which no column of "
+            f"these tables can have; return one of {', '.join(_RESULT_TYPES)}, decimal(p,s), or "
+            "array<...> of one"
+        )
+        return Problem(path, written, text)
+    if aggregate.condition is not None and not code.skip_nulls:
+        # Records that the condition leaves out reach the code as nulls.
+        text = f"has a condition, but takes nulls; set skip_nulls=True in {code.file}"
+        return Problem(path, written, text)
     return None
 
 
@@ -149,9 +174,14 @@ def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
     if fitting:
         return nearest(name, fitting, f"use one of {listed(fitting)}")
     return (
-        f"the source has no value column that {aggregate.function} takes; declare one under "
+        f"the source has no value column that {_called(aggregate)} takes; declare one under "
         "source.columns, or use another function"
     )
+
+
+def _called(aggregate: Aggregate) -> str:
+    """The function's name as the file writes it."""
+    return str(aggregate).partition("(")[0]
 
 
 def _takes(aggregate: Aggregate, column_type: str) -> bool:

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
-from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.aggregates import Aggregate, UserModules
 from windows_pipeline.alerts.rule_sql import columns_read, compile_expression
 from windows_pipeline.config.aggregates import (
     BoundAggregates,
@@ -26,6 +26,7 @@ from windows_pipeline.config.fields import (
     NumberRule,
     PositiveDurationMs,
     epoch_ms,
+    modules_in,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.source import Source
@@ -106,6 +107,11 @@ class Windows(Strict):
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
     on_failed: Literal["publish", "block"] = "publish"
+    _modules: UserModules = PrivateAttr(default_factory=UserModules)
+
+    def model_post_init(self, context: object) -> None:
+        """Takes the modules of users' aggregates from the context of validation."""
+        self._modules = modules_in(context)
 
     @property
     @abstractmethod
@@ -130,7 +136,7 @@ class Windows(Strict):
     @property
     def aggregate_list(self) -> list[Aggregate]:
         """The aggregates, in the order of the file."""
-        return aggregates_of(self.aggregates)
+        return aggregates_of(self.aggregates, self._modules)
 
     def bound_aggregates(self, source: Source) -> BoundAggregates:
         """The aggregates with the columns that they take of the source's records."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.config import BoundAggregates
+
+_BREAK = ProjectAggregate.BEFORE_REASON
+REASONS = "_reasons"
+"""The names of failed aggregates, each with a line break and the reason where code has one."""
 
 
 def bound_aggregates(aggregates: Sequence[Aggregate] | BoundAggregates) -> BoundAggregates:
@@ -27,13 +31,18 @@ def with_failures(windows: DataFrame, bound: BoundAggregates) -> DataFrame:
     """Makes an aggregate fail in windows that hold a record for which its expression fails (G3).
 
     Args:
-        windows: Windows or firings with all aggregates of `bound`, and `failed`.
+        windows: Windows or firings with all aggregates of `bound`, and `failed`, where a name may
+            be followed by a line break and the reason.
         bound: The aggregates.
 
     Returns:
         The rows without the counts of such records; the aggregate is null there, and its name is
-        in `failed`, in the order of the aggregates.
+        in `failed`, in the order of the aggregates. With users' aggregates also `_reasons`: the
+        names with their reasons.
     """
+    if bound.of_users:
+        name_of = F.transform("failed", lambda text: F.substring_index(text, _BREAK, 1))
+        windows = windows.withColumns({REASONS: F.col("failed"), "failed": name_of})
     if not bound.failed:
         return windows
     counts = set(bound.failed.values())
@@ -50,3 +59,9 @@ def with_failures(windows: DataFrame, bound: BoundAggregates) -> DataFrame:
     failed = F.when(F.col("failed").isNotNull(), F.array_compact(F.array(*named)))
     values = {name: F.when(~condition, F.col(name)) for name, condition in fails.items()}
     return windows.withColumns({**values, "failed": failed}).drop(*counts)
+
+
+def reason_of(name: Column) -> Column:
+    """Why a failed aggregate of a user failed, in rows with `_reasons`; null for another."""
+    named = F.filter(REASONS, lambda text: text.startswith(F.concat(name, F.lit(_BREAK))))
+    return F.substr(F.get(named, F.lit(0)), F.length(name) + F.lit(len(_BREAK) + 1))

@@ -16,6 +16,7 @@ from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.incremental.aggregated_values import (
+    REASONS,
     bound_aggregates,
     with_failures,
     with_values,
@@ -75,7 +76,7 @@ def unit_firings(
         with_earlier=with_earlier,
         with_failed=True,
     )
-    fired = with_failures(fired, bound)
+    fired = with_failures(fired, bound).drop(REASONS)
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.

@@ -13,6 +13,7 @@ from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import BoundAggregates, Pipeline
 from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
@@ -109,6 +110,8 @@ class WindowsJob:
         message = F.lit(None).cast("string")
         for name, text in messages.items():
             message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
+        if REASONS in named.columns:
+            message = F.coalesce(reason_of(F.col("aggregate")), message)
         return named.withColumn("message", message).select(*schema.names)
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:
