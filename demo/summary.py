@@ -61,7 +61,7 @@ def print_summary(
         "  make ui                      the Dagster UI with this run: its checks, and the\n"
         "                               alerts' plot with the metadata of the last day\n"
         "  flights/by_hour in the UI    early warnings: materialize it for some days\n"
-        "  pipelines/carriers.yaml      a second pipeline on the same files: no Python\n"
+        "  flights/carrier_half_hour    windows by carrier of the same records\n"
         "  .venv/bin/windows-pipeline episodes flights --windows hourly --rule quiet\n"
         "  .venv/bin/windows-pipeline trace flights LGA '2013-09-13 02:00:00.001' "
         "--windows hourly",

@@ -1,1 +1,1 @@
-"""Programs of the Makefile: `install.sh`, `require.sh` and `ui.py`."""
+"""Programs of the Makefile, and `reference`, which makes the reference of pipeline files."""

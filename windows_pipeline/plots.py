@@ -50,7 +50,8 @@ def alerts_over_time(spark: SparkSession, tables: WindowTables, days: Sequence[d
 
 def _by_time(rows: DataFrame, step: str, series: str, value: Column) -> pd.DataFrame:
     """A table with a column per series and a row per step of time."""
-    grouped = rows.groupBy(F.date_trunc(step, "window_end").alias("time"), series).agg(
+    named = F.coalesce(F.col(series).cast("string"), F.lit("none")).alias(series)
+    grouped = rows.groupBy(F.date_trunc(step, "window_end").alias("time"), named).agg(
         value.alias("value")
     )
     long = grouped.toPandas()

@@ -20,6 +20,7 @@ from pydantic import (
 from windows_pipeline.settings_problems import report
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.problems import ConfigError
+from windows_pipeline.text.references import ReferringText, refers, resolved
 from windows_pipeline.text.yaml_text import read_yaml
 from windows_pipeline.tuning import Tuning
 
@@ -48,6 +49,16 @@ _SECRETS = (("spark",), ("small_batches",))
 """Passwords and tokens may be among their values; no error shows a value below these fields."""
 _SETTINGS_FILE = "the settings, such as 'warehouse: warehouse'"
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home"}
+_SHOWN_BY_SPARK = re.compile(
+    r"^spark\.(?:(?:driver|executor)\.(?:extra|default)JavaOptions$|app\.name$"
+    r"|databricks\.delta\.properties\.defaults\.)"
+)
+"""Keys whose values stand in command lines of Spark's processes, its UI, or tables' properties."""
+_NOT_PRIVATE = (
+    "refers to the environment, but Spark shows this key's value in the command line of a process, "
+    "its UI or the properties of tables; write the value itself, which must be no secret"
+)
 _IVY_SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
@@ -57,6 +68,9 @@ class SettingsError(Exception):
 
 class Settings(BaseModel):
     """The settings of one installation.
+
+    Values of `spark`, `small_batches` and `packages` may refer to environment variables, and are
+    texts with these references: `spark_conf` and `conf_for` have the variables' values.
 
     Attributes:
         warehouse: The folder or object-store URI that holds every table.
@@ -88,10 +102,10 @@ class Settings(BaseModel):
     landing: str
     arrival_ranges: PositiveInt | None = None
     dagster_home: Path | None = None
-    packages: tuple[str, ...] = ()
+    packages: tuple[ReferringText, ...] = ()
     modules: tuple[Path, ...] = ()
-    spark: dict[str, str]
-    small_batches: dict[str, str] = {}
+    spark: dict[str, ReferringText]
+    small_batches: dict[str, ReferringText] = {}
     keep_plans: bool = True
     tuning: Tuning = Field(default=Tuning(), exclude=True)
 
@@ -120,14 +134,18 @@ class Settings(BaseModel):
         """Returns Spark's configuration, with the keys that Delta and the engine need.
 
         A Spark Connect server has a configuration of its own; a session sets its time zone only.
+
+        Raises:
+            ConfigError: A text refers to an environment variable that is not set.
         """
         needed = {"spark.sql.session.timeZone": "UTC"}
+        of_file = {name: resolved(text) for name, text in self.spark.items()}
         if "spark.remote" in self.spark:
-            return {**self.spark, **needed}
+            return {**of_file, **needed}
         delta = {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.jars.packages": ",".join([DELTA_PACKAGE, *self.packages]),
+            "spark.jars.packages": ",".join([DELTA_PACKAGE, *map(resolved, self.packages)]),
             "spark.jars.excludes": _EXCLUDES,
             "spark.jars.ivySettings": _IVY_SETTINGS.as_uri(),
             "spark.jars.ivy": str(Path.home() / ".ivy2-windows-pipeline"),
@@ -135,15 +153,20 @@ class Settings(BaseModel):
             # Spark would write its default as a URI: a blank in it would become %20 in a folder.
             "spark.sql.warehouse.dir": str(Path.cwd() / "spark-warehouse"),
         }
-        return {**delta, **self._of_local_master(), **self.spark, **needed}
+        master = of_file.get("spark.master", "")
+        return {**delta, **self._of_local_master(master), **of_file, **needed}
 
-    def _of_local_master(self) -> dict[str, str]:
+    @property
+    def private_keys(self) -> frozenset[str]:
+        """The keys of Spark whose values come from environment variables, and may be secrets."""
+        return frozenset(name for name, text in self.spark.items() if refers(text))
+
+    def _of_local_master(self, master: str) -> dict[str, str]:
         """Returns the keys that keep the driver of a local master off the network.
 
         By Spark's defaults, anybody who reaches the machine's address can connect to the driver
         without a secret, and see its UI. By Hadoop's, every user can read a stream's checkpoint.
         """
-        master = self.spark.get("spark.master", "")
         if not master.startswith("local"):
             return {}
         address = "127.0.0.1"
@@ -159,7 +182,9 @@ class Settings(BaseModel):
 
     def conf_for(self, records: int) -> dict[str, str]:
         """Returns Spark SQL's configuration for a run or a micro-batch of so many records."""
-        return self.small_batches if records <= _FEW_RECORDS else {}
+        if records > _FEW_RECORDS:
+            return {}
+        return {name: resolved(text) for name, text in self.small_batches.items()}
 
     def keeps_plans(self, records: int) -> bool:
         """Whether a run of so many records caches rows with the plan that made them."""
@@ -200,8 +225,16 @@ def _read_settings(path: Path) -> Settings:
         ConfigError: The file has mistakes; the message has one line for each, without values.
     """
     document = read_yaml(path, _SETTINGS_FILE, _SECRETS)
+    for field, text in document.texts.items():
+        if refers(text) and field[:1] in _SECRETS and _SHOWN_BY_SPARK.search(field[-1]):
+            document.refuse(field, _NOT_PRIVATE)
+    data = document.data
+    if isinstance(data, dict):
+        # Locations are no secrets: tables, logs and errors show them.
+        for name in _LOCATIONS & data.keys():
+            data[name] = resolved(data[name], may_be_secret=False)
     try:
-        settings = Settings.model_validate(document.data)
+        settings = Settings.model_validate(data)
     except ValidationError as error:
         report(
             document, error.errors(), (name for name in Settings.model_fields if name != "tuning")

@@ -47,9 +47,8 @@ def test_values_and_nulls(spark: SparkSession) -> None:
     assert set(empty) == {None}
 
 
-@pytest.mark.parametrize("pipeline", ["flights", "carriers"])
-def test_every_table_can_be_empty(spark: SparkSession, pipeline: str) -> None:
-    declared = load_pipeline(ROOT / "pipelines" / f"{pipeline}.yaml")
+def test_every_table_can_be_empty(spark: SparkSession) -> None:
+    declared = load_pipeline(ROOT / "pipelines" / "flights.yaml")
     for table in all_tables(declared, "warehouse"):
         frame = small_frame(spark, [], table.schema)
         assert frame.schema == table.schema

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import dagster as dg
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 from definitions import build_definitions, defs
@@ -26,10 +27,13 @@ from windows_pipeline.storage.tables import source_tables, window_tables
 
 @pytest.fixture
 def carriers(tmp_path: Path, settings: Settings, landed_flights: Path) -> Project:
-    """A project with the carriers' pipeline as its only one, and three landed days."""
+    """A project with a pipeline of carriers' windows as its only one, and three landed days."""
     project = Project(tmp_path, settings)
+    declared = yaml.safe_load((ROOT / "pipelines" / "flights.yaml").read_text())
+    windows = {name: of for name, of in declared["windows"].items() if "carrier" in name}
     (tmp_path / "pipelines").mkdir()
-    shutil.copy(ROOT / "pipelines" / "carriers.yaml", tmp_path / "pipelines")
+    text = yaml.safe_dump({**declared, "name": "carriers", "windows": windows})
+    (tmp_path / "pipelines" / "carriers.yaml").write_text(text)
     project.land(landed_flights, 3)
     return project
 
@@ -141,6 +145,7 @@ def rows_told(result: dg.ExecuteInProcessResult, table: Table) -> set[object]:
 
 
 def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: SparkSession) -> None:
+    """Its windows have another key than its source, and a filter (rules A5, A9)."""
     definitions = build_definitions(carriers.settings)
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def("carriers_all").execute_in_process(
@@ -152,11 +157,11 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
                     ["raw_events"],
                     ["rejected_records"],
                     ["arrival_log"],
-                    ["half_hour", "keyed_windows"],
-                    ["half_hour", "late_records"],
-                    ["half_hour", "failed_windows"],
-                    ["half_hour", "final_windows"],
-                    ["half_hour", "alerts"],
+                    ["carrier_three_hours", "keyed_windows"],
+                    ["carrier_three_hours", "late_records"],
+                    ["carrier_three_hours", "failed_windows"],
+                    ["carrier_three_hours", "final_windows"],
+                    ["carrier_three_hours", "alerts"],
                 )
             ],
             tags=range_tags(day(1).isoformat(), day(3).isoformat()),
@@ -165,9 +170,8 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     assert result.success
     pipeline = load_pipeline(carriers.folder / "pipelines" / "carriers.yaml")
     raw = source_tables(pipeline, carriers.settings.warehouse).raw_events.read(spark)
-    keys = {row.key for row in raw.select("key").distinct().collect()}
-    assert {"UA", "DL", "AA"} <= keys
-    tables = window_tables(pipeline, "half_hour", carriers.settings.warehouse)
+    assert {row.key for row in raw.select("key").distinct().collect()} == {"EWR", "JFK", "LGA"}
+    tables = window_tables(pipeline, "carrier_three_hours", carriers.settings.warehouse)
     final = tables.final_windows.read(spark)
     assert {"UA", "DL", "AA"} <= {row.key for row in final.select("key").distinct().collect()}
     # It keeps closed windows only.
@@ -175,7 +179,7 @@ def test_a_second_yaml_file_is_a_second_pipeline(carriers: Project, spark: Spark
     assert keyed.where("NOT closed").isEmpty()
     assert rows_told(result, tables.keyed_windows) == {keyed.count()}
     # What is published stands its checks by itself, without the windows that are open.
-    job = KeyedWindowsJob(pipeline, "half_hour", carriers.settings)
+    job = KeyedWindowsJob(pipeline, "carrier_three_hours", carriers.settings)
     checks = check_published(job, spark, published_days(job, spark))
     assert [check.check.name for check in checks if not check.passed] == []
 
@@ -187,7 +191,13 @@ def test_windows_with_a_trigger_have_firings_which_the_demo_leaves_out() -> None
     fired = {"firings", "early_warnings"}
     shared = {f"flights/{name}" for name in ("raw_events", "rejected_records", "arrival_log")}
     hourly = {f"flights/hourly/{name}" for name in derived}
-    assert every == shared | hourly | {f"flights/by_hour/{name}" for name in derived | fired}
+    by_hour = {f"flights/by_hour/{name}" for name in derived | fired}
+    of_carriers = {
+        f"flights/{windows}/{name}"
+        for windows in ("carrier_half_hour", "carrier_three_hours")
+        for name in derived
+    }
+    assert every == shared | hourly | by_hour | of_carriers
     assert {key.to_user_string() for key in assets_of_demo(job)} == shared | hourly
     graph = defs.resolve_asset_graph()
     alerts = graph.get(dg.AssetKey(["flights", "by_hour", "alerts"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.small_project import SmallProject
@@ -300,3 +304,48 @@ def test_tables_of_an_earlier_release_are_refused_and_rebuilt(
     assert (status, "windows-pipeline rebuild p" in said) == (2, True), said
     project.call("rebuild", "p")
     assert failures_of(project) == [("a", 0, 10, "s", MESSAGE)]
+
+
+VALUES = st.sampled_from([MOST, MOST - 1, -MOST, 1, 2, None])
+RECORDS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 30), VALUES), min_size=4, max_size=12
+)
+
+
+@pytest.mark.long
+@settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(records=RECORDS, cuts=st.lists(st.integers(1, 11), max_size=3, unique=True))
+def test_the_same_windows_fail_by_days_in_any_cut_and_in_a_backfill(
+    project: SmallProject,
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[tuple[str, int, int | None]],
+    cuts: list[int],
+) -> None:
+    """Rules G3, H1: windows, row windows and firings of any records, in any micro-batches."""
+    lines = [f"{key},{time},{'' if value is None else value}\n" for key, time, value in records]
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(lines)), len(lines)]
+    pieces = [lines[start:end] for start, end in itertools.pairwise(bounds)]
+    found = []
+    for way in ("days", "backfill", "stream"):
+        folder = tmp_path_factory.mktemp(way)
+        ran = SmallProject(folder, project.base, project.capfd, project.monkeypatch)
+        with_others(ran)
+        for number, piece in enumerate(pieces):
+            ran.land(1, HEADER + "".join(piece), f"{number}.csv")
+            if way == "stream":
+                assert ran.ingest("stream")[0] in (0, 1)
+        if way == "backfill":  # the later day first
+            ran.land(2, LAST)
+            shutil.move(folder / "data" / "2026-11-01", folder / "later")
+            assert ran.ingest("run")[0] == 1
+            shutil.move(folder / "later", folder / "data" / "2026-11-01")
+        ran.land(2, LAST)
+        assert ran.ingest("stream" if way == "stream" else "run")[0] in (0, 1)
+        found.append(all_rows(ran))
+    assert found[0] == found[1]
+    assert found[0] == found[2]

@@ -33,7 +33,7 @@ MADE_BY_RUNS = (".venv", ".cache", ".dagster_home", "data", "warehouse", "docs",
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".sh", ".lock", ".jsonl", ".xml")
 NAMED_BY_USERS = (
     *("columns", "aggregates", "alerts", "windows", "options", "spark", "small_batches"),
-    "partitions",
+    *("partitions", "checks"),
 )
 """The fields below which a pipeline's or the settings' file has names of its own, or plain ones."""
 
@@ -205,7 +205,7 @@ def known_fields() -> frozenset[str]:
     """The fields of a pipeline's file, of the settings, and of the run config of assets."""
     assert Pipeline in all_models(Strict)
     models: list[type[BaseModel]] = [*all_models(Strict), Settings]
-    fields = {name for model in models for name in model.model_fields}
+    fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
     for path in (ROOT / "windows_pipeline" / "dagster").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

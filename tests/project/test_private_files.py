@@ -8,28 +8,40 @@ import sys
 from pathlib import Path
 from stat import S_IMODE
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.pipelines import ROOT
+from tests.support.private_run import CANARY_VARIABLE, REFERENCE
 from windows_pipeline.settings import load_settings
 
 _PROGRAM = Path(__file__).parents[1] / "support" / "private_run.py"
+CANARY = "canary-7f3a91"
+"""A part of the value of a secret."""
 _UMASK_KEY = "spark.hadoop.fs.permissions.umask-mode"
 
 
-def test_what_runs_write_is_private_under_a_private_umask(tmp_path: Path) -> None:
-    folder = tmp_path / "project"
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder in which a program has written everything, and what it printed."""
+    folder = tmp_path_factory.mktemp("private") / "project"
     folder.mkdir()
+    paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "DAGSTER_HOME": str(folder)}
     ended = subprocess.run(
         [sys.executable, _PROGRAM, folder],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "DAGSTER_HOME": str(folder)},
+        env={**os.environ, **paths, CANARY_VARIABLE: f"{CANARY} =:#\\!é😀."},
         umask=0o077,
         capture_output=True,
         text=True,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-5000:]
+    return folder, ended.stdout + ended.stderr
+
+
+def test_what_runs_write_is_private_under_a_private_umask(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
     written = [path for path in folder.rglob("*") if not path.is_symlink()]
     names = {str(path.relative_to(folder)) for path in written}
     for part in (
@@ -40,6 +52,24 @@ def test_what_runs_write_is_private_under_a_private_umask(tmp_path: Path) -> Non
         assert part in names
     opened = {name for name in names if S_IMODE((folder / name).stat().st_mode) & 0o077}
     assert opened == set()
+
+
+def test_a_secret_is_in_no_file_and_on_no_command_line(ran: tuple[Path, str]) -> None:
+    """Nor in what was printed; the program itself has looked at the command lines."""
+    folder, printed = ran
+    assert "KafkaUnavailableError" in printed
+    assert CANARY not in printed
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(REFERENCE.encode() in path.read_bytes() for path in files)
+    assert [path for path in files if CANARY.encode() in content(path)] == []
+
+
+def content(path: Path) -> bytes:
+    """A file's bytes; of Parquet its rows and metadata, as its pages are compressed."""
+    if path.suffix != ".parquet":
+        return path.read_bytes()
+    table = pq.read_table(path, partitioning=None)
+    return repr((table.schema.metadata, table.to_pylist())).encode() + path.read_bytes()
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])

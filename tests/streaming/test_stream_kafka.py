@@ -260,3 +260,38 @@ def test_a_topic_that_is_created_again_is_reported_while_it_is_read_and_after(
     with pytest.raises(KafkaDataLostError, match="which was deleted"):
         run_stream(spark, pipeline, own)
     assert accepted(spark, pipeline, own) == [(0, 0), (1, 1), (2, 2)]
+
+
+@pytest.mark.long
+def test_columns_in_the_long_form_of_a_topic(
+    spark: SparkSession, settings: Settings, tmp_path: Path, broker: KafkaBroker
+) -> None:
+    """Rule A6: a field within a field, and a derived key; a secret of its options is resolved."""
+    broker.create_topic("nested", 1)
+    columns = {
+        "card": {"type": "bigint", "from": "$.card.number"},
+        "k": {"type": "string", "as": "concat('card-', cast(card as string))"},
+        "ms": "timestamp_ms",
+        "whole": {"type": "bigint", "as": "card * 900000000000000000"},
+    }
+    servers = {"servers": "${env:WP_TEST_SERVERS}", "topic": "nested"}
+    options = {"options": {"client.id": "${env:WP_TEST_CLIENT}"}}
+    source = {"format": "kafka", "kafka": servers | options, "columns": columns}
+    values = [
+        '{"card": {"number": 1}, "ms": 1}',
+        '{"card": {"number": 70}, "ms": 2}',
+        '{"card": {}, "ms": 3}',
+        '{"card": 4, "ms": 4}',
+    ]
+    sent: list[Record] = [(0, None, value, 0) for value in values]
+    broker.send("nested", sent)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("WP_TEST_SERVERS", broker.servers)
+        patched.setenv("WP_TEST_CLIENT", "windows-pipeline")
+        pipeline, own = declared_pipeline(tmp_path, settings, source, SLIDING)
+        run_stream(spark, pipeline, own)
+    tables = source_tables(pipeline, own.warehouse)
+    (row,) = named_rows(tables.raw_events)
+    assert (row["key"], row["card"], row["whole"]) == ("card-1", 1, 900_000_000_000_000_000)
+    reasons = sorted(row["reason"] for row in named_rows(tables.rejected_records))
+    assert reasons == ["failed_expression: whole", "null_key", "null_key"]

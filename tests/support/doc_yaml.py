@@ -31,6 +31,8 @@ _BASE: dict[str, Any] = {
             "dep_delay": "double",
             "amount": "decimal(12,2)",
             "delay": "double",
+            "carrier": "string",
+            "arr_delay": "double",
         },
         "key": "origin",
         "event_time": "departed_at",
@@ -58,7 +60,7 @@ def load_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> s
     file = folder / "block.yaml"
     file.write_text(text)
     document = read_yaml(file)
-    data: Any = document.data
+    data: Any = yaml.safe_load(text)
     assert document.problems == [], f"{block}: {document.problems}"
     part = block.marker or part_of(data)
     assert part in PARTS, f"{block}: what is it? Write <!-- yaml: {'|'.join(PARTS)} --> before it"

@@ -1,23 +1,35 @@
 """Everything that writes files, once and small, in a folder: run it with a umask of your choice.
 
-The umask is the process's and its JVM's, so that this runs as a program of its own.
+The umask is the process's and its JVM's, so that this runs as a program of its own. Settings and a
+topic refer to the environment variable CANARY_VARIABLE, which stands for a secret.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import dagster as dg
+import yaml
 
 from definitions import build_definitions
 from tests.support.pipelines import ROOT, Project, day
 from tests.support.streams import SLIDING, as_json, declared_pipeline
 from windows_pipeline.compat.spark_session import start_session
-from windows_pipeline.settings import Settings, load_settings
+from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
+from windows_pipeline.sources.kafka_errors import KafkaUnavailableError
 from windows_pipeline.streaming import run_stream
+
+CANARY_VARIABLE = "WINDOWS_PIPELINE_CANARY"
+REFERENCE = f"${{env:{CANARY_VARIABLE}}}"
+SECRET_KEY = "spark.hadoop.fs.s3a.secret.key"  # noqa: S105  a name, no secret
 
 _READABLE = {
     "origin": "EWR",
@@ -31,12 +43,50 @@ _MS = 1_793_491_200_000
 
 def run(folder: Path) -> None:
     """Days by Dagster with an instance of its own, then a stream."""
-    loaded = load_settings(ROOT)
-    fewer = {"spark.master": "local[2]", "spark.driver.memory": "1g"}
-    settings = loaded.model_copy(update={"spark": {**loaded.spark, **fewer}})
-    days_by_dagster(folder, settings)
-    stream_of_files(folder / "stream", settings)
-    start_session(settings).stop()
+    settings = settings_with_a_secret(folder)
+    with no_command_line_has(os.environ[CANARY_VARIABLE]):
+        days_by_dagster(folder, settings)
+        spark = start_session(settings)
+        assert spark.sparkContext.getConf().get(SECRET_KEY) == os.environ[CANARY_VARIABLE]
+        stream_of_files(folder / "stream", settings)
+        stream_of_a_topic(folder / "topic", settings)
+    spark.stop()
+
+
+def settings_with_a_secret(folder: Path) -> Settings:
+    """The project's settings on few cores, as a file that refers to a variable."""
+    os.environ.pop(SETTINGS_VARIABLE, None)
+    data = load_settings(ROOT).model_dump(mode="json")
+    data["spark"] |= {"spark.master": "local[2]", "spark.driver.memory": "1g"}
+    data["spark"] |= {SECRET_KEY: REFERENCE}
+    (folder / "settings.yaml").write_text(yaml.safe_dump(data))
+    return load_settings(folder)
+
+
+@contextmanager
+def no_command_line_has(secret: str) -> Iterator[None]:
+    """Requires that no process shows a secret in its command line, all the time."""
+    ended = Event()
+    found: set[bytes] = set()
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            for file in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    line = file.read_bytes()
+                except OSError:
+                    continue  # the process has ended
+                if secret.encode() in line:
+                    found.add(line)
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        looking.join()
+    assert not found, "a command line has the secret"
 
 
 def days_by_dagster(folder: Path, settings: Settings) -> None:
@@ -64,6 +114,21 @@ def stream_of_files(folder: Path, settings: Settings) -> None:
     source = {"path": "landed", "format": "jsonl", "stream": True}
     pipeline, settings = declared_pipeline(folder, settings, source, SLIDING)
     run_stream(start_session(settings), pipeline, settings)
+
+
+def stream_of_a_topic(folder: Path, settings: Settings) -> None:
+    """A stream that fails, as Spark has no connector; its error goes to standard error."""
+    folder.mkdir()
+    options = {"sasl.jaas.config": f'x password="{REFERENCE}";', "security.protocol": REFERENCE}
+    topic = {"servers": f"{REFERENCE}:1", "topic": "numbers", "options": options}
+    source = {"format": "kafka", "kafka": topic}
+    pipeline, settings = declared_pipeline(folder, settings, source, SLIDING)
+    try:
+        run_stream(start_session(settings), pipeline, settings)
+    except KafkaUnavailableError:
+        traceback.print_exc()
+    else:
+        raise AssertionError("Spark has a connector for Kafka")
 
 
 if __name__ == "__main__":

@@ -70,3 +70,32 @@ def test_what_is_for_csv_alone_is_refused_elsewhere(
     assert f"flights.yaml:{line_of(text, f'{field}: {value}')}: source.{field}" in problem
     assert f"must be left out with format: {kind}: " in problem
     assert problem.endswith(f"remove {field}")
+
+
+@pytest.mark.parametrize("way", ["stop", "skip"])
+def test_what_becomes_of_bad_files_is_no_part_of_the_definition(tmp_path: Path, way: str) -> None:
+    """Rule A8: a bad file changes no row that a table holds already."""
+    plain = load_text(tmp_path, csv_text())
+    pipeline = load_text(tmp_path, csv_text(f"on_bad_file: {way}"))
+    assert pipeline.source.skips_bad_files == (way == "skip")
+    definitions = [table_definition(each, None, "raw_events") for each in (plain, pipeline)]
+    assert definitions[0] == definitions[1]
+
+
+def test_another_word_for_bad_files_is_named_with_its_line_and_fix(tmp_path: Path) -> None:
+    text = csv_text("on_bad_file: ignore")
+    (problem,) = problems_of(tmp_path, text)
+    line = line_of(text, "on_bad_file: ignore")
+    text = "source.on_bad_file: 'ignore' is not a known value; use 'stop' or 'skip'"
+    assert problem.endswith(f"flights.yaml:{line}: {text}")
+
+
+def test_a_source_without_files_has_no_bad_files(tmp_path: Path) -> None:
+    text = changed("format: jsonl", "format: delta\n  on_bad_file: skip")
+    problems = problems_of(tmp_path, text)
+    line = line_of(text, "on_bad_file: skip")
+    expected = (
+        f"flights.yaml:{line}: source.on_bad_file: 'skip' must be left out with format: delta: it "
+        "has no landed files; remove on_bad_file"
+    )
+    assert any(problem.endswith(expected) for problem in problems)

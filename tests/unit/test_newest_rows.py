@@ -23,6 +23,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.query.newest_rows import NoTableError, UnreadableTableError, newest_rows
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.storage.damage import TableDamagedError
+from windows_pipeline.storage.schemas import Columns
 
 ROOT = Path(__file__).parents[2]
 ARROW = {
@@ -59,9 +60,15 @@ def rejected(pipeline: Pipeline, tmp_path: Path) -> TableSpec:
     return source_tables(pipeline, str(tmp_path / "warehouse")).rejected_records
 
 
+def arrow_type(kind: str | Columns) -> pa.DataType:
+    if isinstance(kind, str):
+        return ARROW[kind]
+    return pa.struct([(column.name, arrow_type(column.type)) for column in kind])
+
+
 def write(spec: TableSpec, rows: Sequence[Row]) -> None:
     """Appends rows to the table; a row names the columns that have a value."""
-    schema = pa.schema([(column.name, ARROW[str(column.type)]) for column in spec.columns])
+    schema = pa.schema([(column.name, arrow_type(column.type)) for column in spec.columns])
     table = pa.Table.from_pylist(list(rows), schema)
     write_deltalake(spec.location, table, mode="append", partition_by=["arrival_unit"])
 
@@ -107,6 +114,27 @@ def test_the_newest_day_comes_first_then_the_latest_window(alerts: TableSpec) ->
     assert minutes(alerts, 6) == [3, 2, 1, 40, 30, 50]
     assert newest_rows(alerts, 5).are_more
     assert not newest_rows(alerts, 6).are_more
+
+
+def test_a_key_of_several_columns_is_printed_by_its_parts(
+    tmp_path: Path,
+    pipeline: Pipeline,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rule A9: of one end the rows come by the parts; in JSON the key is an object."""
+    text = FLIGHTS.replace("key: origin", "key: [carrier, flight]")
+    pipeline = load_text(tmp_path / "pipelines", text)
+    spec = window_tables(pipeline, "hourly", str(tmp_path / "warehouse")).alerts
+    keys = [("AA", 7), ("UA", None), ("AA", 12)]
+    parts = [{"carrier": carrier, "flight": flight} for carrier, flight in keys]
+    write(spec, [{**alert(9, 1), "key": part} for part in parts])
+    status, said = called(capfd, monkeypatch, "alerts", "flights")
+    assert status == 0
+    shown = [row.split(" 2013")[0].strip() for row in said.split("disruption")[1:]]
+    assert shown == ["AA, 7", "AA, 12", "UA,"]
+    status, said = called(capfd, monkeypatch, "alerts", "flights", "--json")
+    assert [row["key"] for row in json.loads(said)] == [parts[0], parts[2], parts[1]]
 
 
 def test_only_the_days_asked_for_are_read(alerts: TableSpec) -> None:

@@ -57,6 +57,7 @@ _SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
     exp.TsOrDsToDate: frozenset({"safe"}),
     exp.Least: frozenset({"ignore_nulls"}),
     exp.Greatest: frozenset({"ignore_nulls"}),
+    exp.Concat: frozenset({"safe"}),
 }
 _SPARK_NAMES: dict[type[exp.Expr], str] = {
     exp.ArraySize: "size()",
@@ -142,7 +143,15 @@ COMPARISONS: tuple[type[exp.Expr], ...] = (
 
 
 class Check:
-    """Finds the kind of each node's value, and refuses nodes that the grammar does not list."""
+    """Finds the kind of each node's value, and refuses nodes that the grammar does not list.
+
+    Attributes:
+        users: What the expressions are, for errors.
+        functions: The functions that they may call, for errors.
+    """
+
+    users = "rules"
+    functions = _FUNCTIONS
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         """Sets the columns that a rule may name, each with its Spark type."""
@@ -186,15 +195,22 @@ class Check:
             return form.result
         special = self._special.get(type(node))
         if special is None:
-            raise RuleError(f"uses {_named(node)}, which rules cannot use; {self._fix(node)}")
+            raise RuleError(
+                f"uses {_named(node)}, which {self.users} cannot use; {self._fix(node)}"
+            )
         return special(node)
+
+    @staticmethod
+    def _require_only(node: exp.Expr, *names: str) -> None:
+        _require_only(node, *names)
 
     def _fix(self, node: exp.Expr) -> str:
         if isinstance(node, exp.AggFunc):
             return f"write it under aggregates, or use one of {', '.join(self._columns)}"
         if type(node) in _OPERATOR_FIXES:
             return _OPERATOR_FIXES[type(node)]
-        return f"use columns, literals, operators, case, in, between, is null and {_FUNCTIONS}"
+        listed = f"case, in, between, is null and {self.functions}"
+        return f"use columns, literals, operators, {listed}"
 
     def _require_kind(self, node: exp.Expr, operand: exp.Expr, kinds: frozenset[Kind]) -> None:
         # sqlglot wraps the operand of year() and the like; Spark takes the column itself.

@@ -6,7 +6,7 @@ the tree. The text itself never reaches Spark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
@@ -25,10 +25,20 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.Between, exp.In, exp.Is),
     *COMPARISONS,
 )
+_STRUCT = "struct<"
+_TRY: dict[type[exp.Expr], str] = {
+    exp.Add: "try_add",
+    exp.Sub: "try_subtract",
+    exp.Mul: "try_multiply",
+}
 
 
 def compile_expression(
-    text: str, columns: Mapping[str, str], want: Literal["boolean", "number"]
+    text: str,
+    columns: Mapping[str, str],
+    want: Literal["boolean", "number"],
+    *,
+    null_if_unfit: bool = False,
 ) -> str:
     """Compiles a rule's expression to Spark SQL.
 
@@ -40,8 +50,11 @@ def compile_expression(
 
     Args:
         text: The expression, in Spark's SQL.
-        columns: The columns that it may name, unqualified, each with its Spark type.
+        columns: The columns that it may name, unqualified, each with its Spark type. Of a column
+            of type ``struct<name:type,...>`` it names the fields.
         want: The kind that its value must have.
+        null_if_unfit: Whether a sum, difference, product or cast that does not fit its type is
+            null; otherwise it fails a run.
 
     Returns:
         SQL for a Spark session in UTC, with all names quoted and every operand in parentheses.
@@ -51,7 +64,7 @@ def compile_expression(
             list, names an unknown column, combines operands of different kinds, or has a value
             of another kind than wanted.
     """
-    return _compiled(text, tuple(columns.items()), want)
+    return _compiled(text, tuple(columns.items()), want, null_if_unfit)
 
 
 @lru_cache(maxsize=1_000)
@@ -66,16 +79,24 @@ def columns_read(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def _compiled(
-    text: str, columns: tuple[tuple[str, str], ...], want: Literal["boolean", "number"]
+    text: str,
+    columns: tuple[tuple[str, str], ...],
+    want: Literal["boolean", "number"],
+    null_if_unfit: bool,  # noqa: FBT001  a cache's key
 ) -> str:
     """Compiles an expression once: a step uses each rule several times, and compiling is slow."""
     try:
         tree = parse_expression(text)
-        found = Check(dict(columns)).kind(tree)
+        readable, struct_of = _readable(columns)
+        found = Check(readable).kind(tree)
         if found != want:
             fix = {"boolean": "compare it, as in 'x > 3'", "number": "write a number, as in 'x'"}
             raise RuleError(f"must be a {want}, not a {found}; {fix[want]}")
-        return _rewritten(tree).sql(dialect="spark", identify=True, comments=False)
+        safe = _rewritten(_null_if_unfit(tree) if null_if_unfit else tree)
+        for column in list(safe.find_all(exp.Column)) if struct_of else ():
+            if column.name in struct_of:
+                column.set("table", exp.to_identifier(struct_of[column.name]))
+        return safe.sql(dialect="spark", identify=True, comments=False)
     except RuleError as error:
         value = repr(text) if len(text) <= MAX_TEXT else shown(text)
         raise RuleError(f"{value}: {error}") from None
@@ -107,6 +128,20 @@ def parse_expression(text: str) -> exp.Expr:
     return trees[0]
 
 
+def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns that an expression may name, and the structs of those that are fields."""
+    readable: dict[str, str] = {}
+    struct_of: dict[str, str] = {}
+    for name, kind in columns:
+        if not kind.startswith(_STRUCT):
+            readable[name] = kind
+            continue
+        for field in kind.removeprefix(_STRUCT).removesuffix(">").split(","):
+            part, _, of_part = field.partition(":")
+            readable[part], struct_of[part] = of_part, name
+    return readable, struct_of
+
+
 def _rewritten(tree: exp.Expr) -> exp.Expr:
     """Puts operands into parentheses, and makes a division by zero null.
 
@@ -135,3 +170,23 @@ def _count_from_1(node: exp.Bracket) -> None:
         node.set("expressions", [exp.Literal.number(int(index.name) + 1)])
     node.set("offset", 1)
     node.set("safe", True)
+
+
+def _null_if_unfit(tree: exp.Expr) -> exp.Expr:
+    """Replaces operations that fail on a value beyond their type by others that return null."""
+    for node in reversed(list(tree.walk())):  # operands before their operation
+        safe = _safe_node(node)
+        if node is tree:
+            tree = safe
+        elif safe is not node:
+            node.replace(safe)
+    return tree
+
+
+def _safe_node(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Neg) and not isinstance(node.this, exp.Literal):
+        return exp.func("try_subtract", exp.Literal.number(0), node.this)
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
+    name = _TRY.get(type(node))
+    return node if name is None else exp.func(name, node.this, node.expression)

@@ -8,6 +8,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 
 def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) -> set[date]:
@@ -25,7 +26,9 @@ def units_that_differ(frames: Mapping[str, DataFrame], required: Sequence[str]) 
     hashed = reduce(
         DataFrame.unionByName,
         [
-            frame.select("arrival_unit", F.lit(name).alias("frame"), _hash(columns).alias("hash"))
+            frame.select(
+                "arrival_unit", F.lit(name).alias("frame"), _hash(frame, columns).alias("hash")
+            )
             for name, frame in frames.items()
         ],
     )
@@ -55,15 +58,22 @@ def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> Data
         frame has the row.
     """
     columns = next(iter(frames.values())).columns
-    values = _hash([name for name in columns if name not in key])
+    values = [name for name in columns if name not in key]
     marked = [
-        frame.select(*key, values.alias("values_hash"), F.lit(name).alias("frame"))
+        frame.select(*key, _hash(frame, values).alias("values_hash"), F.lit(name).alias("frame"))
         for name, frame in frames.items()
     ]
     counts = [F.count_if(F.col("frame") == name).alias(f"in_{name}") for name in frames]
     return reduce(DataFrame.unionByName, marked).groupBy(*key, "values_hash").agg(*counts)
 
 
-def _hash(columns: Sequence[str]) -> Column:
-    # Spark's hash skips nulls, so the positions of nulls are hashed, too.
-    return F.xxhash64(*columns, *[F.col(name).isNull() for name in columns])
+def _hash(frame: DataFrame, columns: Sequence[str]) -> Column:
+    # Spark's hash skips nulls, so the positions of nulls are hashed, too, those in structs also.
+    fields = [
+        F.col(name)[field.name]
+        for name in columns
+        if isinstance(kind := frame.schema[name].dataType, T.StructType)
+        for field in kind
+    ]
+    nulls = [value.isNull() for value in (*map(F.col, columns), *fields)]
+    return F.xxhash64(*columns, *nulls)

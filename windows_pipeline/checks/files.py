@@ -83,6 +83,7 @@ _FIXES = {
     "raw_events": Fix.SOURCE,
     "arrival_log": Fix.SOURCE,
     "rejected_records": Fix.SOURCE,
+    "quarantined_files": Fix.SOURCE,
     "corrections": Fix.BACKUP,
 }
 _DELTA_LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules
 from windows_pipeline.incremental.early_warnings import WARNING_KEY
 from windows_pipeline.storage.instants import timestamp_to_ms
+from windows_pipeline.storage.joins import join_on
 
 _WINDOW = ("key", "window_start", "window_end")
 
@@ -50,7 +51,7 @@ def with_previous_and_final(
     finals = final.select("arrival_unit", *_WINDOW, F.lit(True).alias("final_is_there"), result)
     final_is_there = F.coalesce("final_is_there", F.lit(False))
     return (
-        numbered.join(finals, ["arrival_unit", *_WINDOW], "left")
+        join_on(numbered, finals, ["arrival_unit", *_WINDOW], "left")
         .withColumns({"final_is_there": final_is_there, "is_as_final": _equals_result(values)})
         .drop("result")
     )
@@ -83,8 +84,7 @@ def with_their_firings(
         )
     )
     return (
-        final.join(units, "arrival_unit", "left")
-        .join(summed, list(_WINDOW), "left")
+        join_on(final.join(units, "arrival_unit", "left"), summed, _WINDOW, "left")
         .withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
@@ -118,11 +118,12 @@ def with_their_results(
         *window, "firing_id", F.lit(True).alias("is_firing")
     )
     finals = final.select(*window, F.lit(True).alias("final_is_there"))
-    joined = warnings.join(not_final, [*window, "firing_id"], "left").join(finals, window, "left")
+    of_firing = join_on(warnings, not_final, [*window, "firing_id"], "left")
+    joined = join_on(of_firing, finals, window, "left")
     breaks = F.lit(False)
     if rules:
         broken = broken_rules(final, rules).select("rule", *window, F.lit(True).alias("broken"))
-        joined = joined.join(broken, ["rule", *window], "left")
+        joined = join_on(joined, broken, ["rule", *window], "left")
         breaks = F.coalesce("broken", F.lit(False))
     of_warning = Window.partitionBy(*WARNING_KEY)
     is_open = F.col("state") == "open"

@@ -22,6 +22,7 @@ from windows_pipeline.engine.time_shards import (
     with_home_shard,
     within_a_day,
 )
+from windows_pipeline.incremental.definition_records import PASSES
 from windows_pipeline.incremental.windows import ARRIVAL
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows import FixedWindows, SessionWindows
@@ -157,6 +158,7 @@ def account_for_records(
     rejected: DataFrame,
     units: DataFrame,
     undecided: DataFrame | None = None,
+    marked: DataFrame | None = None,
 ) -> DataFrame:
     """Accounts for the records of each unit: counted, pending, late or rejected (rule A5).
 
@@ -169,13 +171,16 @@ def account_for_records(
             `_close_after_ms` (bigint) and `blocked_by` (date: the missing unit; null without one).
         undecided: The closed windows of these units that a rule could not judge (rule G3), as
             rows of keyed_windows; None if there can't be any.
+        marked: The frame that `definition_records` returns for these units, if the definition has
+            a filter (rule A9); None if it has none.
 
     Returns:
         `arrival_unit`, `blocked_by`, and numbers of records (bigint): `ingested`, `counted`,
         `pending` (no window counts them yet, but an open window may, rule B5), `late` (all of
         late_records), `too_late` (those of `late` that some window covers) and `rejected`. With
-        `undecided` also their number, and of one of them `first_undecided` (string: its key,
-        bounds and failed aggregates).
+        `marked` also `filtered`, the records that do not pass the filter. With `undecided` also
+        their number, and of one of them `first_undecided` (string: its key, bounds and failed
+        aggregates).
     """
     is_open = F.col("last_instant_ms") >= F.col("_close_after_ms")
     counts = (
@@ -203,6 +208,9 @@ def account_for_records(
             "blocked_by",
         )
     )
+    if marked is not None:
+        counts = marked.groupBy("arrival_unit").agg(F.count_if(~F.col(PASSES)).alias("filtered"))
+        accounts = accounts.join(counts, "arrival_unit", "left").fillna(0, ["filtered"])
     if undecided is None:
         return accounts
     shown = F.struct("key", "window_start", "window_end", "failed")

@@ -21,6 +21,8 @@ os.environ["GX_ANALYTICS_ENABLED"] = "false"
 
 SAMPLE_ROWS = 10
 """A result shows at most so many failing rows."""
+_LONGEST_VALUE = 200
+"""A sample shows at most so many characters of a value."""
 _HELD_ROWS = 200
 """The driver holds at most so many failing rows for the checks' queries."""
 
@@ -176,5 +178,10 @@ def _check_result(check: Check, result: Any) -> CheckResult:
     if details is None:
         raise RuntimeError(f"check {check.name}: its query must run, but failed: {info}")
     failing = details["unexpected_rows"][:SAMPLE_ROWS]
-    sample = [{name: str(value) for name, value in row.items()} for row in failing]
+    sample = [{name: _shown(value) for name, value in row.items()} for row in failing]
     return CheckResult(check, result.result["observed_value"], sample)
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -14,6 +14,16 @@ def closed_by_unit(windows: Windows) -> str:
     return "_window_end_ms >= _close_before_ms AND _window_end_ms < _close_after_ms"
 
 
+_NO_FILE_QUARANTINED = Check(
+    "no_file_quarantined",
+    "Every landed file of the day was read; quarantined_files lists the bad files that were left "
+    "out, with what is wrong (rule A8)",
+    "quarantined > 0",
+    blocking=False,
+    is_warning=True,
+)
+
+
 def raw_events_checks(pipeline: Pipeline) -> list[Check]:
     """Checks of raw_events, over a row an arrival unit and source partition."""
     limit = pipeline.limits.rejected
@@ -57,6 +67,7 @@ def raw_events_checks(pipeline: Pipeline) -> list[Check]:
             blocking=False,
             is_warning=True,
         ),
+        *([_NO_FILE_QUARANTINED] if pipeline.source.skips_bad_files else []),
     ]
 
 
@@ -64,6 +75,9 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
     """Checks that no record is lost and no rule unjudged, over a row an arrival unit."""
     undecided = windows.undecided_sql(windows.result_columns(pipeline.source))
     limit = pipeline.limits.late
+    filtered, named = "", ""
+    if windows.where is not None:
+        filtered, named = " + filtered", "filtered out by `where` + "
     advice = (
         ""
         if pipeline.source.arrival
@@ -75,8 +89,8 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
         Check(
             "every_record_accounted_for",
             "Of each day's records, ingested = counted + pending + listed in late_records + "
-            "rejected; a pending record may still count in an open window (rule A5)",
-            "blocked_by IS NULL AND ingested <> counted + pending + late + rejected",
+            f"{named}rejected; a pending record may still count in an open window (rule A5)",
+            f"blocked_by IS NULL AND ingested <> counted + pending + late + rejected{filtered}",
         ),
         Check(
             "no_arrival_missing",
@@ -90,7 +104,7 @@ def accounting_checks(pipeline: Pipeline, windows: Windows) -> list[Check]:
             "late_within_limit",
             f"At most {limit:.4g} % of a day's accepted records are late (limits.late, rule A1)"
             f"{advice}",
-            f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - rejected)",
+            f"blocked_by IS NULL AND too_late * 100 > {limit} * (ingested - (rejected{filtered}))",
             blocking=False,
         ),
         Check(

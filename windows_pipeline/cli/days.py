@@ -17,6 +17,7 @@ from windows_pipeline.cli.printed import (
     print_checks,
     print_failed,
     print_jobs,
+    print_quarantined,
     print_records,
     print_skipped,
     print_waiting,
@@ -37,6 +38,7 @@ from windows_pipeline.jobs.days.runs import (
     run_days,
     runs_to_do,
 )
+from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
@@ -72,6 +74,7 @@ def check_tables(
     print_checks(results)
     status.update(f"{pipeline.name}: counting records")
     _print_records(spark, settings, pipeline, None)
+    _print_quarantined(spark, settings, pipeline, None)
     waits = pipeline.source.is_landed and _print_unfinished(spark, settings, pipeline)
     failed = any(not result.passed and not result.check.is_warning for _, result in results)
     if waits or failed:
@@ -106,7 +109,9 @@ def run_landed(
     if not runs:
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
-    _print_records(spark, settings, pipeline, {day for days in runs for day in days.days})
+    of_runs = {day for days in runs for day in days.days}
+    _print_records(spark, settings, pipeline, of_runs)
+    _print_quarantined(spark, settings, pipeline, of_runs)
     waits = _print_unfinished(spark, settings, pipeline)
     if bad:
         print_bad_files(pipeline.name, bad)
@@ -140,6 +145,15 @@ def _print_records(
             failed[name] = rows.distinct().count()
     print_records(pipeline.name, sum(row.rows for row in of_days), sum(rejected.values()), late)
     print_failed(pipeline.name, failed)
+
+
+def _print_quarantined(
+    spark: SparkSession, settings: Settings, pipeline: Pipeline, days: Collection[date] | None
+) -> None:
+    """Prints the bad files that some days, or all, lack."""
+    listed = quarantined(spark, pipeline, settings)
+    of_days = [file for file in listed if days is None or file.arrival_unit in days]
+    print_quarantined(pipeline.name, of_days, by_days=pipeline.source.by_days)
 
 
 def _print_unfinished(spark: SparkSession, settings: Settings, pipeline: Pipeline) -> bool:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from windows_pipeline.cli.console import UserStream
+from windows_pipeline.text.references import without_values
 
 FOLDER = Path(".cache") / "windows-pipeline"
 MOST_LOGS = 20
@@ -82,7 +83,7 @@ class LogFile:
         Raises:
             OSError: The log cannot be written.
         """
-        text = "".join(traceback.format_exception(error))
+        text = without_values("".join(traceback.format_exception(error)))
         self.open().write(text.encode(errors=_ERRORS))
 
     @contextmanager
@@ -98,6 +99,7 @@ class LogFile:
         ended = threading.Event()
         keeper = threading.Thread(target=_keep_small, args=[self.path, ended], daemon=True)
         with ExitStack() as stack:
+            stack.callback(take_out_values, self.path)
             _flush()
             own = {}
             for name, descriptor in _STREAMS:
@@ -148,6 +150,20 @@ def cut(path: Path) -> None:
         log.truncate(0)
     with path.open("ab") as log:
         log.write(b"(the log was too large; its first part is gone)\n" + last)
+
+
+def take_out_values(path: Path) -> None:
+    """Puts references in place of the values of environment variables that they stood for.
+
+    Spark and its clients may write a value that they refuse. A log that can't be changed stays.
+    """
+    with suppress(OSError), path.open("r+b") as log:
+        text = log.read().decode(errors="surrogateescape")
+        clean = without_values(text)
+        if clean != text:
+            log.seek(0)
+            log.write(clean.encode(errors="surrogateescape"))
+            log.truncate()
 
 
 def _delete_oldest(folder: Path) -> None:

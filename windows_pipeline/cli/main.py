@@ -27,6 +27,7 @@ from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.validate import validate
+from windows_pipeline.text.references import without_values
 
 _MOST_CHARACTERS = 300
 """So much of an unexpected error's text is printed; the log has it all."""
@@ -163,5 +164,6 @@ def _add_trace(call: Invocation, error: Exception, *, or_print: bool = True) -> 
         tell("warning", f"no log is written: {no_log}")
         has_trace = False
     if call.is_verbose or (or_print and not has_trace):
-        ERRORS.print("".join(traceback.format_exception(error)), soft_wrap=True)
+        trace = without_values("".join(traceback.format_exception(error)))
+        ERRORS.print(trace, soft_wrap=True)
     return has_trace

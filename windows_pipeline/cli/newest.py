@@ -96,11 +96,12 @@ def late(
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import window_tables
 
-    first_columns = ("key", "event_time", *found.source.values, "reason", "late_by_ms")
-    shown = [
-        Shown(name, window_tables(found, name, settings.warehouse).late_records, first_columns)
-        for name in _chosen(found, windows)
-    ]
+    shown = []
+    for name in _chosen(found, windows):
+        values = found.windows[name].keyed(found.source).values
+        first_columns = ("key", "event_time", *values, "reason", "late_by_ms")
+        spec = window_tables(found, name, settings.warehouse).late_records
+        shown.append(Shown(name, spec, first_columns))
     _show(found, shown, days, limit, as_json=as_json)
 
 

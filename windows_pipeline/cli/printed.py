@@ -14,6 +14,7 @@ from rich.text import Text
 
 from windows_pipeline.cli.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
 from windows_pipeline.cli.status import Status
+from windows_pipeline.text.references import without_values
 
 if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
     from pyspark.sql import DataFrame
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
     from windows_pipeline.config import Pipeline
     from windows_pipeline.jobs.days.runs import ChangedFile, Waiting
     from windows_pipeline.jobs.job import JobResult
+    from windows_pipeline.jobs.quarantine import QuarantinedFile
     from windows_pipeline.sources.bad_files import BadFileError
     from windows_pipeline.streaming import BatchResult
 
@@ -92,6 +94,19 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError]) -> None:
         f"{pipeline}: {', '.join(map(str, days))}: not ingested, as a file is bad; nothing closes "
         f"past a missing day. Mend or remove the file, then: windows-pipeline run {pipeline}",
     )
+
+
+def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
+    """Prints which bad files were left out, and how their records come in."""
+    for file in files[:_MOST_NAMES]:
+        tell("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
+    if len(files) > _MOST_NAMES:
+        tell("warning", f"and {len(files) - _MOST_NAMES:,} more files, in quarantined_files")
+    for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
+        tell(
+            "warning",
+            f"once mended, ingest it: windows-pipeline run {pipeline} --from {day} --to {day}",
+        )
 
 
 def print_skipped(pipeline: str, skipped: Sequence[str]) -> None:
@@ -186,6 +201,7 @@ class PrintedBatches:
             )
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)
+        print_quarantined(self._pipeline.name, result.quarantined, by_days=False)
         print_without_records(result.without_records)
         self._any_empty = self._any_empty or bool(result.without_records)
         for name in result.without_value:
@@ -233,6 +249,8 @@ def print_rows(rows: DataFrame, limit: int) -> None:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):  # a key of several parts
+        return ", ".join("" if part is None else _text(part) for part in value)
     if isinstance(value, datetime):  # collected in this machine's zone
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     return str(value)
@@ -240,6 +258,6 @@ def _text(value: object) -> str:
 
 def tell(kind: Literal["error", "warning", "note", "log"], text: str) -> None:
     """Prints an error, a warning, a note or where the log lies to standard error."""
-    line = coloured(f"{kind}:", _STYLES[kind], f" {text}")
+    line = coloured(f"{kind}:", _STYLES[kind], f" {without_values(text)}")
     with Status.hidden():
         ERRORS.print(line, soft_wrap=True)

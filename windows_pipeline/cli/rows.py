@@ -105,6 +105,8 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
 def _text(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, dict):  # a key of several parts
+        return ", ".join(map(_text, value.values()))
     if isinstance(value, float) and (abs(value) >= _LEAST_ROUNDED or value == 0):
         value = round(value, 3)
     return printable(str(value)).translate(_LINE_ENDS)

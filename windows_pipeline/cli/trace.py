@@ -9,11 +9,13 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.cli.printed import print_rows
 from windows_pipeline.cli.session import session
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.alerts import episodes, standing
-from windows_pipeline.query.trace import records_of_alert
+from windows_pipeline.query.trace import is_key, records_of_alert
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import window_tables
+
+_SEVERAL = 2
 
 
 def list_episodes(
@@ -30,9 +32,11 @@ def list_episodes(
     spark = session(context, settings)
     alerts.require(spark)
     rows = standing(alerts.read(spark))
-    for column, wanted in (("rule", rule), ("key", key)):
-        if wanted is not None:
-            rows = rows.where(F.col(column).cast("string") == F.lit(wanted))
+    if rule is not None:
+        rows = rows.where(F.col("rule") == F.lit(rule))
+    if key is not None:
+        source = pipeline.windows[windows_name].keyed(pipeline.source)
+        rows = rows.where(is_key(_values(key, source), rows.schema["key"].dataType))
     worst = episodes(rows).orderBy(F.desc("severity"), "episode_start", "rule", "key")
     print_rows(
         worst.select(
@@ -53,9 +57,17 @@ def list_records(
 ) -> None:
     """Prints the records of the window of a key that ends at a time."""
     spark = session(context, settings)
-    records = records_of_alert(spark, settings, pipeline, windows_name, key, window_end)
-    source = pipeline.source
+    source = pipeline.windows[windows_name].keyed(pipeline.source)
+    values = _values(key, source)
+    records = records_of_alert(spark, settings, pipeline, windows_name, values, window_end)
     arrival = [source.arrival_column] if source.arrival_column else []
     print_rows(
         records.select("arrival_unit", "offset", "event_time", *arrival, *source.values), limit
     )
+
+
+def _values(key: str, source: Source) -> str | list[str]:
+    """A key as the shell has it: of several columns their values with commas between them."""
+    if len(source.key_columns) < _SEVERAL:
+        return key
+    return [value.strip() for value in key.split(",")]

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_letters, digits
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from windows_pipeline.compat.py4j_names import remember_names
 from windows_pipeline.settings import Settings
+
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+"""The environment variable with the arguments by which PySpark starts the JVM."""
+_PLAIN = frozenset(f"{ascii_letters}{digits}._-")
+"""The characters that a file of Java's properties holds without escapes."""
 
 
 class SparkStartError(Exception):
@@ -33,15 +43,70 @@ def start_session(settings: Settings) -> SparkSession:
         SparkStartError: Spark's JVM ended while it started.
     """
     use_this_python()
+    conf = settings.spark_conf()
     builder = SparkSession.builder
-    for name, value in settings.spark_conf().items():
-        builder = builder.config(name, value)
     try:
-        return with_cached_names(builder.getOrCreate())
+        with _private(conf, settings.private_keys) as shown:
+            for name, value in shown.items():
+                builder = builder.config(name, value)
+            return with_cached_names(builder.getOrCreate())
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise SparkStartError(_why_not_started()) from None
+
+
+@contextmanager
+def _private(
+    conf: Mapping[str, str], private_keys: AbstractSet[str]
+) -> Iterator[Mapping[str, str]]:
+    """Keeps values that may be secrets off the command line by which PySpark starts the JVM.
+
+    Every user of the machine can read a command line. The JVM reads these values from a file of
+    its owner alone, which is gone once the JVM runs.
+
+    Yields:
+        The configuration to give to PySpark.
+
+    Raises:
+        SparkStartError: The environment names a file of configuration of its own.
+    """
+    has_jvm = SparkContext._gateway is not None  # noqa: SLF001  nothing public says so
+    if not private_keys or "spark.remote" in conf or has_jvm:
+        yield conf
+        return
+    arguments = os.environ.get(_ARGUMENTS)
+    if arguments is not None and "--properties-file" in arguments:
+        raise SparkStartError(
+            f"{_ARGUMENTS} must name no --properties-file where settings.yaml refers to "
+            "environment variables under spark; take it out, and write its lines under spark"
+        )
+    descriptor, file = tempfile.mkstemp(prefix="windows-pipeline-", suffix=".conf")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as lines:
+            lines.writelines(_property(name, conf[name]) for name in sorted(private_keys))
+        os.environ[_ARGUMENTS] = (
+            f"--properties-file {shlex.quote(file)} --load-spark-defaults "
+            f"{arguments or 'pyspark-shell'}"
+        )
+        yield {name: value for name, value in conf.items() if name not in private_keys}
+    finally:
+        Path(file).unlink()
+        if arguments is None:
+            os.environ.pop(_ARGUMENTS, None)
+        else:
+            os.environ[_ARGUMENTS] = arguments
+
+
+def _property(name: str, value: str) -> str:
+    """A line of a file of Java's properties."""
+    return f"{_escaped(name)}={_escaped(value)}\n"
+
+
+def _escaped(text: str) -> str:
+    data = text.encode("utf-16-be")
+    units = (int.from_bytes(data[place : place + 2]) for place in range(0, len(data), 2))
+    return "".join(chr(unit) if chr(unit) in _PLAIN else f"\\u{unit:04x}" for unit in units)
 
 
 def _why_not_started() -> str:

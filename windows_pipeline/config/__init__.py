@@ -15,6 +15,7 @@ from windows_pipeline.config.load import (
     pipeline_files,
 )
 from windows_pipeline.config.model import SHARED_TABLES, Partitions, Pipeline
+from windows_pipeline.config.own_checks import OwnCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.source_folder import FolderProblem, folder_problem
 from windows_pipeline.config.window_kinds import Rule, Windows
@@ -26,6 +27,7 @@ __all__ = [
     "ConfigError",
     "FolderProblem",
     "Loaded",
+    "OwnCheck",
     "Partitions",
     "Pipeline",
     "Rule",

@@ -9,6 +9,8 @@ from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.alerts.rule_hints import hint
 from windows_pipeline.alerts.rule_sql import RuleError, columns_read
 from windows_pipeline.config.aggregates import is_computed, result_types
+from windows_pipeline.config.keys import filter_problems, key_problems
+from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Rule, Windows, fixed_result_columns
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG
@@ -56,9 +58,13 @@ _FIRING_COLUMNS = frozenset(
 
 
 def windows_problems(windows: Windows, source: Source) -> list[Problem]:
-    """Checks windows against their source: kind, trigger, aggregates and alert rules."""
+    """Checks windows against their source: key, filter, kind, trigger, aggregates and rules."""
+    problems = list(key_problems(windows.key, source, _RESULT_COLUMNS))
+    if not problems:
+        source = windows.keyed(source)
     columns = fixed_result_columns(source)
-    problems = [*_session_problems(windows, source), *_trigger_problems(windows)]
+    problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
+    problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
     problems += windows.problems(source)
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source, windows.aggregates[aggregate.name])
@@ -70,6 +76,9 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
             columns.setdefault(aggregate.name, "double")
     for name, rule in windows.alerts.items():
         problems.extend(_rule_problems(name, rule, columns))
+    tables = ["final_windows", *(["firings"] if windows.trigger is not None else [])]
+    types = {table: windows.checked_columns(columns, table) for table in tables}
+    problems.extend(result_check_problems(windows.checks, types))
     return problems
 
 
@@ -109,6 +118,8 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
         names = ", ".join(sorted(_RESULT_COLUMNS))
         text = f"is the name of a column that every result has ({names}); rename it"
         return Problem(path, aggregate.name, text)
+    if not isinstance(source.key, str) and aggregate.name in source.key:
+        return Problem(path, aggregate.name, "is the name of a part of the key; rename it")
     if isinstance(aggregate.function, ProjectAggregate):
         problem = _code_problem(aggregate, aggregate.function, written)
         if problem is not None:
@@ -116,7 +127,7 @@ def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Pr
     if is_computed(aggregate):
         return _computed_problem(aggregate, source, written)
     if column not in source.values:
-        role = next((role for role, name in source.roles.items() if name == column), None)
+        role = next((role for role, name in source.role_columns if name == column), None)
         if role:
             text = f"takes the {role}, which is not a value column"
             return Problem(path, str(aggregate), f"{text}; {_other_column(aggregate, source)}")
@@ -154,7 +165,7 @@ def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Pro
     parts = [text for text in texts if text not in (None, "*")]
     try:
         read = frozenset().union(*map(columns_read, parts))
-        roles = {name: role for role, name in source.roles.items() if name in read}
+        roles = {name: role for role, name in source.role_columns if name in read}
         if roles:
             name, role = min(roles.items())
             fix = f"use value columns: {listed(source.values)}"

@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 
 from windows_pipeline.config.aggregates import modules_of
+from windows_pipeline.config.columns import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
-from windows_pipeline.config.window_kinds import Windows
+from windows_pipeline.config.source import Source
 from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
@@ -49,7 +50,7 @@ def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -
         raise ValueError(f"windows_name: {windows_name!r} is not in {pipeline.name}; {fix}")
     definition = _shared_fields(pipeline)
     definition.update(_flat("source", pipeline.source.model_dump(include={"idle_after"})))
-    definition.update(_window_fields(windows_name, pipeline.windows[windows_name], table))
+    definition.update(_window_fields(pipeline, windows_name, table))
     if table not in _WITHOUT_RESULTS:
         # Tables of earlier releases lack the column, so their rows are refused.
         definition["columns.failed"] = "array<string>"
@@ -88,22 +89,35 @@ def _shared_fields(pipeline: Pipeline) -> dict[str, str]:
     # How records are read changes no row; `idle_after` changes rows of window tables only.
     left_out = {
         *("path", "kafka", "stream", "max_per_batch", "max_record_bytes"),
-        *("idle_after", "keep_rejected_text"),
+        *("idle_after", "keep_rejected_text", "on_bad_file"),
     }
-    source = pipeline.source.model_dump(exclude=left_out)
+    source = pipeline.source.model_dump(exclude={*left_out, "columns"})
     partitions = pipeline.partitions.model_dump(exclude={"end"})
-    return dict(sorted({**_flat("source", source), **_flat("partitions", partitions)}.items()))
+    fields = {**_flat("source", source), **_flat("partitions", partitions)}
+    return dict(sorted({**fields, **_column_fields(pipeline.source)}.items()))
 
 
-def _window_fields(name: str, windows: Windows, table: str) -> dict[str, str]:
+def _column_fields(source: Source) -> dict[str, str]:
+    """Each column's type, and below it the other fields of a long form."""
+    fields = {f"source.columns.{name}": type_of(source.columns[name]) for name in source.columns}
+    for name, column in source.long_forms.items():
+        left_out = {"type", *(["path"] if source.paths.get(name) == (name,) else [])}
+        fields |= _flat(f"source.columns.{name}", column.model_dump(exclude=left_out))
+    return fields
+
+
+def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
+    windows = pipeline.windows[name]
     # A failed check changes no row.
-    left_out = {"aggregates", "on_failed"}
+    left_out = {"aggregates", "on_failed", "checks"}
     if table not in ("alerts", "early_warnings"):
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")
     if table not in ("firings", "early_warnings"):
         left_out.add("trigger")
+    if windows.key == pipeline.source.key:  # the same as no key of its own
+        left_out.add("key")
     fields = _flat(f"windows.{name}", windows.model_dump(exclude=left_out))
     for aggregate in windows.aggregate_list:
         fields[f"windows.{name}.aggregates.{aggregate.name}"] = str(aggregate)

@@ -8,9 +8,17 @@ from __future__ import annotations
 import codecs
 import re
 from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Annotated
+from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from windows_pipeline.aggregates import Function, UserModules, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
@@ -70,6 +78,19 @@ def _column_type(value: object) -> str:
             "as in 'decimal(12,2)'"
         ) from None
     return f"decimal({kind.precision},{kind.scale})"
+
+
+def _zone(value: str) -> str:
+    require_short(value)
+    zones = available_timezones()
+    if value in zones:
+        return value
+    near = get_close_matches(value, zones, 1)
+    raise ValueError(
+        f"is not a known time zone; did you mean {near[0]!r}?"
+        if near
+        else "is not a known time zone; write the name of a region, such as America/New_York"
+    )
 
 
 def _duration(value: object, info: ValidationInfo) -> int:
@@ -225,26 +246,82 @@ def epoch_ms(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
+def _percent_text(share: float) -> str:
+    return f"{share:g} %"
+
+
+def looks(comment: str, example: object, **schema: object) -> WithJsonSchema:
+    """Returns what editors and the reference page are told of a type of field.
+
+    Args:
+        comment: The type's name for people; types of one name are explained once.
+        example: A value as the file writes it.
+        schema: What JSON Schema can say of a value as the file writes it.
+    """
+    return WithJsonSchema({"$comment": comment, "examples": [example], **schema})
+
+
+_NAME = looks("name", "hourly", type="string", pattern=f"^{_IDENTIFIER.pattern}$")
+_COLUMN = looks("column", "dep_delay", type="string", pattern=f"^{_COLUMN_NAME.pattern}$")
+_TYPE = looks(
+    "column type",
+    "decimal(12,2)",
+    anyOf=[{"enum": list(_PLAIN_TYPES)}, {"type": "string", "pattern": r"^\s*decimal\s*\("}],
+)
+_UNITS = r"^\s*\+?\s*([0-9]+\s*[A-Za-z]+\s*)+$"
+_DURATION = looks("duration", "90 minutes", type="string", pattern=_UNITS)
+_ABOVE_ZERO = looks("duration above zero", "1 hour", type="string", pattern=_UNITS)
 _DurationMs = Annotated[int, BeforeValidator(_duration), PlainSerializer(duration_text)]
 
-Identifier = Annotated[str, AfterValidator(_identifier)]
+Identifier = Annotated[str, AfterValidator(_identifier), _NAME]
 ColumnReference = Annotated[str, AfterValidator(_short)]
 """The name of a column that the source declares."""
-ColumnName = Annotated[str, AfterValidator(_column_name)]
-ColumnType = Annotated[str, BeforeValidator(_column_type)]
+ColumnName = Annotated[str, AfterValidator(_column_name), _COLUMN]
+ColumnType = Annotated[str, BeforeValidator(_column_type), _TYPE]
 """A column's type as Spark writes it."""
+Zone = Annotated[str, AfterValidator(_zone)]
+"""The name of a time zone."""
 Text = Annotated[str, AfterValidator(_not_blank)]
-Condition = Annotated[Text, BeforeValidator(_condition)]
-NumberRule = Annotated[Text, BeforeValidator(_number_rule)]
+Condition = Annotated[
+    Text, BeforeValidator(_condition), looks("condition", "record_count >= 10", type="string")
+]
+NumberRule = Annotated[
+    Text,
+    BeforeValidator(_number_rule),
+    looks("number, or SQL of one", "record_count", type=["string", "number"]),
+]
 """SQL whose value is a number, or a number as YAML writes it."""
-AggregateText = Annotated[str, BeforeValidator(_aggregate)]
-Delimiter = Annotated[str, AfterValidator(_delimiter)]
+AggregateText = Annotated[
+    str, BeforeValidator(_aggregate), looks("aggregate", "avg(dep_delay)", type="string")
+]
+Delimiter = Annotated[
+    str,
+    AfterValidator(_delimiter),
+    looks("character", ";", type="string", minLength=1, maxLength=1),
+]
 """The character between the fields of CSV records."""
-Encoding = Annotated[str, AfterValidator(_encoding)]
+Encoding = Annotated[str, AfterValidator(_encoding), looks("encoding", "latin-1", type="string")]
 """An encoding's name, as Python's codecs write it."""
-RecordBytes = Annotated[int, AfterValidator(_record_bytes)]
-Percent = Annotated[float, BeforeValidator(_percent)]
-DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative)]
-PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero)]
-Day = Annotated[date, BeforeValidator(_day)]
-Instant = Annotated[datetime, BeforeValidator(_instant)]
+RecordBytes = Annotated[
+    int,
+    AfterValidator(_record_bytes),
+    looks("number of bytes", 65536, type="integer", minimum=1, maximum=_LARGEST_RECORD_BYTES),
+]
+Percent = Annotated[
+    float,
+    BeforeValidator(_percent),
+    PlainSerializer(_percent_text),
+    looks("percentage", "50 %", type="string", pattern=r"%\s*$"),
+]
+DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative), _DURATION]
+PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero), _ABOVE_ZERO]
+Day = Annotated[
+    date,
+    BeforeValidator(_day),
+    looks("day", "2026-01-31", type="string", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+]
+Instant = Annotated[
+    datetime,
+    BeforeValidator(_instant),
+    looks("instant", "2026-01-31T00:00:00Z", type="string", pattern="^[0-9]{4}-"),
+]

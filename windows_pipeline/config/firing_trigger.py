@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, StrictBool
 from pydantic_core import PydanticCustomError
 
-from windows_pipeline.config.fields import DurationMs
+from windows_pipeline.config.fields import DurationMs, looks
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.limits import require_short
 from windows_pipeline.text.problems import without_value
@@ -71,7 +71,11 @@ class FiringTrigger(Strict):
         out_of_orderness: How far the watermark that ends windows lags behind stream time, ms.
     """
 
-    early_every: Annotated[str | None, BeforeValidator(_early_every)] = None
+    early_every: Annotated[
+        str | None,
+        BeforeValidator(_early_every),
+        looks("duration, number of records or update", "15 minutes", type="string"),
+    ] = None
     late: StrictBool = True
     panes: Literal["accumulating", "discarding"] = "accumulating"
     out_of_orderness: DurationMs = 0

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from windows_pipeline.aggregates import UserModules
+from windows_pipeline.config.columns import LONG_FORM, SHORT_FORM, Column
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
+from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
 from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
+from windows_pipeline.text.references import refers
 from windows_pipeline.text.yaml_text import Document, read_yaml
 
 if TYPE_CHECKING:
@@ -28,6 +31,12 @@ _EXAMPLES = {
     "start": "2026-01-31",
     "when": "record_count >= 10",
     "severity": "record_count",
+    "where": "amount > 0",
+    "type": "string",
+    "as": "concat(first, second)",
+    "from": "$.card.country",
+    "zone": "America/New_York",
+    "since": "2026-01-31",
 }
 _EXAMPLES_BELOW = {
     "source": "path: ...",
@@ -40,9 +49,12 @@ _EXAMPLES_BELOW = {
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
     "limits": "rejected: 50 %",
+    "checks": "name: ...",
 }
 _SECRETS = ("source", "kafka", "options")
 """Passwords may be among these options; no error shows a value below this field."""
+_MAY_REFER = (("source", "path"), ("source", "kafka", "servers"), _SECRETS)
+"""The fields whose texts may refer to environment variables: how records are reached."""
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -62,14 +74,26 @@ def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
             line, the field, the value, what is wrong and the fix.
     """
     document = read_yaml(Path(path), hidden=[_SECRETS])
+    _refuse_references(document)
     try:
         pipeline = Pipeline.model_validate(document.data, context=UserModules(tuple(modules)))
     except ValidationError as error:
         for details in error.errors():
-            _report(document, details)
+            _report(document, {**details, "loc": _location(details["loc"])})
     if document.problems:
         raise ConfigError(sorted(set(document.problems), key=document.problems.index))
     return pipeline
+
+
+def _refuse_references(document: Document) -> None:
+    """Refuses references to the environment in fields that decide rows or names (rule H1)."""
+    for path, text in document.texts.items():
+        may_refer = any(path[: len(root)] == root for root in _MAY_REFER)
+        if refers(text) and not may_refer and path not in document.faulty:
+            allowed = ", ".join(".".join(root) for root in _MAY_REFER)
+            reason = f"refers to the environment, as only these fields may: {allowed}"
+            fix = "tables follow from the file alone (rule H1); write the value itself"
+            document.refuse(path, f"{shown(text, _MOST_SHOWN)} {reason}; {fix}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +196,14 @@ def pipeline_files(folder: Path | str) -> list[Path]:
         raise ConfigError([f"{folder}: {text}"]) from None
 
 
+def _location(parts: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Returns a field's path without the form of a column, which is no level of the file."""
+    is_column = parts[:2] == ("source", "columns") and len(parts) > 3
+    if is_column and parts[3] in (SHORT_FORM, LONG_FORM):
+        return (*parts[:3], *parts[4:])
+    return parts
+
+
 def _report(document: Document, details: ErrorDetails) -> None:
     """Adds a mistake that pydantic found to the document's problems."""
     parts = [str(part) for part in details["loc"] if part != "[key]"]
@@ -183,12 +215,14 @@ def _report(document: Document, details: ErrorDetails) -> None:
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldProblems):
         for problem in cause.problems:
-            _report_value(document, (*path, *problem.path), problem.value, problem.text)
+            if (*path, *problem.path) not in document.faulty:
+                _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
         document.report(path, f"is missing; write {_example(path)} in {parent}")
     elif details["type"] == "extra_forbidden":
-        known = _model(path[:-1], kind).model_fields
+        fields = _model(path[:-1], kind).model_fields
+        known = [field.alias or name for name, field in fields.items()]
         fix = nearest(path[-1], known, f"remove it; the fields are {', '.join(known)}")
         document.report(path, f"{shown(path[-1])} is not a field here; {fix}")
     elif details["type"] == "union_tag_not_found":
@@ -262,6 +296,10 @@ def _example(path: Sequence[object]) -> str:
             return f"'{name}: avg(column)'"
         case ["windows", _, *_, "alerts", name]:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
+        case ["checks", name] | ["windows", _, *_, "checks", name]:
+            return f"'{name}:' with 'that: ...' or 'expect_...: ...' under it"
+        case [*_, name] if name.startswith("expect_"):
+            return f"'{name}: {{argument: value}}'"
         case ["windows", name]:
             return f"'{name}:' with 'kind: ...' and more 'name: value' lines under it"
         case [*_, name] if name in _EXAMPLES_BELOW:
@@ -275,17 +313,33 @@ def _example(path: Sequence[object]) -> str:
 def _model(path: FieldPath, kind: str) -> type[BaseModel]:
     """Returns the model of the mapping at a path; that of windows depends on their kind."""
     match path:
+        case ("windows", _, *below):
+            return _model_of_windows(tuple(below), kind)
         case ("source",):
             return Source
         case ("source", "kafka"):
             return Topic
+        case ("source", "columns", _):
+            return Column
         case ("partitions",):
             return Partitions
-        case ("windows", _):
-            return KINDS[kind]
-        case ("windows", _, "alerts", _):
-            return Rule
-        case ("windows", _, "trigger"):
-            return FiringTrigger
+        case ("checks", _):
+            return OwnCheck
+        case ("checks", _, expectation):
+            return arguments_of(expectation)
         case _:
             return Pipeline
+
+
+def _model_of_windows(path: FieldPath, kind: str) -> type[BaseModel]:
+    match path:
+        case ("alerts", _):
+            return Rule
+        case ("trigger",):
+            return FiringTrigger
+        case ("checks", _):
+            return ResultCheck
+        case ("checks", _, expectation):
+            return arguments_of(expectation)
+        case _:
+            return KINDS[kind]

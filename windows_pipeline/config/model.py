@@ -19,12 +19,13 @@ from windows_pipeline.config.fields import (
     Percent,
 )
 from windows_pipeline.config.kinds import AnyWindows
+from windows_pipeline.config.own_checks import CheckName, OwnCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.problems import Problem
 
-SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log")
+SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log", "quarantined_files")
 """The tables that all windows of a pipeline share; windows cannot have these names."""
 
 
@@ -43,7 +44,10 @@ class Limits(Strict):
 class Partitions(Strict):
     """The arrival units: the days in UTC from `start` to `end`, both included.
 
-    Without an `end` each new day adds a unit.
+    Attributes:
+        unit: What an arrival unit is.
+        start: The first arrival day.
+        end: The last arrival day; None for no end, so that each new day adds a unit.
     """
 
     unit: Literal["day"] = "day"
@@ -64,6 +68,13 @@ def _windows_name(name: str) -> str:
     return name
 
 
+def _fits_records(check: OwnCheck, info: ValidationInfo) -> OwnCheck:
+    source = info.data.get("source")
+    if isinstance(source, Source):
+        refuse(list(check.problems(source.types)))
+    return check
+
+
 def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     source = info.data.get("source")
     # pydantic leaves out a source that has problems: those are reported, and windows can't be.
@@ -73,12 +84,24 @@ def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
 
 
 class Pipeline(Strict):
-    """One source, its arrival units and one or more named windows over its records."""
+    """One source, its arrival units and one or more named windows over its records.
+
+    Attributes:
+        name: The pipeline's name, which its tables' names begin with.
+        source: Where the records come from, and what they hold.
+        partitions: The arrival days.
+        limits: The shares of rejected and late records above which a check fails.
+        checks: The user's own checks of accepted records, by name.
+        windows: The window definitions, by name; each has tables of its own.
+    """
 
     name: Identifier
     source: Source
     partitions: Partitions
     limits: Limits = Limits()
+    checks: dict[CheckName, Annotated[OwnCheck, AfterValidator(_fits_records)]] = Field(
+        default_factory=dict
+    )
     windows: dict[
         Annotated[Identifier, AfterValidator(_windows_name)],
         Annotated[AnyWindows, Field(discriminator="kind"), AfterValidator(_fits_source)],

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
-from windows_pipeline.config.fields import PositiveDurationMs
+from windows_pipeline.config.fields import PositiveDurationMs, looks
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.limits import require_short
@@ -32,6 +32,7 @@ _ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
 _ROW_COUNT = re.compile(r"([+-]?[0-9]+)(\s*rows?)?", re.IGNORECASE)
 _MOST_ROWS = 1_000_000_000
 _UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
+_COUNTED = {"type": "string", "pattern": "^\\s*\\+?[0-9]"}
 _FORMS = "write a duration such as '10 minutes', or '5 rows'"
 
 
@@ -120,7 +121,22 @@ def _bound(text: str) -> RowBound:
     return row_bound(rows(int(counted[1])) if counted else text, "bound")
 
 
-_Records = Annotated[int, BeforeValidator(_records)]
+_Records = Annotated[
+    int,
+    BeforeValidator(_records),
+    looks("number of records", 5, anyOf=[_COUNTED, {"type": "integer", "minimum": 1}]),
+]
+_Preceding = Annotated[
+    str, BeforeValidator(_preceding), looks("distance before the row", "5 rows", type="string")
+]
+_Following = Annotated[
+    str, BeforeValidator(_following), looks("distance after the row", "5 rows", type="string")
+]
+_Size = Annotated[
+    str,
+    BeforeValidator(_size),
+    looks("duration or number of rows", "5 rows", type=["string", "integer"]),
+]
 
 
 class RowKind(Windows):
@@ -184,8 +200,8 @@ class SlideRowsKind(RowKind):
     """
 
     kind: Literal["slide_rows"]
-    preceding: Annotated[str, BeforeValidator(_preceding)]
-    following: Annotated[str, BeforeValidator(_following)] | None = None
+    preceding: _Preceding
+    following: _Following | None = None
 
     @property
     def spec(self) -> GracedRows:
@@ -246,7 +262,7 @@ class TumbleRowsKind(RowKind):
     """
 
     kind: Literal["tumble_rows"]
-    size: Annotated[str, BeforeValidator(_size)]
+    size: _Size
 
     @property
     def spec(self) -> GracedRows:

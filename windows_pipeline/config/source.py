@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from datetime import date
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, StrictBool, field_serializer, model_validator
 
+from windows_pipeline.config.columns import (
+    AnyColumn,
+    Column,
+    Derived,
+    column_problems,
+    derived_columns,
+    long_forms,
+    paths_of,
+    table_type,
+    type_of,
+)
 from windows_pipeline.config.fields import (
     ColumnName,
     ColumnReference,
-    ColumnType,
     Delimiter,
     DurationMs,
     Encoding,
@@ -18,9 +29,10 @@ from windows_pipeline.config.fields import (
     RecordBytes,
     Text,
 )
+from windows_pipeline.config.key_columns import Key, key_columns
 from windows_pipeline.config.strict import Strict, refuse
-from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.problems import Problem, listed, nearest
+from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, resolved
 
 LINES, EVENT_TIME = "lines", "event_time"
 """The values of `arrival` that are not columns: the order of lines, and of event time."""
@@ -43,6 +55,10 @@ _RAW_COLUMNS = frozenset(
         "reason",
     }
 )
+_OF_FILES = {
+    "on_bad_file": "it has no landed files",
+}
+"""Fields for landed files only, with what is so of another source."""
 _OF_CSV = {
     "delimiter": "its records are not separated by a character",
     "encoding": "its text is UTF-8",
@@ -70,10 +86,10 @@ class Topic(Strict):
             with transactions; if refused, a missing offset is an error, as its record is lost.
     """
 
-    servers: Text
+    servers: Annotated[Text, KEEPS_REFERENCES]
     topic: Text
     starting: Literal["earliest", "latest"] = "earliest"
-    options: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, ReferringText] = Field(default_factory=dict)
     holes: Literal["refused", "allowed"] = "refused"
 
 
@@ -84,8 +100,8 @@ class Source(Strict):
     topics are read as streams only.
 
     Attributes:
-        path: The folder of landed files, or of the Delta table, as the file writes it; callers
-            resolve a relative path. None for a topic.
+        path: The folder of landed files, or of the Delta table, as the file writes it: a relative
+            path begins at `landing` of the settings; None for a topic.
         format: The format of landed files, or `delta`, or `kafka`.
         kafka: The topic, where the format is `kafka`.
         stream: Whether landed files are read as a stream instead of by arrival days.
@@ -95,8 +111,13 @@ class Source(Strict):
         encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
         max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
             one makes the file bad. None for a MiB.
-        columns: The columns to read, each with its type.
-        key: The column whose values each have windows of their own.
+        on_bad_file: Whether a bad landed file makes its day, or the stream, `stop`, or whether
+            the day is published without the file, which quarantined_files then lists (`skip`;
+            rule A8). None for `stop`.
+        columns: The columns, each with its type, or in the long form: read by a path, in a time
+            zone, or derived from other columns.
+        key: The column, or columns, whose values each have windows of their own; () where all
+            records have one key.
         event_time: The column of the event time: a timestamp, or a bigint in epoch ms.
         arrival: What orders arrival (rule A1): a column, `lines` or `event_time`. None stands
             for the lines of landed files, the commits of a Delta table, the offsets of a topic.
@@ -108,7 +129,7 @@ class Source(Strict):
         keep_rejected_text: Whether rejected_records has the original text of each record.
     """
 
-    path: Text | None = None
+    path: Annotated[Text, KEEPS_REFERENCES] | None = None
     format: Literal["csv", "jsonl", "parquet", "delta", "kafka"]
     kafka: Topic | None = None
     stream: bool = False
@@ -116,8 +137,9 @@ class Source(Strict):
     delimiter: Delimiter | None = None
     encoding: Encoding | None = None
     max_record_bytes: RecordBytes | None = None
-    columns: dict[ColumnName, ColumnType]
-    key: ColumnReference
+    on_bad_file: Literal["stop", "skip"] | None = None
+    columns: dict[ColumnName, AnyColumn]
+    key: Key
     event_time: ColumnReference
     arrival: ColumnReference | None = None
     source_partition: ColumnReference | None = None
@@ -146,15 +168,21 @@ class Source(Strict):
         return self.format == "kafka" or self.source_partition is not None
 
     @property
+    def skips_bad_files(self) -> bool:
+        """Whether bad landed files are left out and listed, instead of stopping a run (A8)."""
+        return self.on_bad_file == "skip"
+
+    @property
     def required_path(self) -> str:
-        """The path of a source that must have one.
+        """The path of a source that must have one, with the values of environment variables.
 
         Raises:
+            ConfigError: The path refers to a variable that is not set.
             ValueError: The source is a topic, which has no path.
         """
         if self.path is None:
             raise ValueError("source: a topic has no path; read it with windows-pipeline stream")
-        return self.path
+        return resolved(self.path, may_be_secret=False)
 
     @property
     def arrival_column(self) -> str | None:
@@ -193,10 +221,21 @@ class Source(Strict):
         return None if written == "utf-8" else written
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return key_columns(self.key)
+
+    @property
+    def role_columns(self) -> list[tuple[str, str]]:
+        """The columns that have a role, each with the name of its role before it."""
+        of_key = [("key", column) for column in self.key_columns]
+        return of_key + [pair for pair in self.roles.items() if pair[0] != "key"]
+
+    @property
     def roles(self) -> dict[str, str]:
-        """The columns that have a role, by the name of the role."""
+        """The columns that have a role alone, by the name of the role."""
         fields = {
-            "key": self.key,
+            "key": self.key if isinstance(self.key, str) else None,
             "event_time": self.event_time,
             "arrival": self.arrival_column,
             "source_partition": self.source_partition,
@@ -206,15 +245,43 @@ class Source(Strict):
     @property
     def types(self) -> dict[str, str]:
         """The columns with their types in tables, where numbers since 1970 are timestamps."""
-        return {
-            name: "timestamp" if kind in EPOCHS else kind for name, kind in self.columns.items()
-        }
+        return {name: table_type(column) for name, column in self.columns.items()}
+
+    @property
+    def read_types(self) -> dict[str, str]:
+        """The columns that records hold, with their declared types: all but the derived ones."""
+        return {name: type_of(self.columns[name]) for name in self.paths}
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Where records hold these columns: the names of a field and of those around it."""
+        return paths_of(self.columns)
+
+    def columns_on(self, day: date) -> list[str]:
+        """The columns that the files of an arrival day must hold."""
+        late = {name for name, column in self.long_forms.items() if (column.since or day) > day}
+        return [name for name in self.paths if name not in late]
+
+    @property
+    def derived(self) -> dict[str, Derived]:
+        """The columns that are computed from others, in the order in which to compute them."""
+        return derived_columns(self.columns)
+
+    @property
+    def long_forms(self) -> dict[str, Column]:
+        """The columns that the file declares in the long form."""
+        return long_forms(self.columns)
 
     @property
     def values(self) -> dict[str, str]:
         """The value columns, which are those without a role, with their types in tables."""
-        with_role = set(self.roles.values())
-        return {name: kind for name, kind in self.types.items() if name not in with_role}
+        with_role = {column for _, column in self.role_columns}
+        # Where a definition has another key, the source's own cannot stand beside it as `key`.
+        return {
+            name: kind
+            for name, kind in self.types.items()
+            if name not in with_role and name.lower() != "key"
+        }
 
 
 def source_problems(source: Source) -> list[Problem]:
@@ -227,6 +294,7 @@ def source_problems(source: Source) -> list[Problem]:
         *_format_problems(source),
         *_role_problems(source),
         *_column_problems(source),
+        *column_problems(source.columns, source.role_columns, source.format),
     ]
 
 
@@ -258,10 +326,11 @@ def _location_problems(source: Source) -> Iterator[Problem]:
 
 
 def _format_problems(source: Source) -> Iterator[Problem]:
-    """Checks that a source that is not CSV files has none of the fields of CSV files."""
-    if source.format == "csv":
-        return
-    for field, reason in _OF_CSV.items():
+    """Checks that a source has no field of landed files or CSV files if it is none of these."""
+    refused = {} if source.is_landed else _OF_FILES
+    if source.format != "csv":
+        refused = {**refused, **_OF_CSV}
+    for field, reason in refused.items():
         value = getattr(source, field)
         if value is not None:
             text = f"must be left out with format: {source.format}: {reason}; remove {field}"
@@ -282,7 +351,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         )
         yield Problem(("idle_after",), source.idle_after, text)
     role_of: dict[str, str] = {}
-    for role, column in source.roles.items():
+    for role, column in source.role_columns:
         if column not in source.columns:
             fix = nearest(column, source.columns, f"use one of {listed(source.columns)}")
             text = f"is not a column of the source; declare it under columns, or {fix}"
@@ -294,7 +363,7 @@ def _role_problems(source: Source) -> Iterator[Problem]:
         role_of.setdefault(column, role)
         if source.types[column] not in ROLE_TYPES[role]:
             text = (
-                f"is of type {source.columns[column]}; the {role} must be "
+                f"is of type {type_of(source.columns[column])}; the {role} must be "
                 f"{' or '.join(ROLE_TYPES[role])}: name another column"
             )
             yield Problem((role,), column, text)

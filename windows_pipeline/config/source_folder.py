@@ -33,7 +33,7 @@ def folder_problem(file: Path, source: Source, landing: str) -> FolderProblem | 
         source: The pipeline's source, read from that file.
         landing: The folder or URI of the settings that relative paths start at.
     """
-    location = None if source.path is None else resolve(source.path, landing)
+    location = None if source.path is None else resolve(source.required_path, landing)
     if location is None or "://" in location:
         return None
     folder = Path(location).absolute()

@@ -29,6 +29,9 @@ from windows_pipeline.config.fields import (
     modules_in,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
+from windows_pipeline.config.key_columns import NO_KEY, key_type
+from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
+from windows_pipeline.config.own_checks import FIRING_COLUMNS, CheckName, ResultCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.problems import Problem
@@ -43,8 +46,9 @@ from windows_pipeline.windows import (
 def fixed_result_columns(source: Source) -> dict[str, str]:
     """Returns the columns of every window's result, aggregates aside, with their Spark types."""
     times = ("window_start", "window_end", "first_event_time", "last_event_time")
+    key = {} if source.key == NO_KEY else {"key": key_type(source.key, source.types)}
     return {
-        "key": source.types[source.key],
+        **key,
         **dict.fromkeys(times, "timestamp"),
         "record_count": "bigint",
     }
@@ -89,7 +93,11 @@ class Windows(Strict):
     """A window definition of any kind, with its aggregates and alert rules.
 
     Attributes:
-        kind: The kind of window, one of `kinds.KINDS`.
+        kind: The kind of window.
+        key: The column, or columns, whose values each have windows of their own; None for the
+            source's key, () for one key that all records have.
+        where: SQL over the source's columns that is true of the records that windows hold; None
+            for all records.
         grace: How long after its end a window still takes records, ms (rule A3).
         partial_results: Whether keyed_windows holds open windows as well as closed ones.
         aggregates: Calls such as ``avg(dep_delay)``, of a column or an expression, with or without
@@ -98,15 +106,19 @@ class Windows(Strict):
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
             that a rule reads can't be computed; its check fails either way (rule G3).
+        checks: The user's own checks of the results, by name.
     """
 
     kind: str
+    key: OwnKey = None
+    where: Filter = None
     grace: DurationMs
     partial_results: StrictBool = True
     aggregates: dict[Identifier, AggregateText] = Field(default_factory=dict)
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
     on_failed: Literal["publish", "block"] = "publish"
+    checks: dict[CheckName, ResultCheck] = Field(default_factory=dict)
     _modules: UserModules = PrivateAttr(default_factory=UserModules)
 
     def model_post_init(self, context: object) -> None:
@@ -128,6 +140,14 @@ class Windows(Strict):
         """The columns that identify a window."""
         return ("key", "window_start", "window_end", *self.row_key)
 
+    def keyed(self, source: Source) -> Source:
+        """The source with the key of these windows; the windows' results follow from it."""
+        return source if self.key is None else source.model_copy(update={"key": self.key})
+
+    def where_sql(self, source: Source) -> str | None:
+        """Compiles the filter to SQL for Spark; None if windows hold all records."""
+        return None if self.where is None else filter_sql(self.where, source)
+
     def problems(self, source: Source) -> Iterator[Problem]:
         """Yields what is wrong between the fields of this kind, or with its source."""
         del source
@@ -140,12 +160,22 @@ class Windows(Strict):
 
     def bound_aggregates(self, source: Source) -> BoundAggregates:
         """The aggregates with the columns that they take of the source's records."""
-        return bound(self.aggregate_list, source.values)
+        return bound(self.aggregate_list, self.keyed(source).values)
 
     def result_columns(self, source: Source) -> dict[str, str]:
         """Returns the columns of final results that a rule may use, each with its Spark type."""
-        aggregates = result_types(self.aggregate_list, source.types, source.values)
-        return {**fixed_result_columns(source), **aggregates}
+        values = self.keyed(source).values
+        aggregates = result_types(self.aggregate_list, source.types, values)
+        return {**fixed_result_columns(self.keyed(source)), **aggregates}
+
+    def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
+        """Returns the columns that the user's own checks of a table may read, with their types.
+
+        Args:
+            columns: The types of the results, as of `result_columns`.
+            table: `final_windows` or `firings`.
+        """
+        return {**columns, **(FIRING_COLUMNS if table == "firings" else {})}
 
     def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
         """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).

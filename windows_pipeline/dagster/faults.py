@@ -13,6 +13,7 @@ import dagster as dg
 
 from windows_pipeline.faults.chain import innermost
 from windows_pipeline.faults.explain import explained
+from windows_pipeline.text.references import without_values
 
 Step = TypeVar("Step", bound=Callable[..., Any])
 
@@ -51,8 +52,11 @@ def _failing_plainly(context: Any) -> Iterator[None]:
         fault = explained(error)
         if fault is None:
             # Spark's text has the message below a trace. Dagster adds the trace itself.
-            context.log.error(innermost(error))  # noqa: TRY400
+            context.log.error(without_values(innermost(error)))  # noqa: TRY400
+            trace = "".join(traceback.format_exception(error))
+            if without_values(trace) != trace:  # Dagster would keep it
+                raise dg.Failure(without_values(innermost(error))) from None
             raise
         if fault.is_foreign:
-            context.log.debug("".join(traceback.format_exception(error)))
-        raise dg.Failure(str(fault)) from None
+            context.log.debug(without_values("".join(traceback.format_exception(error))))
+        raise dg.Failure(without_values(str(fault))) from None

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules
+from windows_pipeline.storage.joins import join_on
 
 WARNING_KEY = ("rule", "key", "window_start", "window_end")
 """The columns that identify a warning."""
@@ -37,9 +38,10 @@ def early_warnings(
     raised = first.where("_is_new").withColumn("state", F.lit("open"))
     window = ["_computed_day", "key", "window_start", "window_end"]
     broken = broken_rules(final_windows, rules).select("rule", *window, F.lit(True).alias("holds"))
-    closed = first.drop("arrival_unit").join(final_windows.select("arrival_unit", *window), window)
+    of_final = final_windows.select("arrival_unit", *window)
+    closed = join_on(first.drop("arrival_unit"), of_final, window, "inner")
     state = F.when(F.col("holds"), "confirmed").otherwise("withdrawn")
-    ended = closed.join(broken, ["rule", *window], "left").withColumn("state", state)
+    ended = join_on(closed, broken, ["rule", *window], "left").withColumn("state", state)
     return raised.unionByName(ended.drop("holds"))
 
 

@@ -21,6 +21,7 @@ from windows_pipeline.incremental.aggregated_values import (
     with_failures,
     with_values,
 )
+from windows_pipeline.incremental.definition_records import PASSES
 
 FIRING_ARRIVAL = ("merged_as", "arrival_unit", "batch", "source_partition", "offset")
 """The columns that order records of one stream time: position in the merge, then arrival."""
@@ -47,7 +48,7 @@ def unit_firings(
     """Computes the firings of each computed day: those that the records it merged cause.
 
     Args:
-        records: The frame that `records.records_to_read` returns for raw_events.
+        records: The frame that `records.records_to_read` returns for `definition_records`.
         windows: The windows and their trigger.
         aggregates: What to compute of each pane.
         positions: The positions of the merge around each computed day, by day number.
@@ -75,6 +76,7 @@ def unit_firings(
         FIRING_ARRIVAL,
         with_earlier=with_earlier,
         with_failed=True,
+        passes=PASSES if PASSES in records.columns else None,
     )
     fired = with_failures(fired, bound).drop(REASONS)
     if not with_earlier:

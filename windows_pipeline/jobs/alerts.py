@@ -17,6 +17,7 @@ from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import alerts_checks, alerts_history_checks
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
+from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.lookback import lookback_from_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.units import Arrivals
@@ -27,6 +28,7 @@ from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants, with_milliseconds
+from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import computed_days
 
@@ -85,8 +87,8 @@ class AlertsJob(WindowsJob):
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
         raised = cache_rows(self.raise_alerts(final))
         arrivals = self.arrivals(log)
-        raw = logged_rows(self.source.raw_events.read(spark), log)
-        joined = cache_rows(self._join_to_earlier(raised, raw, arrivals, days))
+        rows = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
+        joined = cache_rows(self._join_to_earlier(raised, passing(rows), arrivals, days))
         null = F.lit(None).cast("bigint")
         never_corrected = joined.withColumns({"correction": null, "retracted_by": null})
         return Stage([StagedTable(table, never_corrected)], [raised, joined])
@@ -111,7 +113,8 @@ class AlertsJob(WindowsJob):
         boundary_ms = close_ms(units[0].watermark_before_ms, self.windows.spec.close_delay_ms)
         # A window that ends at the close time is closed, too, if its end is exclusive.
         open_start = joined.where(timestamp_to_ms("episode_start") <= boundary_ms)
-        of_their_keys = raw.join(F.broadcast(open_start.select("key").distinct()), "key", "semi")
+        keys = F.broadcast(open_start.select("key").distinct())
+        of_their_keys = join_on(raw, keys, ["key"], "semi")
         look_back_ms = _FIRST_LOOK_BACK_MS
         while not open_start.isEmpty():
             span = Closing(boundary_ms - look_back_ms, boundary_ms)
@@ -138,7 +141,7 @@ class AlertsJob(WindowsJob):
             spec,
             self.aggregates,
             {day_number(day): closing},
-            tuning=self.settings.tuning,
+            tuning=self.tuning,
         ).where("closed")
         columns = [
             field.name

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
+from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import Arrivals, arrivals_of
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -80,16 +81,17 @@ def days_that_hang_on(
         for day in later:
             if len({str(arrivals.timeline.unit(day)) for arrivals in before_and_after}) > 1:
                 found.add(day)
+        records = passing(definition_records(raw_events, windows, pipeline.source))
         for arrivals in before_and_after:
-            found |= _readers(arrivals, raw_events, later, changed)
+            found |= _readers(arrivals, records, later, changed)
     return found
 
 
 def _readers(
-    arrivals: Arrivals, raw_events: DataFrame, days: Sequence[date], changed: Collection[date]
+    arrivals: Arrivals, records: DataFrame, days: Sequence[date], changed: Collection[date]
 ) -> set[date]:
     """The days among `days` that read records of changed days."""
     if not arrivals.units(days):
         return set()
-    reads = arrivals.reads(raw_events, days)
+    reads = arrivals.reads(records, days)
     return {read.computed_day for read in reads if read.arrival_unit in changed}

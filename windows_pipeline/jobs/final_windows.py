@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.checks.compare import copies_by_frame, units_that_differ
+from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import closed_by_unit, final_windows_checks
 from windows_pipeline.compat.local_frame import small_frame
@@ -45,6 +46,11 @@ class FinalWindowsJob(WindowsJob):
     @property
     def checks(self) -> list[Check]:
         """The checks of final windows."""
+        own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
+        return [*self._built_in, *own.checks]
+
+    @property
+    def _built_in(self) -> list[Check]:
         return final_windows_checks(self.windows, self.correct_command)
 
     @property
@@ -86,10 +92,12 @@ class FinalWindowsJob(WindowsJob):
         The published windows are taken as their corrections say that they are. Only some units
         are looked at: those in which the compared frames have different checksums, a window lies
         outside the unit's close times, or a window occurs twice. In other units no check can fail.
+        The definition's own checks look at all windows.
         """
         final = rows[0]
         corrections = self._corrections(spark, days, rows)
-        units = units_frame(spark, self.arrivals(log), days)
+        arrivals = self.arrivals(log)
+        units = units_frame(spark, arrivals, days)
         closings = F.broadcast(units.select("arrival_unit", "_close_before_ms", "_close_after_ms"))
         compared = {
             "final": final,
@@ -115,7 +123,12 @@ class FinalWindowsJob(WindowsJob):
             }
         )
         judged = counted.join(closings, "arrival_unit")
-        return [Batch("final_windows", judged, self.checks)]
+        own = own_checks_of_results(self.windows, self.result_columns, "final_windows")
+        unblocked = [unit.day for unit in arrivals.units(days)]
+        return [
+            Batch("final_windows", judged, self._built_in),
+            *own.batches(final, unblocked),
+        ]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes the units that have no final windows yet; checks have compared the others."""

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Resumed
 from windows_pipeline.checks.firing_rules import closed_checks, early_warning_checks, firing_checks
+from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.recount_firings import (
     with_previous_and_final,
     with_their_firings,
@@ -78,7 +79,10 @@ class FiringsJob(WindowsJob):
     def checks(self) -> list[Check]:
         """The checks of firings, and of early warnings."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
-        return [*checks, *self._warning_checks] if self.firing_tables.early_warnings else checks
+        if self.firing_tables.early_warnings:
+            checks += self._warning_checks
+        own = own_checks_of_results(self.windows, self.result_columns, "firings")
+        return [*checks, *own.checks]
 
     @property
     def _warning_checks(self) -> list[Check]:
@@ -93,7 +97,7 @@ class FiringsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         arrivals = self.arrivals(log)
-        records = self.raw_records(spark, days, log)
+        records = self.marked_records(spark, days, log)
         merge = arrivals.merge(self.pipeline.source.idle_after)
         came_with = F.unix_date(f"{AFTER}arrival_unit") == F.col("_computed_day")
         reached = {
@@ -152,9 +156,13 @@ class FiringsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """Joins firings with earlier firings and final windows, and warnings with both."""
+        """Joins firings with earlier firings and final windows, and warnings with both.
+
+        The definition's own checks look at the firings themselves.
+        """
         fired = rows[0]
-        units = F.broadcast(gapless_days_frame(spark, self.arrivals(log), days))
+        arrivals = self.arrivals(log)
+        units = F.broadcast(gapless_days_frame(spark, arrivals, days))
         final = self.window_tables.final_windows.of_units(spark, days)
         values = ["record_count", *self.windows.aggregates, "failed"]
         numbered = with_previous_and_final(fired, final, units, values)
@@ -166,7 +174,9 @@ class FiringsJob(WindowsJob):
         if self.firing_tables.early_warnings is not None:
             warnings = with_their_results(rows[1], fired, final, self.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
-        return batches
+        own = own_checks_of_results(self.windows, self.result_columns, "firings")
+        unblocked = [unit.day for unit in arrivals.units(days)]
+        return [*batches, *own.batches(fired, unblocked)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
         """Writes firings and early warnings; neither changes final windows."""

@@ -20,7 +20,7 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.settings import Settings
-from windows_pipeline.sources.bad_files import naming_bad_files
+from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files
 from windows_pipeline.storage.damage import naming_damage
 from windows_pipeline.storage.table import Table
 
@@ -174,6 +174,15 @@ class Recounts(Protocol):
         ...
 
 
+@runtime_checkable
+class LeavesOutFiles(Protocol):
+    """A job that reads landed files, and may go on without bad files (rule A8)."""
+
+    def without(self, error: BadFileError) -> Job | None:
+        """The same job without the files of an error; None if the error is to end the job."""
+        ...
+
+
 def cache_rows(rows: DataFrame) -> DataFrame:
     """Caches rows that are used more than once; put them into `Stage.cached`.
 
@@ -211,7 +220,8 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
         days: The units to compute.
 
     Raises:
-        BadFileError: The job reads landed files, and some are bad (rule A8); nothing is published.
+        BadFileError: The job reads landed files, some are bad, and the job does not leave bad
+            files out (rule A8); nothing is published.
         DefinitionChangedError: A table holds rows of another definition.
         TableDamagedError: A file of a table is not as it was written, or gone.
         TableMissingError: A table that the job reads does not exist.
@@ -222,9 +232,17 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
     for table in job.tables:
         table.create_if_missing(spark)
     log = job.arrived(spark)
-    sized = sized_for(spark, job.settings, job.records(days, log))
-    with naming_damage(), naming_bad_files(), sized:
-        return _run(job, spark, days, log)
+    while True:
+        sized = sized_for(spark, job.settings, job.records(days, log))
+        try:
+            with naming_damage(), naming_bad_files(), sized:
+                return _run(job, spark, days, log)
+        except BadFileError as error:
+            # Some files show only in a task that they are bad, one after the other.
+            fewer = job.without(error) if isinstance(job, LeavesOutFiles) else None
+            if fewer is None:
+                raise
+            job = fewer
 
 
 def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> JobResult:

@@ -19,6 +19,7 @@ from windows_pipeline.checks.run import Batch, Check, breaking
 from windows_pipeline.checks.table_rules import accounting_checks
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.units import units_frame
 from windows_pipeline.incremental.windows import unit_windows
@@ -63,7 +64,7 @@ class KeyedWindowsJob(WindowsJob):
         records = self.raw_records(spark, days, log)
         closings = self.arrivals(log).closings(days)
         computed = cache_rows(self._computed(records, closings))
-        values = list(self.pipeline.source.values)
+        values = list(self.keyed_source.values)
         late = late_records(records, computed, self.windows.spec, values, list(closings))
         late = cache_rows(late)
         staged = [
@@ -81,7 +82,7 @@ class KeyedWindowsJob(WindowsJob):
             self.aggregates,
             closings,
             only_closed=not self.windows.partial_results,
-            tuning=self.settings.tuning,
+            tuning=self.tuning,
         )
 
     def _windows_in(self, computed: DataFrame) -> DataFrame:
@@ -106,13 +107,13 @@ class KeyedWindowsJob(WindowsJob):
                 keyed = _not_outgrown(keyed)
         spec = self.windows.spec
         arrivals = self.arrivals(log)
-        raw = logged_rows(self.source.raw_events.read(spark), log)
-        records = arrivals.records(raw, days)
+        raw = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
+        records = passing(arrivals.records(raw, days))
         stored = with_milliseconds(keyed)
         if isinstance(spec, GracedRows):
             recounted = recount_rows(records, stored, spec, arrivals.closings(days))
         else:
-            recounted = recount_windows(records, stored, spec, self.settings.tuning)
+            recounted = recount_windows(records, stored, spec, self.tuning)
         checks = window_checks(self.windows)
         judged = recounted.where(~F.col("is_window") | breaking(checks))
         units = units_frame(spark, arrivals, days)
@@ -121,7 +122,8 @@ class KeyedWindowsJob(WindowsJob):
         undecided = None
         if condition is not None:
             undecided = keyed.where(F.col("closed") & F.expr(condition))
-        accounts = account_for_records(judged, late, rejected, units, undecided)
+        marked = None if self.windows.where is None else raw.where(in_units(days))
+        accounts = account_for_records(judged, late, rejected, units, undecided, marked)
         if is_of_stream(log):
             accounts = self._with_logged_rejected(accounts, arrivals.rejected(days))
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -18,16 +18,26 @@ from windows_pipeline.arrival.order import arrival_log, in_arrival_order
 from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
+from windows_pipeline.checks.own_checks import own_checks_of_records
 from windows_pipeline.checks.recount_arrival import recount_running_maxima
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.checks.table_rules import raw_events_checks
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.incremental.units import Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.computed_days import days_that_hang_on, withdraw_notes
-from windows_pipeline.jobs.job import RowCounts, Stage, StagedTable, cache_rows, publish_in_order
+from windows_pipeline.jobs.job import (
+    Job,
+    RowCounts,
+    Stage,
+    StagedTable,
+    cache_rows,
+    publish_in_order,
+)
+from windows_pipeline.jobs.quarantine import quarantine_rows, quarantined_among
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.bad_files import BadFileError, with_more
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.landed_files import (
     FileState,
@@ -41,6 +51,7 @@ from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.instants import with_timestamps
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import landed_files as landed_files_table
+from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
 from windows_pipeline.storage.tables import source_tables
 
 
@@ -50,11 +61,19 @@ class FedByStreamError(Exception):
 
 @dataclass(frozen=True)
 class RawEventsJob:
-    """Fills raw_events, rejected_records and arrival_log from landed files (rules A1, A2, A6)."""
+    """Fills raw_events, rejected_records and arrival_log from landed files (rules A1, A2, A6).
+
+    Attributes:
+        pipeline: The pipeline.
+        settings: Where tables and landed files lie.
+        tuning: How many records a task takes.
+        bad: The errors of the files that the job leaves out and lists (rule A8).
+    """
 
     pipeline: Pipeline
     settings: Settings
     tuning: IngestTuning = INGEST_TUNING
+    bad: tuple[BadFileError, ...] = ()
 
     @property
     def inputs(self) -> list[Table]:
@@ -63,9 +82,13 @@ class RawEventsJob:
 
     @property
     def tables(self) -> list[Table]:
-        """raw_events, rejected_records and last the arrival_log, which commits a unit."""
+        """raw_events, rejected_records, quarantined_files if any, and last arrival_log.
+
+        The row of the arrival log commits a unit.
+        """
         tables = source_tables(self.pipeline, self.settings.warehouse)
-        return [tables.raw_events, tables.rejected_records, tables.arrival_log]
+        listed = [] if tables.quarantined_files is None else [tables.quarantined_files]
+        return [tables.raw_events, tables.rejected_records, *listed, tables.arrival_log]
 
     @property
     def notes(self) -> None:
@@ -85,12 +108,17 @@ class RawEventsJob:
     @property
     def checks(self) -> list[Check]:
         """The checks of ingested records."""
-        return raw_events_checks(self.pipeline)
+        return [*raw_events_checks(self.pipeline), *own_checks_of_records(self.pipeline).checks]
 
     @property
     def landing(self) -> str:
         """Where the source's day folders lie."""
         return resolve(self.pipeline.source.required_path, self.settings.landing)
+
+    def without(self, error: BadFileError) -> Job | None:
+        """The job that leaves out the files of an error, too; None if bad files stop the job."""
+        bad = with_more(self.bad, error) if self.pipeline.source.skips_bad_files else None
+        return None if bad is None else replace(self, bad=bad)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, which says whether days or a stream fill these tables."""
@@ -117,7 +145,8 @@ class RawEventsJob:
         source = self.pipeline.source
         # Listed before they are read, so that a file which changes meanwhile is noticed later.
         files = landed_files(self.landing, days)
-        landed = read_landed(spark, source, self.landing, days)
+        left_out = {bad.file for bad in self.bad}
+        landed = read_landed(spark, source, self.landing, days, left_out)
         # Accepted and rejected records together, so that Spark parses each text once.
         ordered, cached = self._in_order(landed, days)
         require_fit_to_order(ordered, source)
@@ -130,7 +159,13 @@ class RawEventsJob:
         logged = with_timestamps(counted, "max_event_time")
         units = cache_rows(logged.withColumns(of_no_stream))
         self.files.create_if_missing(spark)
-        rows = (raw, rejected, units, _with_counts(files, ordered))
+        listed = quarantined_among(files, self.bad)
+        read = [file for file in files if str(file) not in left_out]
+        rows = (
+            *(raw, rejected),
+            *([quarantine_rows(spark, listed)] if source.skips_bad_files else []),
+            *(units, _with_counts(read, ordered)),
+        )
         staged = [
             StagedTable(table, frame.select(table.schema.names))
             for table, frame in zip([*self.tables, self.files], rows, strict=True)
@@ -180,8 +215,11 @@ class RawEventsJob:
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """A row per unit and source partition: how many records landed, and where they went."""
-        raw, rejected, logged = rows[:3]
+        """A row per unit and source partition: how many records landed, and where they went.
+
+        The pipeline's own checks look at the records themselves.
+        """
+        raw, rejected, *listed, logged = rows[: len(self.tables)]
         units = _of_whole_units(logged)
         is_large = self._is_large(days, log)
         stretch_rows = self.tuning.checked_rows_per_stretch if is_large else None
@@ -197,15 +235,21 @@ class RawEventsJob:
         )
         total = F.sum("rows").over(Window.partitionBy("arrival_unit"))
         counted = ["rejected", "distinct_offsets", "wrong_running_max"]
+        for quarantined in listed:
+            of_unit = quarantined.groupBy("arrival_unit").agg(F.count("*").alias("quarantined"))
+            units = units.join(of_unit, "arrival_unit", "left").fillna(0, ["quarantined"])
         judged = (
             units.join(of_partition, ["arrival_unit", "source_partition"], "left")
-            .join(self._landed(spark, days, log), "arrival_unit", "left")
+            .join(self._landed(spark, days, log, listed), "arrival_unit", "left")
             .join(of_reject, "arrival_unit", "left")
-            .join(_without_values(raw, list(self.pipeline.source.values)), "arrival_unit", "left")
+            .join(_without_values(raw, self.pipeline.source), "arrival_unit", "left")
             .withColumn("unit_rows", total)
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
-        return [Batch("raw_events", judged, self.checks)]
+        return [
+            Batch("raw_events", judged, raw_events_checks(self.pipeline)),
+            *own_checks_of_records(self.pipeline).batches(raw, days),
+        ]
 
     def _is_large(self, days: Sequence[date], log: ArrivalLog) -> bool:
         """Whether a unit's source partition has more records than one task should check."""
@@ -214,11 +258,17 @@ class RawEventsJob:
         of_days = (row for row in summed_up(log) if row.arrival_unit in days)
         return any(row.rows > self.tuning.records_per_task for row in of_days)
 
-    def _landed(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
-        """How many records landed in each unit; no row for a stream, whose units are no folders."""
+    def _landed(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog, listed: list[DataFrame]
+    ) -> DataFrame:
+        """How many records landed in each unit; no row for a stream, whose units are no folders.
+
+        Files that quarantined_files lists are not read.
+        """
         if self._is_streamed(log):
             return small_frame(spark, [], "arrival_unit date, landed bigint")
-        landed = read_landed(spark, self.pipeline.source, self.landing, days)
+        left_out = {row["file"] for rows in listed for row in rows.select("file").collect()}
+        landed = read_landed(spark, self.pipeline.source, self.landing, days, left_out)
         return landed.groupBy("arrival_unit").agg(F.count("*").alias("landed"))
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
@@ -232,7 +282,7 @@ class RawEventsJob:
         Raises:
             FedByStreamError: A stream has begun to fill these tables.
         """
-        raw, rejected, log, files = stage.tables
+        *staged, log, files = stage.tables
         before = self.arrived(spark)
         self.refuse_stream(before)
         withdraw_notes(
@@ -244,7 +294,11 @@ class RawEventsJob:
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         log.table.withdraw(spark, days)
         store_watermarks(spark, log.table, *decided_by)
-        versions = publish_in_order(days, [raw, rejected, files, log])
+        if not self.pipeline.source.skips_bad_files:  # but an earlier run may have left files out
+            listed = quarantined_files_table(self.pipeline, self.settings.warehouse)
+            if listed.exists(spark):
+                listed.withdraw(spark, days)
+        versions = publish_in_order(days, [*staged, files, log])
         store_watermarks(spark, log.table, *decided_by)
         return versions | {log.table.name: log.table.version(spark)}
 
@@ -255,7 +309,7 @@ class RawEventsJob:
         known_days = sorted({row.arrival_unit for row in before} & set(days))
         if not known_days:
             return set()
-        raw, _, log, _ = stage.tables
+        raw, *_, log, _ = stage.tables
         columns = [name for name in raw.table.schema.names if name != "batch"]
         old = raw.table.of_units(spark, known_days).select(columns)
         new = raw.rows.where(in_units(known_days)).select(columns)
@@ -297,10 +351,18 @@ def _with_counts(files: Sequence[FileState], ordered: DataFrame) -> DataFrame:
     return with_timestamps(counted.fillna(0, ["accepted", "rejected"]), "written")
 
 
-def _without_values(raw: DataFrame, names: Sequence[str]) -> DataFrame:
-    """For each unit with records, the value columns in which no record has a value."""
-    empty = [F.when(F.count(f"`{name}`") == 0, F.lit(name)) for name in names]
-    listed = F.array_compact(F.array(*empty)) if names else F.array().cast("array<string>")
+def _without_values(raw: DataFrame, source: Source) -> DataFrame:
+    """For each unit with records, the value columns in which no record has a value.
+
+    Columns that come later than the unit are left out.
+    """
+    forms = source.long_forms
+    empty = []
+    for name in source.values:
+        since = forms[name].since if name in forms else None
+        is_due = F.lit(True) if since is None else F.max("arrival_unit") >= F.lit(since)
+        empty.append(F.when(is_due & (F.count(f"`{name}`") == 0), F.lit(name)))
+    listed = F.array_compact(F.array(*empty)) if empty else F.array().cast("array<string>")
     return raw.groupBy("arrival_unit").agg(listed.alias("without_value"))
 
 

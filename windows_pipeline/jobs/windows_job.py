@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import BoundAggregates, Pipeline
+from windows_pipeline.config import BoundAggregates, Pipeline, Source
 from windows_pipeline.config import Windows as WindowsConfig
 from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
+from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
 from windows_pipeline.jobs.correction_marker import CorrectionUnfinishedError, unfinished_correction
 from windows_pipeline.jobs.job import RowCounts
@@ -29,6 +30,10 @@ from windows_pipeline.storage.tables import (
     source_tables,
     window_tables,
 )
+from windows_pipeline.tuning import Tuning
+
+_LEAST_LOOK_BACKS = 4
+"""The recount takes records from three look-backs around a time shard, of one neighbour alone."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,24 @@ class WindowsJob:
     def windows(self) -> WindowsConfig:
         """The definition."""
         return self.pipeline.windows[self.windows_name]
+
+    @property
+    def keyed_source(self) -> Source:
+        """The source with the definition's key."""
+        return self.windows.keyed(self.pipeline.source)
+
+    @property
+    def tuning(self) -> Tuning:
+        """How finely time is cut: of windows over all records finer, as there is no other key."""
+        tuning = self.settings.tuning
+        if self.keyed_source.key_columns:
+            return tuning
+        least = min(tuning.least_shard_look_backs, _LEAST_LOOK_BACKS)
+        return replace(tuning, least_shard_look_backs=least)
+
+    def definition_records(self, raw_events: DataFrame) -> DataFrame:
+        """The records by the definition's key, marked by its filter."""
+        return definition_records(raw_events, self.windows, self.pipeline.source)
 
     @property
     def correct_command(self) -> str:
@@ -152,11 +175,23 @@ class WindowsJob:
     def raw_records(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> DataFrame:
         """The records that the windows of some days need; see `records_to_read`.
 
+        Without those that do not pass the definition's filter; `marked_records` has them, too.
+
+        Raises:
+            RawRowsMissingError: raw_events lacks some of these records.
+        """
+        return passing(self.marked_records(spark, days, log))
+
+    def marked_records(
+        self, spark: SparkSession, days: Sequence[date], log: ArrivalLog
+    ) -> DataFrame:
+        """The records that the windows of some days need, marked by the definition's filter.
+
         Raises:
             RawRowsMissingError: raw_events lacks some of these records.
         """
         arrivals, raw = self.arrivals(log), self.source.raw_events
-        rows = logged_rows(raw.read(spark), log)
+        rows = self.definition_records(logged_rows(raw.read(spark), log))
         reads = arrivals.reads(rows, days)
         require_raw_rows(spark, self.pipeline, raw, log, {read.arrival_unit for read in reads})
         return arrivals.records_of(rows, days, reads)

@@ -89,7 +89,9 @@ def _newest_rows(
         )
     schema = pa.schema(table.schema().to_arrow())
     of_day = spec.sorted_by if order is None else order
-    sort_keys = [(name, "descending") for name in (_DAY, *of_day)]
+    # Arrow's path of a struct's field begins with a point.
+    paths = [f".{name}" if "." in name else name for name in (_DAY, *of_day)]
+    sort_keys = [(path, "descending") for path in paths]
     # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
     # half a second.
     newest = pa.Table.from_batches([], schema)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import and_
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windows_pipeline.aggregates import Aggregate, Function
 from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import arrivals_of
 from windows_pipeline.incremental.windows import ARRIVAL, unit_windows
 from windows_pipeline.kernels.windows.chunk import Closing
@@ -39,12 +43,13 @@ def records_of_alert(
         settings: Where the tables lie.
         pipeline: The pipeline.
         windows_name: The window definition.
-        key: The window's key.
+        key: The window's key: a value or, of a key of several columns, a sequence of values. A text
+            stands for a value of any type; an empty one also for null.
         window_end: The window's end, an instant with a zone.
 
     Returns:
-        The columns of raw_events, and `stream_time` and `close_time` (timestamps), which the
-        record met; ordered by event time.
+        The columns of raw_events by the definition's key, and `stream_time` and `close_time`
+        (timestamps), which the record met; ordered by event time.
 
     Raises:
         ValueError: No final window of this key ends at this time.
@@ -55,28 +60,56 @@ def records_of_alert(
     for table in (source.raw_events, source.arrival_log, tables.final_windows):
         table.require(spark)
     end_ms = round(window_end.timestamp() * 1000)
-    is_window = (F.col("key") == F.lit(key)) & (timestamp_to_ms("window_end") == end_ms)
-    found = tables.final_windows.read(spark).where(is_window).select("arrival_unit").collect()
+    final = tables.final_windows.read(spark)
+    kind = final.schema["key"].dataType
+    is_window = is_key(key, kind) & (timestamp_to_ms("window_end") == end_ms)
+    found = final.where(is_window).select("arrival_unit").collect()
     if not found:
         raise ValueError(
             f"{tables.final_windows.name}: no window of key {key!r} ends at {window_end}; "
             "take key and window_end from a row of alerts"
         )
-    spec = pipeline.windows[windows_name].spec
+    windows = pipeline.windows[windows_name]
+    spec = windows.spec
     arrivals = arrivals_of(pipeline, read_log(spark, source.arrival_log), spec)
     unit = found[0].arrival_unit
-    records = arrivals.records(source.raw_events.read(spark), [unit])
-    of_key = records.where(F.col("key") == F.lit(key))
+    raw = passing(definition_records(source.raw_events.read(spark), windows, pipeline.source))
+    records = arrivals.records(raw, [unit])
+    of_key = records.where(is_key(key, kind))
     if isinstance(spec, (SessionWindows, GracedRows)):
         counted = _of_listed(of_key, spec, arrivals.closings([unit]), end_ms, settings.tuning)
     else:
         counted = _of_fixed(of_key, spec, end_ms)
-    columns = [field.name for field in source.raw_events.schema]
     return (
         with_timestamps(counted, "stream_time", "close_time")
-        .select(*columns, "stream_time", "close_time")
+        .select(*raw.columns, "stream_time", "close_time")
         .orderBy("event_time", "arrival_unit", "source_partition", "offset")
     )
+
+
+def is_key(key: object, kind: T.DataType) -> Column:
+    """The condition that a row's `key` is a key, as `records_of_alert` takes it.
+
+    Raises:
+        ValueError: A key of several columns has not as many values.
+    """
+    if not isinstance(kind, T.StructType):
+        return _is_value(F.col("key"), key, kind)
+    values = key if isinstance(key, Sequence) and not isinstance(key, str) else [key]
+    if len(values) != len(kind):
+        raise ValueError(
+            f"key: must have {len(kind)} values ({', '.join(kind.names)}), and {key!r} has "
+            f"{len(values)}; write them in this order, with commas between them in the shell"
+        )
+    parts = zip(kind, values, strict=True)
+    same = (_is_value(F.col("key")[part.name], value, part.dataType) for part, value in parts)
+    return reduce(and_, same)
+
+
+def _is_value(column: Column, value: object, kind: T.DataType) -> Column:
+    if value == "":
+        return F.coalesce(column.cast("string"), F.lit("")) == F.lit("")
+    return column.isNull() if value is None else column == F.lit(value).try_cast(kind)
 
 
 def _of_fixed(records: DataFrame, spec: FixedWindows, end_ms: int) -> DataFrame:

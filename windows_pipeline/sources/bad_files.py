@@ -38,7 +38,7 @@ class BadFileError(ValueError):
         self, file: str, cause: str, fix: str, others: Sequence[BadFileError] = ()
     ) -> None:
         """Takes the parts of the message, whose line breaks become blanks."""
-        self.file, self.cause, self.fix = (" ".join(text.split()) for text in (file, cause, fix))
+        self.file, self.cause, self.fix = map(in_a_line, (file, cause, fix))
         self.others = tuple(others)
         text = f"{self.file}: {self.cause}; {self.fix}"
         if others:
@@ -54,6 +54,11 @@ class BadFileError(ValueError):
     def days(self) -> set[date]:
         """The arrival days of all bad files."""
         return {date.fromisoformat(bad.file.split("/")[0]) for bad in (self, *self.others)}
+
+
+def in_a_line(text: str) -> str:
+    """A text without line breaks; the names of files stand so in errors."""
+    return " ".join(text.split())
 
 
 def unreadable(file: str, error: BaseException) -> BadFileError:
@@ -78,6 +83,15 @@ def _tried(check: Callable[[F], T], file: F) -> tuple[list[T], BadFileError | No
         return [check(file)], None
     except BadFileError as error:
         return [], error
+
+
+def with_more(
+    left_out: Sequence[BadFileError], error: BadFileError
+) -> tuple[BadFileError, ...] | None:
+    """The files that were left out, and those of another error; None if it names no other file."""
+    known = {bad.file for bad in left_out}
+    more = [bad for bad in error.all if bad.file not in known]
+    return (*left_out, *more) if more else None
 
 
 def require_none(bad: Sequence[BadFileError]) -> None:

@@ -46,7 +46,11 @@ class _Headed(NamedTuple):
 
 
 class _File(NamedTuple):
-    """What a task must know to read a file."""
+    """What a task must know to read a file.
+
+    `columns` are the indices of the fields to read, each with whether it is a column of texts;
+    `slots` has for each declared column its place among them, or None if the header lacks it.
+    """
 
     day: date
     name: str
@@ -54,6 +58,7 @@ class _File(NamedTuple):
     header: bytes
     field_count: int
     columns: dict[int, bool]
+    slots: list[int | None]
 
     def __str__(self) -> str:
         return f"{self.day}/{self.name}"
@@ -72,10 +77,10 @@ def read_csv(
     form = _form(source)
     found = _fitting(filesystem, files, source, form)
     if not found:
-        return no_records(spark, source.columns)
-    tasks = _tasks(found, source.columns)
+        return no_records(spark, source.paths)
+    tasks = _tasks(found, source.read_types)
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # a partition for each number
-    schema = landed_schema(source.columns)
+    schema = landed_schema(source.paths)
     return numbers.mapInArrow(partial(_records, tasks, filesystem, form, schema.names), schema)
 
 
@@ -101,7 +106,7 @@ def _fitting(
     filesystem: fs.FileSystem, files: Sequence[LandedFile], source: Source, form: CsvForm
 ) -> list[_Headed]:
     """Reads the files' headers, which must fit; files without a record are left out."""
-    heads = each_checked(partial(_head, filesystem, form, list(source.columns)), files)
+    heads = each_checked(partial(_head, filesystem, form, source), files)
     equal: dict[bytes, bytes] = {}  # tasks are smaller if they share a header
     found = [
         head._replace(header=equal.setdefault(head.header, head.header))
@@ -113,7 +118,7 @@ def _fitting(
 
 
 def _head(
-    filesystem: fs.FileSystem, form: CsvForm, columns: list[str], file: LandedFile
+    filesystem: fs.FileSystem, form: CsvForm, source: Source, file: LandedFile
 ) -> _Headed | None:
     with _opened(filesystem, file.path, str(file)) as stream:
         header = header_of(_chunks(stream, _HEAD_BYTES), form, str(file))
@@ -121,7 +126,7 @@ def _head(
             return None
         size = filesystem.get_file_info(file.path).size
     headed = _Headed(file, size, header, names_in(header, form, str(file)))
-    _require_declared(headed, columns, form)
+    _require_declared(headed, source, form)
     return headed
 
 
@@ -159,9 +164,9 @@ def _require_same_header(found: Sequence[_Headed]) -> None:
     require_none(bad)
 
 
-def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> None:
+def _require_declared(headed: _Headed, source: Source, form: CsvForm) -> None:
     file, names = headed.file, headed.names
-    missing = [name for name in columns if name not in names]
+    missing = [name for name in source.columns_on(file.day) if name not in names]
     if missing:
         fix = "land files with every declared column, or take it from the source's columns"
         if len(names) == 1:
@@ -174,7 +179,7 @@ def _require_declared(headed: _Headed, columns: list[str], form: CsvForm) -> Non
             )
         cause = f"its header {_shown(names)} has no column {missing[0]!r}"
         raise BadFileError(str(file), cause, fix)
-    twice = [name for name in columns if names.count(name) > 1]
+    twice = [name for name in source.paths if names.count(name) > 1]
     if twice:
         cause = f"its header has {twice[0]!r} twice"
         raise BadFileError(str(file), cause, "name each column once")
@@ -199,18 +204,19 @@ def _tasks(found: Sequence[_Headed], declared: Mapping[str, str]) -> list[list[_
     """Divides files among tasks, each of which reads its files one after the other."""
     tasks: list[list[_File]] = []
     free = 0
-    columns: dict[bytes, dict[int, bool]] = {}
+    of_headers: dict[bytes, tuple[dict[int, bool], list[int | None]]] = {}
     for file, size, header, names in found:
         cost = size + _OPEN_BYTES
         if cost > free or not tasks:
             tasks.append([])
             free = _TASK_BYTES
         free -= cost
-        if header not in columns:
-            columns[header] = {
-                names.index(name): kind == "string" for name, kind in declared.items()
-            }
-        of_header = (header, len(names), columns[header])
+        if header not in of_headers:
+            there = {name: kind for name, kind in declared.items() if name in names}
+            columns = {names.index(name): kind == "string" for name, kind in there.items()}
+            place = {name: slot for slot, name in enumerate(there)}
+            of_headers[header] = columns, [place.get(name) for name in declared]
+        of_header = (header, len(names), *of_headers[header])
         tasks[-1].append(_File(file.day, file.name, file.path, *of_header))
     return tasks
 
@@ -235,8 +241,9 @@ def _records(
 
 
 def _arrays(file: _File, line: int, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    text, malformed, *fields = columns
+    text, malformed, *found = columns
     count = len(text)
+    fields = [pa.nulls(count, pa.string()) if slot is None else found[slot] for slot in file.slots]
     return [
         pa.repeat(pa.scalar(file.day, pa.date32()), count),
         pa.repeat(pa.scalar(file.name), count),

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from windows_pipeline.compat.local_frame import small_frame
@@ -88,19 +89,18 @@ def read_jsonl(
     source: Source,
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
-    columns = list(source.columns)
-    return parsed_json(_lines(spark, files), columns, ["arrival_unit", "file", BLOCK, LINE])
+    return parsed_json(_lines(spark, files), source, ["arrival_unit", "file", BLOCK, LINE])
 
 
-def parsed_json(lines: DataFrame, columns: Sequence[str], carried: Sequence[str]) -> DataFrame:
+def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> DataFrame:
     """Parses JSON objects into the declared columns of `read_landed`.
 
     Args:
         lines: `value`, an object's text, and the columns to pass through.
-        columns: The declared columns.
+        source: The source that declares the columns.
         carried: Columns of `lines` to return unchanged.
     """
-    record = StructType([StructField(name, StringType()) for name in columns])
+    record = _texts_at(source.paths.values())
     # Spark parses the first value of a line and ignores the rest. Wrapped into an array with a
     # second element, a line has exactly one value or the array has another length.
     wrapped = F.concat(F.lit("["), "value", F.lit(",{}]"))
@@ -113,8 +113,26 @@ def parsed_json(lines: DataFrame, columns: Sequence[str], carried: Sequence[str]
         *carried,
         _valid_text(F.col("value")).alias("original"),
         (~F.coalesce(is_object & is_text, F.lit(False))).alias("malformed"),
-        *[_json_text(first[name]).alias(name) for name in columns],
+        *[_json_text(_at(first, path)).alias(name) for name, path in source.paths.items()],
     )
+
+
+def _texts_at(paths: Iterable[Sequence[str]]) -> StructType:
+    """The schema of records that hold texts at some paths, none of which lies within another."""
+    below: dict[str, list[Sequence[str]]] = {}
+    for name, *rest in paths:
+        below.setdefault(name, []).append(rest)
+    return StructType(
+        [
+            StructField(name, _texts_at(rest) if all(rest) else StringType())
+            for name, rest in below.items()
+        ]
+    )
+
+
+def _at(record: Column, path: Sequence[str]) -> Column:
+    """The value at a path; null if a part of the path is null."""
+    return reduce(Column.__getitem__, path, record)
 
 
 def _valid_text(text: Column) -> Column:
@@ -130,7 +148,7 @@ def _has_lone_surrogate(json: Column) -> Column:
     return F.when(may_be, lone).otherwise(F.lit(False))
 
 
-def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataFrame:
+def with_exact_numbers(records: DataFrame, source: Source) -> DataFrame:
     """Restores the digits of JSON numbers, which Spark has rounded.
 
     Spark reads a number with a point or an exponent as the nearest double. Where digits may be
@@ -138,22 +156,23 @@ def with_exact_numbers(records: DataFrame, declared: Mapping[str, str]) -> DataF
 
     Args:
         records: The rows of `read_jsonl` or `parsed_json`.
-        declared: The declared columns' types.
+        source: The source that declares the columns' types.
     """
     inexact = {
         name: _MAY_BE_LOST if kind == "double" else _MAY_BE_ROUNDED
-        for name, kind in declared.items()
+        for name, kind in source.read_types.items()
         if kind not in ("boolean", "date", "timestamp")
     }
     if not inexact:
         return records
-    record = StructType([StructField(name, StringType()) for name in inexact])
+    paths = source.paths
+    record = _texts_at(paths[name] for name in inexact)
     quoted = F.regexp_replace("original", _NEXT_JSON_NUMBER, '$1"$2"')
     parsed = F.from_json(quoted, record, {"allowSingleQuotes": "false"})
     return records.withColumns(
         {
             name: F.when(
-                F.col(name).rlike(seen), F.coalesce(_json_text(parsed[name]), name)
+                F.col(name).rlike(seen), F.coalesce(_json_text(_at(parsed, paths[name])), name)
             ).otherwise(F.col(name))
             for name, seen in inexact.items()
         }
@@ -168,7 +187,7 @@ def read_parquet(
     for file, schema in zip(files, parquet_schemas(filesystem, files), strict=True):
         by_schema[schema].append(file)
     return _union(
-        _parquet_of_schema(spark, same, list(source.columns), number)
+        _parquet_of_schema(spark, same, source, number)
         for number, same in enumerate(by_schema.values())
     )
 
@@ -236,36 +255,58 @@ def _json_text(value: Column) -> Column:
 
 
 def _parquet_of_schema(
-    spark: SparkSession, files: Sequence[LandedFile], columns: list[str], number: int
+    spark: SparkSession, files: Sequence[LandedFile], source: Source, number: int
 ) -> DataFrame:
     with _refusals_named(files):
         found = spark.read.options(**_EVERY_FILE).parquet(*_literal_paths(files))
-    rows = texts_of(found, columns, _origin(files))
+    rows = texts_of(found, source, _origin(files))
     # Spark numbers the tasks of each frame of a union from 0.
     return rows.withColumn(LINE, F.col(LINE) + F.lit(number << _FRAME_BITS)) if number else rows
 
 
 def texts_of(
-    rows: DataFrame, columns: Sequence[str], origin: Sequence[Column], excluded: Sequence[str] = ()
+    rows: DataFrame, source: Source, origin: Sequence[Column], excluded: Sequence[str] = ()
 ) -> DataFrame:
     """Turns typed rows into the text columns of `read_landed`; missing columns become null.
 
     Args:
         rows: The rows.
-        columns: The declared columns.
+        source: The source that declares the columns.
         origin: The columns `arrival_unit`, `file` and others to return first.
         excluded: Columns of `rows` that are no part of the records.
     """
-    types = {field.name: field.dataType for field in rows.schema if field.name not in excluded}
-    row = F.to_json(F.struct(*[_column(name) for name in types]), _ROW_AS_JSON)
-    texts = [_column(name) for name in columns if isinstance(types.get(name), StringType)]
+    fields = {field.name: field for field in rows.schema if field.name not in excluded}
+    row = F.to_json(F.struct(*[_column(name) for name in fields]), _ROW_AS_JSON)
+    types = {name: _type_at(fields, path) for name, path in source.paths.items()}
+    values = {
+        name: _at(_column(path[0]), path[1:])
+        for name, path in source.paths.items()
+        if types[name] is not None
+    }
+    texts = [value for name, value in values.items() if isinstance(types[name], StringType)]
     not_text = [~F.coalesce(F.is_valid_utf8(text), F.lit(True)) for text in texts]
+    with_zone = {name for name, column in source.long_forms.items() if column.zone is not None}
     return rows.select(
         *origin,
         _valid_text(row).alias("original"),
         reduce(Column.__or__, not_text, F.lit(False)).alias("malformed"),
-        *[_text(name, types.get(name)).alias(name) for name in columns],
+        *[
+            _text(values.get(name), kind, says_zone=name in with_zone).alias(name)
+            for name, kind in types.items()
+        ],
     )
+
+
+def _type_at(fields: Mapping[str, StructField], path: Sequence[str]) -> DataType | None:
+    """The type of the values at a path; None if there are none."""
+    first, *rest = path
+    if first not in fields:
+        return None
+    kind = fields[first].dataType
+    if not rest:
+        return kind
+    inner = {field.name: field for field in kind} if isinstance(kind, StructType) else {}
+    return _type_at(inner, rest)
 
 
 def _column(name: str) -> Column:
@@ -273,14 +314,15 @@ def _column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _text(name: str, kind: DataType | None) -> Column:
-    if kind is None:
+def _text(column: Column | None, kind: DataType | None, *, says_zone: bool) -> Column:
+    if column is None:
         return F.lit(None).cast("string")
-    column = _column(name)
     if isinstance(kind, (ArrayType, MapType, StructType)):
         return F.to_json(column)
     if isinstance(kind, FloatType):
         column = column.cast("double")  # its text has the digits of the exact value
+    if isinstance(kind, TimestampType) and says_zone:
+        return F.concat(column.cast("string"), F.lit("Z"))  # an instant, not a local time
     return column.cast("string")
 
 

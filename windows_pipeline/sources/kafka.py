@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from windows_pipeline.text.references import resolved
+
 _Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
 _Start = Literal["earliest", "latest"]
 _API_TIMEOUT = "default.api.timeout.ms"
@@ -62,9 +64,25 @@ class KafkaTopic:
             )
 
     @property
+    def api_timeout(self) -> str:
+        """How long a broker may be silent, in ms, as it is declared."""
+        return self.options.get(_API_TIMEOUT, _CLIENT[_API_TIMEOUT])
+
+    @property
     def client(self) -> dict[str, str]:
-        """The complete configuration of Kafka's client."""
-        client = {**_CLIENT, **self.options, "bootstrap.servers": self.servers}
+        """The complete configuration of Kafka's client, with the values of environment variables.
+
+        Raises:
+            ConfigError: A text refers to a variable that is not set.
+            ValueError: The API's timeout is not a whole number.
+        """
+        declared = {**_CLIENT, **self.options, "bootstrap.servers": self.servers}
+        client = {name: resolved(text) for name, text in declared.items()}
+        if not client[_API_TIMEOUT].isdecimal():
+            raise ValueError(
+                f"options: {_API_TIMEOUT} must be a whole number of milliseconds, such as 60000; "
+                "correct it (the value is not shown)"
+            )
         # Kafka requires that a request's timeout is at most that of the whole call.
         request_ms = min(_REQUEST_TIMEOUT_MS, int(client[_API_TIMEOUT]))
         return {"request.timeout.ms": str(request_ms), **client}

@@ -77,7 +77,7 @@ def explained(error: Exception, spark: SparkSession, topic: KafkaTopic) -> Excep
         )
     if _SILENT.search(text):
         return KafkaUnavailableError(
-            f"{name}: no answer within {topic.client['default.api.timeout.ms']} ms: no broker runs "
+            f"{name}: no answer within {topic.api_timeout} ms: no broker runs "
             "there, or the topic was deleted while it was read. Start the broker, or correct "
             "servers and security options; then run again, and the stream goes on where it stopped"
         )

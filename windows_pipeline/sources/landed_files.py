@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -15,7 +15,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from windows_pipeline.config.source import Source
-from windows_pipeline.sources.bad_files import BadFileError, require_none
+from windows_pipeline.sources.bad_files import BadFileError, in_a_line, require_none
 from windows_pipeline.sources.csv_files import read_csv, require_headers
 from windows_pipeline.sources.file_checks import (
     LandedFile,
@@ -30,8 +30,8 @@ from windows_pipeline.sources.formats import (
     read_parquet,
     with_exact_numbers,
 )
+from windows_pipeline.text.day_names import day_of
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CHUNK_BYTES = 1 << 20
 _READERS: dict[str, Reader] = {"jsonl": read_jsonl, "csv": read_csv, "parquet": read_parquet}
 _LISTING_THREADS = 16
@@ -75,6 +75,10 @@ class FileState(NamedTuple):
     name: str
     size_bytes: int
     written_ms: int | None
+
+    def __str__(self) -> str:
+        """The file, as an error about it names it."""
+        return in_a_line(f"{self.day}/{self.name}")
 
 
 def landed_days(path: str) -> list[date]:
@@ -195,7 +199,13 @@ def _is_link(root: _Root, path: str) -> bool:
     return isinstance(root.filesystem, fs.LocalFileSystem) and Path(path).is_symlink()
 
 
-def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[date]) -> DataFrame:
+def read_landed(
+    spark: SparkSession,
+    source: Source,
+    path: str,
+    days: Iterable[date],
+    left_out: Collection[str] = (),
+) -> DataFrame:
     """Reads the records that landed on some days, with their values as text.
 
     Links, folders, and files whose names start with ``_`` or ``.`` are not read; see
@@ -209,6 +219,7 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
             with a header, and the files of a folder have the same header.
         path: The folder of day folders; a local path or a URI.
         days: The days to read; a day that occurs twice is read once.
+        left_out: Bad files that are not read, as `BadFileError.file` names them.
 
     Returns:
         A row per record, in the order of the file within a task: `arrival_unit` (date, the
@@ -226,7 +237,10 @@ def read_landed(spark: SparkSession, source: Source, path: str, days: Iterable[d
             task finds wrong, Spark raises as an error of its own: see `naming_bad_files`.
     """
     root = _root(path)
-    return _read(spark, source, root, _files_of(root, path, days))
+    files = _files_of(root, path, days)
+    return _read(
+        spark, source, root, [file for file in files if in_a_line(str(file)) not in left_out]
+    )
 
 
 def require_readable_days(source: Source, path: str, days: Iterable[date]) -> None:
@@ -309,10 +323,10 @@ def _read(
     spark: SparkSession, source: Source, root: _Root, files: Sequence[LandedFile]
 ) -> DataFrame:
     if not files:
-        return no_records(spark, list(source.columns))
+        return no_records(spark, source.paths)
     require_readable(root.filesystem, files)
     rows = _READERS[source.format](spark, root.filesystem, files, source)
-    return with_exact_numbers(rows, source.columns) if source.format == "jsonl" else rows
+    return with_exact_numbers(rows, source) if source.format == "jsonl" else rows
 
 
 def _root(path: str) -> _Root:
@@ -322,16 +336,6 @@ def _root(path: str) -> _Root:
     # Hadoop's scheme for S3 is s3a, Arrow's is s3.
     filesystem, inner = fs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", path))
     return _Root(filesystem, inner.rstrip("/"), path.rstrip("/"))
-
-
-def day_of(name: str) -> date | None:
-    """The arrival day that a folder's name says; None if the name is no day."""
-    if not _DAY.fullmatch(name):
-        return None
-    try:
-        return date.fromisoformat(name)
-    except ValueError:
-        return None
 
 
 def _entries(root: _Root, path: str, days: Iterable[date]) -> list[tuple[date, _Entry]]:

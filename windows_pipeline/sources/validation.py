@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,6 +12,8 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
+from windows_pipeline.sources.derived import TYPED, failed, with_derived
+from windows_pipeline.sources.local_times import local_instant
 
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
@@ -32,10 +36,11 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     The reason is the first that applies of: ``malformed``, ``null_key`` (also
     empty text), ``null_event_time``, ``unreadable_event_time``, ``null_arrival`` and
     ``unreadable_arrival`` (where the source declares an arrival column),
-    ``null_source_partition`` (likewise), ``wrong_type: <column>`` (the first in declared
-    order) and ``too_far_ahead``: the event time lies more than `max_ahead` after the end of the
-    unit's day (UTC) or, where the source has an arrival column of type timestamp, after the
-    arrival time.
+    ``null_source_partition`` (likewise), ``wrong_type: <column>`` or, of a derived column,
+    ``failed_expression: <column>`` (the first in declared order) and ``too_far_ahead``: the event
+    time lies more than `max_ahead` after the end of the unit's day (UTC) or, where the source has
+    an arrival column of type timestamp, after the arrival time. Where a derived column has a role,
+    the faults of the columns that it follows from, and its own, come before those of the role.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
     ``+02:00``) or in UTC. If it looks like a number of seconds, milliseconds, microseconds or
@@ -65,18 +70,20 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         raise ValueError(
             f"spark.sql.session.timeZone must be 'UTC', for texts without zone, and is {zone!r}"
         )
-    typed = landed.select(
+    texts = landed.withColumns(_null_before(source))
+    typed = texts.select(
         "arrival_unit",
         "file",
         "original",
         "malformed",
         *carried,
-        F.struct(*[F.col(name) for name in source.columns]).alias("raw"),
-        F.struct(
-            *[_typed(F.col(name), source.columns[name]).alias(name) for name in source.columns]
-        ).alias("typed"),
-    ).withColumn("_event_time_ms", _event_ms(source))
-    judged = typed.withColumn("reason", _reason(source))
+        F.struct(*[F.col(name) for name in source.paths]).alias("raw"),
+        F.struct(*[_value(name, source).alias(name) for name in source.paths]).alias(TYPED),
+    )
+    whole = with_derived(typed, source, _typed)
+    judged = whole.withColumn("_event_time_ms", _event_ms(source)).withColumn(
+        "reason", _reason(source)
+    )
     is_accepted = F.col("reason").isNull()
     kept_text = F.col("original") if source.keep_rejected_text else F.lit(None).cast("string")
     return judged.select(
@@ -87,6 +94,17 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
         F.when(~is_accepted, kept_text).alias("original"),
         *[F.when(is_accepted, value).alias(name) for name, value in _accepted(source).items()],
     )
+
+
+def key_of(parts: Sequence[Column]) -> Column:
+    """The column `key` of a key's columns: the only one, or a struct; null where there are none."""
+    match parts:
+        case []:
+            return F.lit(None).cast("string")
+        case [column]:
+            return column
+        case _:
+            return F.struct(*parts)
 
 
 def require_fit_to_order(judged: DataFrame, source: Source) -> None:
@@ -126,17 +144,34 @@ def require_fit_to_order(judged: DataFrame, source: Source) -> None:
 
 
 def _accepted(source: Source) -> dict[str, Column]:
-    typed = F.col("typed")
+    typed = F.col(TYPED)
     partition = F.lit("0")
     if source.source_partition is not None:
         partition = typed[source.source_partition].cast("string")
     named = [*([] if source.arrival_column is None else [source.arrival_column]), *source.values]
     return {
         "source_partition": partition,
-        "key": typed[source.key],
+        "key": key_of([typed[name].alias(name) for name in source.key_columns]),
         "_event_time_ms": F.col("_event_time_ms"),
         **{name: typed[name] for name in named},
     }
+
+
+def _null_before(source: Source) -> dict[str, Column]:
+    """The columns that come later than the first day, null in the records of earlier days."""
+    return {
+        name: F.when(F.col("arrival_unit") >= F.lit(column.since), F.col(name))
+        for name, column in source.long_forms.items()
+        if column.since is not None and name in source.paths
+    }
+
+
+def _value(name: str, source: Source) -> Column:
+    """The value of a column that records hold; null if the text is no value of the type."""
+    column = source.long_forms.get(name)
+    if column is not None and column.zone is not None:
+        return local_instant(F.col(name), column.zone, _FULL_DATE)
+    return _typed(F.col(name), source.read_types[name])
 
 
 def _typed(text: Column, kind: str) -> Column:
@@ -206,40 +241,58 @@ def _places(text: Column) -> Column:
 
 
 def _event_ms(source: Source) -> Column:
-    time = F.col("typed")[source.event_time]
-    if source.columns[source.event_time] == "bigint":
+    time = F.col(TYPED)[source.event_time]
+    if source.types[source.event_time] == "bigint":
         return F.when(time.between(-_MAX_EVENT_MS, _MAX_EVENT_MS), time)
     return F.unix_millis(time.cast("timestamp"))
 
 
 def _reason(source: Source) -> Column:
-    raw, typed = F.col("raw"), F.col("typed")
-    key, time = raw[source.key], raw[source.event_time]
+    time = _found(source.event_time, source)
+    keys = [_found(name, source) for name in source.key_columns]
+    is_null = (key.isNull() | (key.cast("string") == "") for key in keys)
     unreadable = _reason_of_text("unreadable_event_time", source.event_time, source)
+    reason = F.when(F.col("malformed"), "malformed")
+    for column in dict.fromkeys(name for _, name in source.role_columns):
+        if column in source.derived:
+            for name in (*source.derived[column].inputs, column):
+                reason = reason.when(*_fault(name, source))
     reason = (
-        F.when(F.col("malformed"), "malformed")
-        .when(key.isNull() | (key == ""), "null_key")
+        reason.when(reduce(or_, is_null, F.lit(False)), "null_key")
         .when(time.isNull(), "null_event_time")
         .when(F.col("_event_time_ms").isNull(), unreadable)
     )
     if source.arrival_column is not None:
-        reason = reason.when(raw[source.arrival_column].isNull(), "null_arrival")
+        reason = reason.when(_found(source.arrival_column, source).isNull(), "null_arrival")
         unreadable = _reason_of_text("unreadable_arrival", source.arrival_column, source)
-        reason = reason.when(typed[source.arrival_column].isNull(), unreadable)
+        reason = reason.when(F.col(TYPED)[source.arrival_column].isNull(), unreadable)
     if source.source_partition is not None:
-        reason = reason.when(raw[source.source_partition].isNull(), "null_source_partition")
+        partition = _found(source.source_partition, source)
+        reason = reason.when(partition.isNull(), "null_source_partition")
     for name in source.columns:
-        wrong = raw[name].isNotNull() & typed[name].isNull()
-        reason = reason.when(wrong, _reason_of_text(f"wrong_type: {name}", name, source))
+        reason = reason.when(*_fault(name, source))
     return reason.when(
         F.col("_event_time_ms") > _arrival_ms(source) + source.max_ahead, "too_far_ahead"
     )
 
 
+def _found(name: str, source: Source) -> Column:
+    """What a record holds of a column: its text, or the value of a derived column."""
+    return F.col(TYPED)[name] if name in source.derived else F.col("raw")[name]
+
+
+def _fault(name: str, source: Source) -> tuple[Column, Column]:
+    """Whether a record has no value of a column's type, and the reason to give."""
+    if name in source.derived:
+        return F.col(failed(name)), F.lit(f"failed_expression: {name}")
+    is_wrong = F.col("raw")[name].isNotNull() & F.col(TYPED)[name].isNull()
+    return is_wrong, _reason_of_text(f"wrong_type: {name}", name, source)
+
+
 def _reason_of_text(reason: str, name: str, source: Source) -> Column:
     """A reason; if a timestamp column holds a number, with the type that fits the number."""
     text = F.lit(reason)
-    if source.columns[name] != "timestamp":
+    if source.read_types.get(name) != "timestamp":
         return text
     digits = F.length(F.regexp_extract(F.col("raw")[name], WHOLE_DIGITS, 1))
     for kind, epoch in EPOCHS.items():
@@ -251,5 +304,5 @@ def _reason_of_text(reason: str, name: str, source: Source) -> Column:
 def _arrival_ms(source: Source) -> Column:
     unit_end_ms = (F.unix_date("arrival_unit").cast("bigint") + 1) * _DAY_MS
     if source.arrival_column is not None and source.types[source.arrival_column] == "timestamp":
-        return F.least(F.unix_millis(F.col("typed")[source.arrival_column]), unit_end_ms)
+        return F.least(F.unix_millis(F.col(TYPED)[source.arrival_column]), unit_end_ms)
     return unit_end_ms

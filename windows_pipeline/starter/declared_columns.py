@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
         source: The pipeline's source, read from that file.
         landing: The folder or URI of the settings that relative paths start at.
     """
-    location = None if source.path is None else resolve(source.path, landing)
+    location = None if source.path is None else resolve(source.required_path, landing)
     if location is None or "://" in location or not source.is_landed:
         return []
     newest = _newest_files(Path(location))
@@ -47,8 +48,10 @@ def column_warnings(file: Path, source: Source, landing: str) -> list[str]:
     document = read_yaml(file)
     return [
         f"{file}:{document.line(('source', 'columns', name))}: source.columns.{name}: {text}"
-        for name, kind in source.columns.items()
-        if (text := _problem(sample, name, kind, day)) is not None
+        for name in source.columns_on(date.fromisoformat(day))
+        # A sample has the fields of records, not those within them.
+        if len(path := source.paths[name]) == 1
+        and (text := _problem(sample, path[0], source.read_types[name], day)) is not None
     ]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+
+from windows_pipeline.text.day_names import day_of
 
 _FORMATS = {
     ".csv": "csv",
@@ -17,7 +18,6 @@ _FORMATS = {
 }
 _COMPRESSED = ".gz"
 _KNOWN = "CSV (.csv), JSON lines (.jsonl, .ndjson, .json) or Parquet (.parquet)"
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,12 @@ def find_files(root: Path) -> SampleFiles:
             f"--from {root}: must be a file or a folder, and is neither; copy it there"
         )
     entries = sorted(root.iterdir(), key=lambda entry: entry.name)
-    day_folders = {
-        day: entry for entry in entries if is_day(entry) and (day := _day_of(entry.name))
-    }
+    day_folders = {day: entry for entry in entries if is_day(entry) and (day := day_of(entry.name))}
     if not day_folders:
         files, skipped = _files_in(entries, None)
         return SampleFiles(root, _one_format(root, files), tuple(files), (), tuple(skipped))
     found: list[SampleFile] = []
-    skipped = [f"{entry.name}: not a day folder" for entry in entries if not _day_of(entry.name)]
+    skipped = [f"{entry.name}: not a day folder" for entry in entries if not day_of(entry.name)]
     for day, folder in day_folders.items():
         within, ignored = _files_in(sorted(folder.iterdir(), key=lambda entry: entry.name), day)
         found += within
@@ -157,13 +155,4 @@ def _format_of(path: Path) -> str | None:
 
 def is_day(entry: Path) -> bool:
     """Whether an entry of a folder is the folder of a day, and no link."""
-    return _day_of(entry.name) is not None and entry.is_dir() and not entry.is_symlink()
-
-
-def _day_of(name: str) -> date | None:
-    if not _DAY.fullmatch(name):
-        return None
-    try:
-        return date.fromisoformat(name)
-    except ValueError:
-        return None
+    return day_of(entry.name) is not None and entry.is_dir() and not entry.is_symlink()

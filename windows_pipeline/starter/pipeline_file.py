@@ -17,6 +17,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.starter.proposal import Proposal
 from windows_pipeline.starter.types import Column
 from windows_pipeline.text.problems import FieldProblems
+from windows_pipeline.text.references import escaped
 from windows_pipeline.windows.durations import duration_text
 
 _SAFE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
@@ -140,7 +141,9 @@ def _lines(draft: Draft) -> Iterator[str]:
 
 def _source(draft: Draft) -> Iterator[str]:
     yield "source:"
-    yield _noted(f"  path: {_scalar(draft.path)}", f"one folder an arrival day: {draft.last}/")
+    yield _noted(
+        f"  path: {_scalar(escaped(draft.path))}", f"one folder an arrival day: {draft.last}/"
+    )
     yield f"  format: {draft.format}"
     if draft.delimiter != ",":
         yield f"  delimiter: {json.dumps(draft.delimiter)}"

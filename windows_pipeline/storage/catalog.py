@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.config.definition import table_definition
 from windows_pipeline.storage import schemas
 from windows_pipeline.windows import SessionWindows
@@ -46,11 +46,25 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class SourceTables(Generic[T]):
-    """The tables that every window definition of a pipeline shares."""
+    """The tables that every window definition of a pipeline shares.
+
+    Attributes:
+        raw_events: The accepted records.
+        arrival_log: What arrived in each arrival unit.
+        rejected_records: The other records.
+        quarantined_files: The bad files that were left out; None if a bad file stops the pipeline.
+    """
 
     raw_events: T
     arrival_log: T
     rejected_records: T
+    quarantined_files: T | None
+
+    @property
+    def all(self) -> list[T]:
+        """The tables that this pipeline has."""
+        tables = [self.raw_events, self.arrival_log, self.rejected_records]
+        return tables if self.quarantined_files is None else [*tables, self.quarantined_files]
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,21 @@ def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables[TableSpec]
             schemas.rejected_records(),
             "reason",
         ),
+        quarantined_files(pipeline, warehouse) if pipeline.source.skips_bad_files else None,
+    )
+
+
+def quarantined_files(pipeline: Pipeline, warehouse: str) -> TableSpec:
+    """The table of the bad files that were left out (rule A8)."""
+    return _table(
+        pipeline,
+        None,
+        warehouse,
+        "quarantined_files",
+        "A bad landed file that was left out, with what is wrong with it.",
+        schemas.quarantined_files(),
+        "file",
+        partitioned=False,
     )
 
 
@@ -115,14 +144,15 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     windows = pipeline.windows[windows_name]
 
     table = partial(_table, pipeline, windows_name, warehouse)
-    source = pipeline.source
+    source = windows.keyed(pipeline.source)
+    by_key = _key_order(source)
     return WindowTables(
         table(
             "keyed_windows",
             "A window that an arrival unit or micro-batch changed or closed, as that left it.",
             schemas.keyed_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
         ),
         table(
             "late_records",
@@ -135,7 +165,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "A window that an arrival unit closed; only a correction changes it.",
             schemas.final_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
             change_feed=True,
         ),
         table(
@@ -144,7 +174,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             schemas.corrections(source, windows),
             "correction",
             "window_end",
-            "key",
+            *by_key,
         ),
         table(
             "alerts",
@@ -152,7 +182,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             schemas.alerts(source, windows),
             "window_end",
             "rule",
-            "key",
+            *by_key,
             change_feed=True,
         ),
         table(
@@ -160,7 +190,7 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
             "An aggregate of a closed window that can't be computed, with the reason.",
             schemas.failed_windows(source, windows),
             "window_end",
-            "key",
+            *by_key,
         ),
     )
 
@@ -174,12 +204,14 @@ def firing_tables(
         return None
 
     table = partial(_table, pipeline, windows_name, warehouse)
+    source = windows.keyed(pipeline.source)
+    by_key = _key_order(source)
     firings = table(
         "firings",
         "A firing of a window: early, on time or late.",
-        schemas.firings(pipeline.source, windows),
+        schemas.firings(source, windows),
         "window_end",
-        "key",
+        *by_key,
     )
     if isinstance(windows.spec, SessionWindows):
         return FiringTables(firings, None)
@@ -187,10 +219,10 @@ def firing_tables(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
         "and a row when the window closes.",
-        schemas.early_warnings(pipeline.source, windows),
+        schemas.early_warnings(source, windows),
         "window_end",
         "rule",
-        "key",
+        *by_key,
     )
     return FiringTables(firings, early_warnings)
 
@@ -240,12 +272,19 @@ def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
     """Every table of results: the source's, each window definition's, then firings."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
-    groups = (source_tables(pipeline, warehouse), *of_windows)
     fired = (firing_tables(pipeline, name, warehouse) for name in pipeline.windows)
     return [
-        *(table for group in groups for table in vars(group).values()),
+        *source_tables(pipeline, warehouse).all,
+        *(table for tables in of_windows for table in vars(tables).values()),
         *(table for tables in fired if tables is not None for table in tables.all),
     ]
+
+
+def _key_order(source: Source) -> tuple[str, ...]:
+    """The columns that sort rows by key: the parts of a struct, which readers can skip files by."""
+    if isinstance(source.key, str):
+        return ("key",)
+    return tuple(f"key.{name}" for name in source.key)
 
 
 def _table(

@@ -106,6 +106,19 @@ def landed_files() -> Columns:
     )
 
 
+def quarantined_files() -> Columns:
+    """The columns of a bad landed file that was left out."""
+    return (
+        Column("arrival_unit", "date", "arrival day that lacks the file's records"),
+        Column("file", "string", "the file, as the day of its folder and its name"),
+        Column("size_bytes", "bigint", "size of the file; null if its name can't be listed"),
+        Column("written", "timestamp", "when the file was last written; null if not known"),
+        Column("cause", "string", "what is wrong with the file"),
+        Column("fix", "string", "what to do"),
+        _BATCH,
+    )
+
+
 def rejected_records() -> Columns:
     """The columns of a record that was not accepted, with its text."""
     return (
@@ -268,7 +281,12 @@ def _window(windows: Windows) -> Iterable[Column]:
 
 
 def _key(source: Source) -> Column:
-    return Column("key", source.types[source.key], f"the source's column {source.key}")
+    if isinstance(source.key, str):
+        return Column("key", source.types[source.key], f"the source's column {source.key}")
+    if not source.key_columns:
+        return Column("key", "string", "null: all records have one key")
+    parts = (Column(name, source.types[name], "column of the source") for name in source.key)
+    return Column("key", tuple(parts), "the columns whose values each have windows of their own")
 
 
 def _arrival(source: Source) -> Iterable[Column]:

@@ -33,7 +33,13 @@ class FiringTables(catalog.FiringTables[Table]):
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
     """The tables of a pipeline's source."""
-    return SourceTables(*map(_table, vars(catalog.source_tables(pipeline, warehouse)).values()))
+    specs = vars(catalog.source_tables(pipeline, warehouse)).values()
+    return SourceTables(*(spec and _table(spec) for spec in specs))
+
+
+def quarantined_files(pipeline: Pipeline, warehouse: str) -> Table:
+    """The table of the bad files that were left out, whether or not the pipeline still skips."""
+    return _table(catalog.quarantined_files(pipeline, warehouse))
 
 
 def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> WindowTables:

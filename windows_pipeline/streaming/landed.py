@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from windows_pipeline.jobs.quarantine import QuarantinedFile
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.streaming.order import InFiles
 
 
@@ -23,6 +25,7 @@ class Landed(NamedTuple):
             partition if an arrival column orders the records.
         without_records: From the names of the files that have records, returns the others that
             must have one, as the records name files, and their sizes in bytes.
+        quarantined: The bad files that were left out.
     """
 
     records: DataFrame
@@ -30,7 +33,9 @@ class Landed(NamedTuple):
     in_files: InFiles = sorted
     ranges: int | None = None
     without_records: Callable[[set[str]], Sequence[tuple[str, int]]] = lambda _: ()
+    quarantined: Sequence[QuarantinedFile] = ()
 
 
-Landing = Callable[[SparkSession, DataFrame, date], Landed]
-"""Turns the rows of a micro-batch into records, all of a unit or later units."""
+Landing = Callable[[SparkSession, DataFrame, date, Sequence[BadFileError]], Landed]
+"""Turns the rows of a micro-batch into records, all of a unit or later units, without those of
+landed files that are bad."""

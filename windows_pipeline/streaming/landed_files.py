@@ -16,11 +16,14 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.model import Partitions
-from windows_pipeline.sources.landed_files import day_of, is_blank, links_among, read_files
+from windows_pipeline.jobs.quarantine import QuarantinedFile
+from windows_pipeline.sources.bad_files import BadFileError, in_a_line
+from windows_pipeline.sources.landed_files import is_blank, links_among, read_files
 from windows_pipeline.sources.tuning import IngestTuning
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.streaming.landed import Landed, Landing
 from windows_pipeline.streaming.order import FILE
+from windows_pipeline.text.day_names import day_of
 from windows_pipeline.text.paths import literal
 
 _PATH = re.compile(r"/(\d{4}-\d{2}-\d{2})/([^/]+)$")
@@ -38,6 +41,11 @@ class _File(NamedTuple):
     name: str
     written_ms: int
     size_bytes: int
+
+    @property
+    def in_errors(self) -> str:
+        """How an error about the file names it."""
+        return in_a_line(f"{self.day}/{self.name}")
 
 
 def names_of_files(files: DataStreamReader, path: str) -> DataFrame:
@@ -69,16 +77,25 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
     """
     source = pipeline.source
 
-    def landed(spark: SparkSession, names: DataFrame, last_unit: date) -> Landed:
+    def landed(
+        spark: SparkSession, names: DataFrame, last_unit: date, bad: Sequence[BadFileError]
+    ) -> Landed:
         # Spark names a file twice if the name of another file looks like a pattern that matches.
         found = list({row.path: row for row in names.collect()}.values())
         files = _in_days_of(pipeline.partitions, found)
         links = links_among(path, [(file.day, file.name) for file in files])
         files = [file for file in files if (file.day, file.name) not in links]
         passed_over = len(found) - len(files)
+        left_out = {error.file: error for error in bad}
+        quarantined = [
+            _quarantined(file, left_out[file.in_errors], last_unit)
+            for file in files
+            if file.in_errors in left_out
+        ]
+        files = [file for file in files if file.in_errors not in left_out]
         if not files:
-            no_rows = read_files(spark, source, path, [])
-            return Landed(no_rows.withColumn(FILE, F.col("file")), passed_over)
+            no_rows = read_files(spark, source, path, []).withColumn(FILE, F.col("file"))
+            return Landed(no_rows, passed_over, quarantined=quarantined)
         names_by_day = [(file.day, file.name) for file in files]
         found_records = read_files(spark, source, path, names_by_day)
         records, name_of = _with_unique_names(found_records, files)
@@ -103,9 +120,17 @@ def records_of_files(pipeline: Pipeline, path: str, tuning: IngestTuning) -> Lan
                 and name_of(file) not in with_records
                 and _must_have_record(source.format, path, file)
             ],
+            quarantined,
         )
 
     return landed
+
+
+def _quarantined(file: _File, error: BadFileError, last_unit: date) -> QuarantinedFile:
+    # Spark does not read a file again that has the name of an earlier one.
+    fix = f"{error.fix}, under another name"
+    unit = max(file.day, last_unit)
+    return QuarantinedFile(unit, error.file, file.size_bytes, file.written_ms, error.cause, fix)
 
 
 def _must_have_record(kind: str, path: str, file: _File) -> bool:

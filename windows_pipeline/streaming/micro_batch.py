@@ -22,7 +22,9 @@ from windows_pipeline.compat.spark_session import configured
 from windows_pipeline.config import Pipeline
 from windows_pipeline.engine.literals import literal
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.quarantine import QuarantinedFile, quarantine_rows
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import require_none
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.sources.validation import judged_records, require_fit_to_order
@@ -61,6 +63,7 @@ class BatchResult(NamedTuple):
         without_value: The columns, among those unseen so far, in which no record has a value.
         without_records: The names and sizes of landed files that gave no record, if records come
             by line.
+        quarantined: The bad files that were left out (rule A8).
     """
 
     batch: int
@@ -74,6 +77,7 @@ class BatchResult(NamedTuple):
     undecided: Mapping[str, int]
     without_value: list[str]
     without_records: Sequence[tuple[str, int]]
+    quarantined: Sequence[QuarantinedFile]
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class MicroBatch:
             The result, and the state of the log after the micro-batch.
 
         Raises:
+            BadFileError: A landed file can't be read; nothing was appended.
             KafkaDataLostError: Records of the topic are lost.
             ValueError: The arrival column has texts of numbers or times, which sort wrongly.
         """
@@ -145,6 +150,7 @@ class MicroBatch:
             self.number,
             self.stream,
         )
+        self._quarantine(spark, landed.quarantined)
         accepted = sum(part.rows for part in parts)
         fresh = self._raw(ordered)
         after = state.after(rows)
@@ -182,8 +188,30 @@ class MicroBatch:
             {name: found.undecided for name, found in of_definitions.items() if found.undecided},
             self._without_value(fresh) if accepted else [],
             landed.without_records(files) if source.is_by_line else [],
+            landed.quarantined,
         )
         return result, after
+
+    def _quarantine(self, spark: SparkSession, files: Sequence[QuarantinedFile]) -> None:
+        """Lists the files that the micro-batch leaves out, before its first record is appended.
+
+        The list is written once: a micro-batch that was killed and is run again leaves out the
+        same files, whatever became of them.
+
+        Raises:
+            BadFileError: A file turned bad after the micro-batch began, so its records count.
+        """
+        table = self._tables.quarantined_files
+        if table is None:
+            return
+        of_batch = [file._replace(batch=self.number) for file in files]
+        self.append(table, quarantine_rows(spark, of_batch), self.number, len(of_batch))
+        listed = {
+            row["file"]
+            for row in table.rows(spark, ["file", "batch"]).to_pylist()
+            if row["batch"] == self.number
+        }
+        require_none([file.error for file in files if file.file not in listed])
 
     def _without_value(self, fresh: DataFrame) -> list[str]:
         """The columns unseen so far in which this micro-batch has no value either."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, is_mixed, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
+from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_rows import require_raw_rows
 from windows_pipeline.jobs.unfinished_batch import (
     BatchUnfinishedError,
@@ -21,7 +22,7 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_finished_batch,
 )
 from windows_pipeline.settings import Settings, resolve
-from windows_pipeline.sources.bad_files import naming_bad_files
+from windows_pipeline.sources.bad_files import BadFileError, naming_bad_files, with_more
 from windows_pipeline.sources.kafka_errors import explained
 from windows_pipeline.sources.kafka_state import topic_state
 from windows_pipeline.sources.landed_files import require_names
@@ -169,7 +170,8 @@ def run_stream(
         tuning: How many records a task takes.
 
     Raises:
-        BadFileError: A landed file is bad (A8); nothing of its micro-batch is ingested, and the
+        BadFileError: A landed file is bad, and the source does not skip bad files, or the file
+            has a name that Spark can't list (A8); nothing of its micro-batch is ingested, and the
             next run begins with that micro-batch.
         CorrectionUnfinishedError: A correction of its windows is not finished.
         DefinitionChangedError: A table holds rows of another definition.
@@ -239,6 +241,8 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     came = last_logged(log).batch is not None
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
+    quarantined_files = source_tables(pipeline, settings.warehouse).quarantined_files
+    may_be_empty += [] if quarantined_files is None else [quarantined_files]
     tables = all_tables(pipeline, settings.warehouse)
     for table in tables:
         if table.exists(spark):  # a changed definition is another error than a new one
@@ -348,8 +352,7 @@ class _Batches:
         """Ingests a micro-batch."""
         self._begun.wait()
         try:
-            with naming_bad_files():
-                self._ingest(rows, number)
+            self._ingest(rows, number)
         except Exception as error:
             self.error = error  # Spark raises an exception of its own, with the text alone
             raise
@@ -361,7 +364,6 @@ class _Batches:
         state = self._state_before(number)
         start = self._pipeline.partitions.start
         last_unit = max(state.last_unit or start, start)
-        landed = self._landing(self._spark, rows, last_unit)
         batch = MicroBatch(
             self._pipeline,
             self._settings,
@@ -372,10 +374,28 @@ class _Batches:
             self._tuning,
             self._append,
         )
-        result, self._state = batch.run(self._spark, landed, state)
+        bad = self._left_out(number)
+        while True:
+            try:
+                with naming_bad_files():
+                    landed = self._landing(self._spark, rows, last_unit, bad)
+                    result, self._state = batch.run(self._spark, landed, state)
+                break
+            except BadFileError as error:
+                more = with_more(bad, error) if self._pipeline.source.skips_bad_files else None
+                if more is None:
+                    raise
+                bad = more
         if result.accepted:
             self._unseen = result.without_value
         self._on_batch(result)
+
+    def _left_out(self, number: int) -> tuple[BadFileError, ...]:
+        """The files that the micro-batch left out before it was killed; none if it is new."""
+        if not self._pipeline.source.skips_bad_files:
+            return ()
+        listed = quarantined(self._spark, self._pipeline, self._settings)
+        return tuple(file.error for file in listed if file.batch == number)
 
     def _state_before(self, number: int) -> LogState:
         state = self._state

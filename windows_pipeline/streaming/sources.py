@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from windows_pipeline.compat.hadoop_files import FileTimes
 from windows_pipeline.config import Pipeline, Source
 from windows_pipeline.settings import Settings, resolve
+from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.sources.formats import parsed_json, texts_of, with_exact_numbers
 from windows_pipeline.sources.kafka import KafkaTopic, read_topic
 from windows_pipeline.sources.tuning import IngestTuning
@@ -61,15 +62,17 @@ def _reader(spark: SparkSession, limit: str, most: int | None) -> DataStreamRead
 
 
 def _added_rows(pipeline: Pipeline) -> Landing:
-    columns = list(pipeline.source.columns)
+    source = pipeline.source
 
-    def landed(spark: SparkSession, rows: DataFrame, last_unit: date) -> Landed:
+    def landed(
+        spark: SparkSession, rows: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
+    ) -> Landed:
         origin = [
             _begun_on(last_unit).alias("arrival_unit"),
             F.lit(None).cast("string").alias("file"),
             F.col(_READ_FROM).alias(FILE),
         ]
-        records = texts_of(rows, columns, origin, excluded=(_BEGUN, _READ_FROM))
+        records = texts_of(rows, source, origin, excluded=(_BEGUN, _READ_FROM))
         return Landed(records, in_files=lambda names: _as_written(spark, names))
 
     return landed
@@ -108,10 +111,12 @@ def topic_of(source: Source) -> KafkaTopic:
 
 
 def _topic_records(pipeline: Pipeline) -> Landing:
-    columns = pipeline.source.columns
+    source = pipeline.source
     topic = topic_of(pipeline.source).topic
 
-    def landed(_spark: SparkSession, records: DataFrame, last_unit: date) -> Landed:
+    def landed(
+        _spark: SparkSession, records: DataFrame, last_unit: date, _bad: Sequence[BadFileError]
+    ) -> Landed:
         position = F.concat(F.lit(f"{topic}-"), "source_partition", F.lit("@"), "offset")
         lines = records.select(
             _begun_on(last_unit).alias("arrival_unit"),
@@ -120,8 +125,8 @@ def _topic_records(pipeline: Pipeline) -> Landing:
             F.col("source_partition").alias(PARTITION),
             F.col("offset").alias(OFFSET),
         )
-        parsed = parsed_json(lines, list(columns), ["arrival_unit", "file", PARTITION, OFFSET])
-        return Landed(with_exact_numbers(parsed, columns))
+        parsed = parsed_json(lines, source, ["arrival_unit", "file", PARTITION, OFFSET])
+        return Landed(with_exact_numbers(parsed, source))
 
     return landed
 

@@ -17,6 +17,7 @@ from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
 from windows_pipeline.incremental.alerts import standing, with_episodes
+from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
 from windows_pipeline.incremental.records import day_number, records_to_read
@@ -106,8 +107,8 @@ class BatchWindows:
     def compute(self) -> Computed:
         """Computes the windows; returns the tasks that append their rows."""
         windows = self.job.windows
-        records = self._records()
-        wanted = records
+        marked = self._records()
+        wanted = records = passing(marked)
         if not (windows.partial_results or isinstance(windows.spec, (SessionWindows, GracedRows))):
             # A session that goes on after the close time is open, so all its records are needed;
             # rows with a grace are counted in order of arrival.
@@ -119,7 +120,7 @@ class BatchWindows:
             self.job.aggregates,
             {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
-            tuning=self.job.settings.tuning,
+            tuning=self.job.tuning,
         )
         late_on_arrival = self._late_on_arrival(records)
         fetched, late_counts = self._fetched(self._as_rows(found_windows), late_on_arrival)
@@ -143,7 +144,7 @@ class BatchWindows:
             failed = self._failed(fetched.where(_FAILED).frame)
             appends.append((tables.failed_windows, failed, failed.count()))
         if windows.trigger is not None:
-            appends += self._firings.compute(records, self._from_ms, closed)
+            appends += self._firings.compute(marked, self._from_ms, closed)
         late = dropped - found.late.outside_windows
         tasks = [append_of(*rows, self.batch, self.append) for rows in appends if rows[-1]]
         return Computed(tasks, late, found.failed, found.undecided)
@@ -174,7 +175,10 @@ class BatchWindows:
         return BatchFirings(job, self.batch, self._scope, before, after)
 
     def _records(self) -> DataFrame:
-        """The micro-batch's records, and earlier records that its windows or late records need."""
+        """The micro-batch's records, and earlier records that its windows or late records need.
+
+        Marked by the definition's filter: firings need all of them.
+        """
         if self._from_ms > NEVER_MS:
             earlier = self._earlier(self._from_ms)
             earlier = earlier.where(F.col("event_time") >= self._not_before(self._from_ms))
@@ -187,14 +191,14 @@ class BatchWindows:
     @cached_property
     def _new_records(self) -> DataFrame:
         """The micro-batch's records alone, for which no table is read."""
-        return self._to_read(
-            self.fresh.select(*self.job.source.raw_events.schema.names), F.lit(True)
-        )
+        fresh = self.fresh.select(*self.job.source.raw_events.schema.names)
+        return passing(self._to_read(fresh, F.lit(True)))
 
     def _to_read(self, raw: DataFrame, is_new: Column) -> DataFrame:
         delay_ms, scope = self.job.windows.spec.close_delay_ms, self._scope
         reads = scope.reads(self._from_ms)
-        return records_to_read(raw, scope.timeline, reads, delay_ms, is_new=is_new)
+        rows = self.job.definition_records(raw)
+        return records_to_read(rows, scope.timeline, reads, delay_ms, is_new=is_new)
 
     def _earlier(self, since_ms: int | None = None) -> DataFrame:
         """The records before the micro-batch; records before `since_ms` may be left out."""
@@ -221,7 +225,8 @@ class BatchWindows:
         spec, arrived = self.job.windows.spec, self.fresh
         if needs_records(spec):
             earlier = self._earlier()
-            arrived = earlier.unionByName(arrived.select(*earlier.columns))
+            both = earlier.unionByName(arrived.select(*earlier.columns))
+            arrived = passing(self.job.definition_records(both))
         return lookback_from_ms(arrived, spec, [before_ms])[before_ms]
 
     def _as_rows(self, computed: DataFrame) -> DataFrame:
@@ -309,7 +314,7 @@ class BatchWindows:
     def _late(self, records: DataFrame, fetched: FetchedRows, found: _Found) -> DataFrame:
         """The records that no window counts, each in the unit in which that became final."""
         spec = self.job.windows.spec
-        values = list(self.job.pipeline.source.values)
+        values = list(self.job.keyed_source.values)
         if isinstance(spec, (SessionWindows, GracedRows)):
             arrived = records if isinstance(spec, SessionWindows) else self._new_records
             late = late_records(arrived, None, spec, values, [self._target])

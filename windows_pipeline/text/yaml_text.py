@@ -13,6 +13,7 @@ import yaml
 from windows_pipeline.text.files import read_text
 from windows_pipeline.text.limits import MAX_TEXT, shown
 from windows_pipeline.text.problems import ConfigError, FieldPath
+from windows_pipeline.text.references import Referring, reference_problem, refers
 from windows_pipeline.text.yaml_mistakes import yaml_mistake
 
 _OWN_TAGS = "tag:yaml.org,2002:"
@@ -34,7 +35,7 @@ class Document:
         lines: The line of each field, by its path; the first line of a repeated field.
         texts: Each scalar's text in the file, by its path.
         hidden: The fields whose values may be secrets; no problem shows values below them.
-        faulty: The fields whose values do not fit their tags; each has a problem already.
+        faulty: The fields whose values are wrong whatever the field; each has a problem already.
         problems: Mistakes so far, as lines of a `ConfigError`; some are valid YAML, such as a
             name that occurs twice.
     """
@@ -64,14 +65,22 @@ class Document:
         """Whether a field is hidden, or below a hidden field."""
         return any(path[: len(root)] == root for root in self.hidden)
 
-    def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
-        """Adds a problem of a field; shows at most one name below a hidden field."""
+    def place(self, path: FieldPath, line: int | None = None) -> str:
+        """Returns `file:line: field`; shows at most one name below a hidden field."""
         for root in self.hidden:
             if path[: len(root)] == root:
                 path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
         name = ".".join(_shortened(part, _LONGEST_NAME) for part in path) or "the file"
-        text = _shortened(text, _LONGEST_PROBLEM)
-        self.problems.append(f"{self.file}:{line or self.line(path)}: {name}: {text}")
+        return f"{self.file}:{line or self.line(path)}: {name}"
+
+    def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
+        """Adds a problem of a field; shows at most one name below a hidden field."""
+        self.problems.append(f"{self.place(path, line)}: {_shortened(text, _LONGEST_PROBLEM)}")
+
+    def refuse(self, path: FieldPath, text: str, line: int | None = None) -> None:
+        """Adds a problem of a field's value, which gets no other problem."""
+        self.report(path, text, line)
+        self.faulty.add(path)
 
 
 def _is_name(text: str) -> bool:
@@ -146,9 +155,10 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
     document.texts[path] = node.value if is_scalar else node.tag
     if is_scalar and len(node.value) > MAX_TEXT:
         # Reading such a text as a number or a time can take very long.
-        return node.value
+        return _text(node.value, path, document)
     try:
-        return loader.construct_object(node, deep=True)
+        value = loader.construct_object(node, deep=True)
+        return _text(value, path, document) if isinstance(value, str) else value
     except yaml.YAMLError:
         raise
     except (ValueError, ArithmeticError, LookupError, AttributeError):
@@ -156,9 +166,18 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
         if not is_scalar or _implied_tag(loader, node.value) != node.tag:
             tag = node.tag.removeprefix(_OWN_TAGS)
             text = f"is not a value of its tag, !!{tag}; remove the tag, or correct the value"
-            document.report(path, text, node.start_mark.line + 1)
-            document.faulty.add(path)
+            document.refuse(path, text, node.start_mark.line + 1)
         return node.value
+
+
+def _text(value: str, path: FieldPath, document: Document) -> str:
+    """Returns a text, which knows where it stands if it refers to the environment."""
+    if not refers(value):
+        return value
+    problem = reference_problem(value)
+    if problem is not None:
+        document.refuse(path, problem)
+    return Referring(value, document.place(path))
 
 
 def _implied_tag(loader: _Loader, text: str) -> object:
@@ -179,6 +198,9 @@ def _mapping(
             document.report(path, text, line)
             continue
         field_path = (*path, key.value)
+        if refers(key.value):
+            document.report(path, "a name has no references; write ${env:NAME} in values", line)
+            continue
         if key.value in data:
             is_shown = not document.is_below_hidden(path) or (
                 not document.is_below_hidden(path[:-1]) and _is_name(key.value)

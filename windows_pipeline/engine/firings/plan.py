@@ -24,6 +24,7 @@ def fire(
     input_ends: bool = False,
     with_earlier: bool = False,
     with_failed: bool = False,
+    passes: str | None = None,
 ) -> DataFrame:
     """Computes the firings that come with each computed day (rule E4).
 
@@ -47,6 +48,8 @@ def fire(
         with_earlier: With `_is_new`, whether to return also earlier firings: those of windows
             that have new firings or close, and possibly of other windows.
         with_failed: See `engine.windows.evaluate`.
+        passes: The boolean column of the records that windows may hold; the others only advance
+            stream time. None if windows may hold all records.
 
     Returns:
         `_computed_day`, the keys, `_window_start_ms`, `_window_end_ms` (for sessions the last
@@ -75,7 +78,8 @@ def fire(
     columns = [each.column for each in aggregates]
     needed = [*group, "_event_time_ms", "_stream_time_ms", *arrival, *is_new, *columns]
     in_order = (
-        records.select(*dict.fromkeys(needed))
+        (records if passes is None else records.where(passes))
+        .select(*dict.fromkeys(needed))
         .repartition(*group)
         .sortWithinPartitions(*group, "_stream_time_ms", *arrival)
     )

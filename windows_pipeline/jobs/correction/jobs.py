@@ -21,6 +21,7 @@ from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import apply_differences, differences
+from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import FiringTables, WindowTables
 
@@ -145,7 +146,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
             *self.key_columns, F.lit(True).alias("is_gone")
         )
         retracted = F.when(F.col("retracted_by").isNull() & F.col("is_gone"), number)
-        marked = before.join(gone, list(self.key_columns), "left").withColumn(
+        marked = join_on(before, gone, self.key_columns, "left").withColumn(
             "retracted_by", F.coalesce("retracted_by", retracted)
         )
         added = found.where(F.col("new").isNotNull()).select(

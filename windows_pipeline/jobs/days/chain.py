@@ -87,7 +87,7 @@ def rebuild(
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    if from_raw:  # before the first table is emptied
+    if from_raw and not pipeline.source.skips_bad_files:  # before the first table is emptied
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     if arrival_log.exists(spark):

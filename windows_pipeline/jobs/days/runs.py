@@ -19,6 +19,7 @@ from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.jobs.computed_days import noted_days, notes_of
 from windows_pipeline.jobs.days.chain import days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
+from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_events import RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
@@ -139,7 +140,7 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     if not table.exists(spark):
         return []
     states = table.rows(spark, ["arrival_unit", "file", "size_bytes", "written"]).to_pylist()
-    known: dict[tuple[date, str], tuple[int, int | None]] = {
+    known: dict[tuple[date, str], tuple[int | None, int | None]] = {
         (row["arrival_unit"], row["file"]): (row["size_bytes"], _ms(row["written"]))
         for row in states
     }
@@ -147,6 +148,10 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     ingested = set(_ingested(_log(spark, pipeline, settings)))
     days = [day for day in days_landed(pipeline, raw.landing) if day in ingested]
     found = {(file.day, file.name): file for file in landed_files(raw.landing, days)}
+    name_of = {str(file): key for key, file in found.items()}
+    for listed in quarantined(spark, pipeline, settings):
+        gone = listed.arrival_unit, listed.file.partition("/")[2]
+        known[name_of.get(listed.file, gone)] = listed.size_bytes, listed.written_ms
     files = sorted(file for file in found.keys() | known.keys() if file[0] in days)
     return [
         ChangedFile(*file, change)
@@ -155,13 +160,13 @@ def changed_files(spark: SparkSession, pipeline: Pipeline, settings: Settings) -
     ]
 
 
-def _difference(known: tuple[int, int | None] | None, found: FileState | None) -> str | None:
+def _difference(known: tuple[int | None, int | None] | None, found: FileState | None) -> str | None:
     if known is None:
         return "came later"
     if found is None:
         return "is gone"
     size_bytes, written_ms = known
-    if found.size_bytes != size_bytes:
+    if size_bytes is not None and found.size_bytes != size_bytes:
         return f"has {found.size_bytes:,} bytes, and had {size_bytes:,}"
     return None if found.written_ms == written_ms else "was written again"
 

@@ -1,0 +1,185 @@
+"""Checks of a pipeline's own hold days, or warn, wherever the tables are written or checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
+from tests.support.stored_rows import named_rows, stored_rows
+from windows_pipeline.dagster import build_definitions
+from windows_pipeline.storage.tables import firing_tables
+
+FIRST, LAST = f"{HEADER}a,0,1\na,1,-2\nb,2,7\n", f"{HEADER}z,1000,5\n"
+NEGATIVE = {"not_negative": {"that": "v >= 0"}}
+FEW = {"few": {"expect_column_values_to_be_between": {"column": "c", "max_value": 1}}}
+
+
+def blocking(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {**check, "severity": "blocking"} for name, check in checks.items()}
+
+
+def declare(
+    project: SmallProject,
+    records: Mapping[str, object] | None = None,
+    results: Mapping[str, object] | None = None,
+    **fields: object,
+) -> None:
+    project.declare({**TUMBLING, **fields, "checks": results or {}}, top={"checks": records or {}})
+
+
+def final_keys(project: SmallProject) -> list[str]:
+    return sorted(row["key"] for row in named_rows(project.windows.final_windows))
+
+
+def test_warnings_are_the_same_by_days_and_in_a_stream(
+    project: SmallProject, tmp_path: Path
+) -> None:
+    """Rule H1: `run` and `check` say what fails; a warning ends with status 0."""
+    streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
+    records = {
+        **NEGATIVE,
+        "three": {"expect_table_row_count_to_be_between": {"min_value": 2}},
+        "keys": {"expect_column_values_to_be_in_set": {"column": "k", "value_set": ["a", "b"]}},
+        "early": {"where": "k <> 'z'", "that": "t < 1000"},
+    }
+    on_time = {"where": "reason = 'ON_TIME'", "table": "firings", "that": "c <= 1"}
+    for each in (project, streamed):
+        declare(each, records, {**FEW, "fired": on_time}, trigger={"late": True})
+    project.land(1, FIRST)
+    project.land(2, LAST)
+    status, said = project.ingest("run")
+    assert status == 0, said
+    of_tables = {
+        "not_negative": "p/raw_events",
+        "three": "p/raw_events",
+        "keys": "p/raw_events",
+        "few": "p/w/final_windows",
+        "fired": "p/w/firings",
+    }
+    for name, table in of_tables.items():
+        assert f"{table} {name}: warning" in said, said
+    lines = FIRST.splitlines(keepends=True)
+    streamed.land(1, "".join(lines[:2]), "a.csv")
+    assert streamed.ingest("stream")[0] == 0
+    streamed.land(1, HEADER + "".join(lines[2:]), "b.csv")
+    streamed.land(2, LAST)
+    assert streamed.ingest("stream")[0] == 0
+    checked = []
+    for each in (project, streamed):
+        status, said = each.call("check", "p")
+        assert status == 0, said
+        checked.append({name: f"{name}: warning" in said for name in (*of_tables, "early")})
+        assert "(a check of the pipeline's own); 1 rows, such as" in said
+    assert checked[0] == checked[1] == {**dict.fromkeys(of_tables, True), "early": False}
+
+
+def test_a_blocking_check_of_records_holds_their_day(project: SmallProject) -> None:
+    """The day is as if it had not come, until its file, or the check, is changed."""
+    declare(project, blocking(NEGATIVE))
+    project.land(1, FIRST)
+    project.land(2, LAST)
+    status, said = project.ingest("run")
+    assert (status, "p/raw_events: NOT published" in said) == (1, True), said
+    assert "p/raw_events not_negative: FAILED" in said
+    assert "'v': '-2.0'" in said
+    assert stored_rows(project.source.raw_events) == []
+    project.land(1, FIRST.replace("-2", "2"))
+    status, said = project.ingest("run")
+    assert status == 0, said
+    assert final_keys(project) == ["a", "b"]
+
+
+def test_a_blocking_check_of_results_holds_them_until_it_changes(project: SmallProject) -> None:
+    """Rule H1: the changed check leaves the definition as it was, so the next run goes on."""
+    declare(project, results=blocking(FEW))
+    project.land(1, FIRST)
+    project.land(2, LAST)
+    status, said = project.ingest("run")
+    assert (status, "p/w/final_windows: NOT published" in said) == (1, True), said
+    assert "few: FAILED" in said
+    assert stored_rows(project.windows.final_windows) == []
+    assert stored_rows(project.windows.keyed_windows) != []
+    declare(project, results=FEW)
+    status, said = project.ingest("run")
+    assert (status, "few: warning" in said) == (0, True), said
+    assert final_keys(project) == ["a", "b"]
+
+
+def test_corrections_and_rebuilds_are_checked(project: SmallProject) -> None:
+    """Rule E1: what a blocking check refuses replaces no published window."""
+    declare(project, results=blocking(FEW))
+    project.land(1, FIRST.replace("a,1,-2\n", ""))
+    project.land(2, LAST)
+    status, said = project.ingest("run")
+    assert status == 0, said
+    before = stored_rows(project.windows.final_windows)
+    project.land(1, FIRST)
+    project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")
+    correct = ("correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "more")
+    status, said = project.call(*correct)
+    assert (status, "few: FAILED" in said) == (1, True), said
+    assert stored_rows(project.windows.final_windows) == before
+    declare(project, results=FEW)
+    status, said = project.call(*correct)
+    assert (status, "few: warning" in said) == (0, True), said
+    counts = {row["key"]: row["c"] for row in named_rows(project.windows.final_windows)}
+    assert counts == {"a": 2, "b": 1}
+
+    declare(project, results=blocking(FEW))
+    status, said = project.call("rebuild", "p", "--from", "final_windows")
+    assert (status, "few: FAILED" in said) == (1, True), said
+    assert stored_rows(project.windows.final_windows) == []
+    declare(project, results=FEW)
+    status, said = project.call("rebuild", "p")
+    assert status == 0, said
+    counts = {row["key"]: row["c"] for row in named_rows(project.windows.final_windows)}
+    assert counts == {"a": 2, "b": 1}
+
+
+def test_dagster_shows_and_runs_them(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are checks of the tables' assets, as those that are always there."""
+    declare(project, NEGATIVE, blocking(FEW), trigger={"late": True})
+    project.land(1, FIRST)
+    project.land(2, LAST)
+    monkeypatch.chdir(project.folder)
+    defs = build_definitions([project.pipeline], project.settings)
+    keys = {
+        (key.asset_key.to_user_string(), key.name)
+        for key in defs.resolve_asset_graph().asset_check_keys
+    }
+    assert {("p/raw_events", "not_negative"), ("p/w/final_windows", "few")} <= keys
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = defs.resolve_job_def("p_all").execute_in_process(
+            instance=instance,
+            tags={
+                "dagster/asset_partition_range_start": "2026-11-01",
+                "dagster/asset_partition_range_end": "2026-11-02",
+            },
+            raise_on_error=False,
+        )
+    assert not result.success
+    found = {
+        evaluation.check_name: (evaluation.severity, evaluation.metadata["failing_rows"].value)
+        for evaluation in result.get_asset_check_evaluations()
+        if not evaluation.passed
+    }
+    assert found == {
+        "not_negative": (dg.AssetCheckSeverity.WARN, 1),
+        "few": (dg.AssetCheckSeverity.ERROR, 1),
+    }
+    assert stored_rows(project.windows.final_windows) == []
+    fired = firing_tables(project.pipeline, "w", project.settings.warehouse)
+    assert fired is not None
+    assert not Path(fired.firings.location).exists()
+    assert {row["arrival_unit"] for row in named_rows(project.source.raw_events)} == {
+        date(2026, 11, 1),
+        date(2026, 11, 2),
+    }

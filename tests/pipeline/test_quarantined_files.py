@@ -1,0 +1,184 @@
+"""Rule A8: with `on_bad_file: skip` a day is published without its bad files, which are listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.pipeline.test_bad_files import NAME, bad_and_mended, days_of, records
+from tests.support.small_project import HEADER, SmallProject
+from tests.support.stored_rows import named_rows
+from windows_pipeline.storage.table import Table
+from windows_pipeline.streaming import run_stream
+
+GRACED = {
+    "kind": "sliding",
+    "time_difference": "10 ms",
+    "grace": "100 s",
+    "aggregates": {"s": "sum(v)"},
+}
+
+
+def quarantined(project: SmallProject) -> list[tuple[int, str]]:
+    """The arrival day and the file of each row of quarantined_files."""
+    table = project.source.quarantined_files
+    assert table is not None
+    return sorted((row["arrival_unit"].day, row["file"]) for row in named_rows(table))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: str) -> None:
+    """Mended, the file enters when its day is ingested again; the list has it until then."""
+    bad, mended = bad_and_mended(kind)
+    bad_name = f"2026-11-02/{NAME[kind]}"
+    project.declare(format=kind, on_bad_file="skip")
+    project.land(1, records(kind, 0), "a")
+    project.land(2, records(kind, 90_000), "a")
+    file = project.land(2, bad, NAME[kind])
+    project.land(3, records(kind, 200_000), "a")
+    status, said = project.call("run", "p")
+    assert status == 0, said
+    assert f"{bad_name}: left out: " in said
+    assert "windows-pipeline run p --from 2026-11-02 --to 2026-11-02" in said
+    assert quarantined(project) == [(2, bad_name)]
+    assert days_of(project, "keyed_windows") == [1, 2, 3]
+    assert len(project.raw("key")) == 9
+    status, said = project.call("check", "p")
+    assert status == 0, said
+    assert "no_file_quarantined" in said
+    assert f"{bad_name}: left out: " in said
+
+    file.write_bytes(mended)
+    status, said = project.call("run", "p")
+    assert (status, "1 files changed since" in said) == (1, True), said
+    status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
+    assert (status, "windows-pipeline correct p" in said) == (1, True), said
+    assert (quarantined(project), "left out" in said) == ([], False), said
+    assert len(project.raw("key")) == 9 + 5_000
+    from_day = ("--windows", "w", "--from", "2026-11-02")
+    status, said = project.call("correct", "p", *from_day, "--cause", "a mended file")
+    assert status == 0, said
+    corrections = named_rows(project.windows.corrections)
+    # Its records advance the watermark earlier, so windows of other files change their unit, too.
+    assert {row["cause"] for row in corrections} == {"a mended file"}
+    assert days_of(project, "keyed_windows") == [1, 2, 3]
+    mended_later = project.all_rows()
+    assert project.call("rebuild", "p", "--from", "raw_events")[0] == 0
+    assert project.all_rows() == mended_later
+
+
+def test_bad_files_of_every_sort_are_left_out_together(project: SmallProject) -> None:
+    project.declare(max_record_bytes=200, on_bad_file="skip")
+    project.land(1, records("csv", 0))
+    project.land(2, "k,t\na,1\n")
+    project.land(3, f"{HEADER}{'a' * 200},1,1\n")
+    project.land(4, records("csv", 100), "a.csv.zst")
+    folder = project.land(4, records("csv", 200)).parent
+    Path(f"{folder}/caf\udce9.csv").write_bytes(records("csv", 300))
+    (folder / "a:b.csv").write_bytes(records("csv", 400))
+    status, said = project.call("run", "p")
+    assert status == 0, said
+    files = ["2026-11-02/a.csv", "2026-11-03/a.csv"]
+    files += ["2026-11-04/a.csv.zst", "2026-11-04/a:b.csv", "2026-11-04/caf\\xe9.csv"]
+    assert quarantined(project) == [(int(file[8:10]), file) for file in files]
+    assert [row["event_time"].microsecond for row in project.raw("event_time")] == [
+        *(0, 1_000, 2_000),
+        *(200_000, 201_000, 202_000),
+    ]
+    assert days_of(project, "keyed_windows") == [1, 4]
+    # The pipeline stops at bad files from now on, and the day is ingested again.
+    (folder / "a:b.csv").unlink()
+    for name in ("a.csv.zst", "caf\udce9.csv"):
+        Path(f"{folder}/{name}").unlink()
+    project.declare(max_record_bytes=200)
+    assert project.call("run", "p", "--from", "2026-11-04", "--to", "2026-11-04")[0] == 0
+    project.declare(max_record_bytes=200, on_bad_file="skip")
+    assert quarantined(project) == [(int(file[8:10]), file) for file in files[:2]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_stream_goes_on_without_a_bad_file(project: SmallProject, kind: str) -> None:
+    """Mended, the file is a new arrival; a correction finds nothing that the stream missed."""
+    bad, mended = bad_and_mended(kind)
+    bad_name = f"2026-11-02/{NAME[kind]}"
+    project.declare(GRACED, format=kind, stream=True, on_bad_file="skip")
+    project.land(1, records(kind, 0), "a")
+    project.land(2, records(kind, 90_000), "a")
+    project.land(2, bad, NAME[kind])
+    status, said = project.call("stream", "p")
+    assert (status, f"{bad_name}: left out: " in said) == (0, True), said
+    assert quarantined(project) == [(2, bad_name)]
+    assert len(project.raw("key")) == 6
+    project.land(3, mended, f"again-{NAME[kind]}")
+    status, said = project.call("stream", "p")
+    assert (status, "left out" in said) == (0, False), said
+    assert len(project.raw("key")) == 6 + 5_000
+    status, said = project.call("check", "p")
+    assert (status, f"{bad_name}: left out: " in said) == (0, True), said
+    project.declare(GRACED | {"grace": "50 s"}, format=kind, stream=True, on_bad_file="skip")
+    days = ("--from", "2026-11-01")
+    status, said = project.call("correct", "p", "--windows", "w", *days, "--cause", "less grace")
+    assert status == 0, said
+    status, said = project.call("check", "p")
+    assert status == 0, said
+
+
+class Killed(Exception):
+    """Stands for a kill of the process."""
+
+
+@pytest.mark.parametrize(
+    "last", ["quarantined_files", "raw_events", "arrival_log", "keyed_windows"]
+)
+def test_a_killed_micro_batch_leaves_out_the_same_files(
+    project: SmallProject, spark: SparkSession, last: str
+) -> None:
+    """What became of the file meanwhile changes nothing."""
+    bad, mended = bad_and_mended("csv")
+    project.declare(stream=True, on_bad_file="skip")
+    project.land(1, records("csv", 0), "a")
+    file = project.land(1, bad, NAME["csv"])
+
+    def append(table: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
+        table.append(rows, batch, row_count)
+        if table.name.endswith(last):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_stream(spark, project.pipeline, project.settings, append=append)
+    file.write_bytes(mended)
+    status, said = project.call("stream", "p")
+    assert status == 0, said
+    assert quarantined(project) == [(1, f"2026-11-01/{NAME['csv']}")]
+    assert len(project.raw("key")) == 3
+    assert project.call("check", "p")[0] == 0
+
+
+def test_a_file_that_turns_bad_within_a_micro_batch_stops_it(
+    project: SmallProject, spark: SparkSession
+) -> None:
+    """Its records are in raw_events already, so the file can't be left out any more."""
+    bad, mended = bad_and_mended("csv")
+    project.declare(stream=True, on_bad_file="skip")
+    file = project.land(1, mended, NAME["csv"])
+    appended: list[str] = []
+
+    def append(table: Table, rows: DataFrame | pa.Table, batch: int, row_count: int) -> None:
+        table.append(rows, batch, row_count)
+        appended.append(table.name)
+        if table.name.endswith("raw_events"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_stream(spark, project.pipeline, project.settings, append=append)
+    assert appended == ["p/quarantined_files", "p/raw_events"]
+    file.write_bytes(bad)
+    status, said = project.call("stream", "p")
+    assert (status, f"2026-11-01/{NAME['csv']}: " in said) == (3, True), said
+    file.write_bytes(mended)
+    assert project.call("stream", "p")[0] == 0
+    assert len(project.raw("key")) == 5_000
+    assert quarantined(project) == []

@@ -1,0 +1,394 @@
+"""Columns in the long form: derived, by a path, in a time zone, and from a day on (rule A6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from windows_pipeline.config.source import Source
+from windows_pipeline.sources.bad_files import BadFileError
+from windows_pipeline.sources.landed_files import read_landed
+from windows_pipeline.sources.validation import judged_records
+
+DAY = date(2026, 3, 8)
+NEXT = date(2026, 3, 9)
+LARGEST = 2**63 - 1
+BASE: dict[str, Any] = {
+    "id": "string",
+    "at": "timestamp",
+    "whole": "bigint",
+    "real": "double",
+    "amount": "decimal(12,2)",
+    "text": "string",
+    "flag": "boolean",
+    "day": "date",
+}
+GOOD = {"id": "a", "at": "2026-03-08T10:00:00Z"}
+
+
+def source_of(columns: Mapping[str, Any], **fields: Any) -> Source:
+    plain = {"path": "data", "format": "jsonl", "key": "id", "event_time": "at"}
+    return Source.model_validate({**plain, "columns": dict(columns), **fields})
+
+
+def landed(
+    spark: SparkSession, source: Source, records: Iterable[Mapping[str, Any]], day: date = DAY
+) -> DataFrame:
+    rows = [
+        (day, "f", str(number), False, *[record.get(name) for name in source.paths])
+        for number, record in enumerate(records)
+    ]
+    declared = "".join(f", `{name}` string" for name in source.paths)
+    schema = f"arrival_unit date, file string, original string, malformed boolean{declared}"
+    return spark.createDataFrame(rows, schema)
+
+
+def judged(
+    spark: SparkSession, source: Source, records: Iterable[Mapping[str, Any]], day: date = DAY
+) -> list[Row]:
+    """The judged records, in their order."""
+    numbered = landed(spark, source, records, day).withColumn("number", F.col("original"))
+    rows = judged_records(numbered, source, ["number"]).collect()
+    return sorted(rows, key=lambda row: int(row.number))
+
+
+# A derived column's type, its expression, the record's fields, and its value, or None for null and
+# `FAILS` for a rejected record.
+FAILS = object()
+CASES: list[tuple[str, str, dict[str, str], object]] = [
+    ("string", "concat(text, ':', id)", {"text": "x"}, "x:a"),
+    ("string", "concat(text, ':', id)", {}, None),
+    ("string", "concat(id, '-', cast(whole as string))", {"whole": "7"}, "a-7"),
+    ("string", "upper(substring(text, 2, 2))", {"text": "abcd"}, "BC"),
+    ("string", "replace(trim(text), 'l', 'L')", {"text": " hello "}, "heLLo"),
+    ("string", "coalesce(text, 'none')", {}, "none"),
+    ("string", "nullif(text, '')", {"text": ""}, None),
+    ("bigint", "length(text)", {"text": "äöü"}, 3),
+    ("bigint", "whole + 1", {"whole": "41"}, 42),
+    ("bigint", "whole + 1", {}, None),
+    ("bigint", "whole + 1", {"whole": str(LARGEST)}, FAILS),
+    ("bigint", "whole * 2", {"whole": str(LARGEST)}, FAILS),
+    ("bigint", "-whole", {"whole": str(-LARGEST - 1)}, FAILS),
+    ("bigint", "-whole", {"whole": str(-LARGEST)}, LARGEST),
+    ("bigint", "abs(whole)", {"whole": "-5"}, 5),
+    ("bigint", "abs(whole)", {"whole": str(-LARGEST - 1)}, FAILS),
+    ("bigint", "86400 * 1000 * 365", {}, 31_536_000_000),
+    ("bigint", "whole % 4", {"whole": "-7"}, -3),
+    ("double", "whole / 4", {"whole": "5"}, 1.25),
+    ("double", "whole / 0", {"whole": "5"}, None),
+    ("double", "whole % 0", {"whole": "5"}, None),
+    ("bigint", "whole / 2", {"whole": "5"}, FAILS),
+    ("bigint", "whole / 2", {"whole": "6"}, 3),
+    ("bigint", "floor(real)", {"real": "2.9"}, 2),
+    ("bigint", "floor(real)", {"real": "1e300"}, FAILS),
+    ("bigint", "ceil(real)", {"real": "NaN"}, FAILS),
+    ("bigint", "round(real)", {"real": "2.5"}, 3),
+    ("double", "real * 0", {"real": "-1"}, 0.0),
+    ("double", "real + real", {"real": "1e308"}, float("inf")),
+    ("decimal(12,2)", "amount * 2", {"amount": "0.05"}, Decimal("0.10")),
+    ("decimal(12,2)", "amount * 1.19", {"amount": "100"}, Decimal("119.00")),
+    ("decimal(12,2)", "amount * 1.19", {"amount": "0.01"}, FAILS),
+    ("decimal(12,2)", "round(amount * 1.19, 2)", {"amount": "0.01"}, Decimal("0.01")),
+    ("decimal(12,2)", "amount * 1000", {"amount": "9999999999.99"}, FAILS),
+    ("bigint", "cast(text as bigint)", {"text": "12"}, 12),
+    ("bigint", "cast(text as bigint)", {"text": "twelve"}, FAILS),
+    ("bigint", "cast(text as bigint)", {"text": "9223372036854775808"}, FAILS),
+    ("bigint", "cast(text as bigint)", {}, None),
+    ("bigint", "try_cast(text as bigint)", {"text": "twelve"}, None),
+    ("bigint", "cast(real as bigint)", {"real": "1e30"}, FAILS),
+    ("bigint", "if(text = '', 0, cast(text as bigint))", {"text": ""}, 0),
+    ("bigint", "if(text = '', 0, cast(text as bigint))", {"text": "x"}, FAILS),
+    ("bigint", "case when flag then whole + 1 else 0 end", {"flag": "false"}, 0),
+    (
+        "bigint",
+        "case when flag then whole + 1 else 0 end",
+        {"flag": "false", "whole": str(LARGEST)},
+        0,
+    ),
+    (
+        "bigint",
+        "case when flag then whole + 1 else 0 end",
+        {"flag": "true", "whole": str(LARGEST)},
+        FAILS,
+    ),
+    ("bigint", "coalesce(whole, cast(text as bigint))", {"whole": "1", "text": "x"}, 1),
+    ("bigint", "coalesce(whole, cast(text as bigint))", {"text": "x"}, FAILS),
+    ("boolean", "flag and cast(text as bigint) > 1", {"flag": "false", "text": "x"}, False),
+    ("boolean", "flag and cast(text as bigint) > 1", {"flag": "true", "text": "x"}, FAILS),
+    ("boolean", "flag or cast(text as bigint) > 1", {"flag": "true", "text": "x"}, True),
+    ("boolean", "text in ('x', 'y')", {"text": "y"}, True),
+    ("boolean", "whole between 1 and 3", {"whole": "4"}, False),
+    ("boolean", "cast(text as boolean)", {"text": "perhaps"}, FAILS),
+    ("bigint", "hour(from_utc_timestamp(at, 'America/New_York'))", {}, 6),
+    ("date", "date(at)", {}, date(2026, 3, 8)),
+    ("date", "cast(text as date)", {"text": "2026-03-08"}, date(2026, 3, 8)),
+    ("date", "cast(text as date)", {"text": "2026-03-08x"}, FAILS),
+    ("timestamp", "cast(text as timestamp)", {"text": "10:00"}, FAILS),
+    ("timestamp", "at - interval 30 minutes", {}, datetime(2026, 3, 8, 9, 30)),
+    ("timestamp", "cast(day as timestamp)", {"day": "2026-03-08"}, datetime(2026, 3, 8)),
+    ("timestamp", "cast(day as timestamp)", {"day": "+99999-01-01"}, FAILS),
+    ("bigint", "year(day)", {"day": "+99999-01-01"}, FAILS),
+    ("timestamp_ms", "whole * 1000", {"whole": "1772964000"}, datetime(2026, 3, 8, 10)),
+    ("timestamp_s", "cast(text as bigint)", {"text": "1772964000"}, datetime(2026, 3, 8, 10)),
+    ("timestamp_s", "whole", {"whole": str(LARGEST)}, FAILS),
+    ("bigint", "unix_seconds(at)", {}, 1_772_964_000),
+    ("string", "cast(at as string)", {}, "2026-03-08 10:00:00"),
+]
+
+
+@pytest.mark.parametrize("start", range(0, len(CASES), 16))
+def test_an_expression_has_its_value_or_rejects_the_record(spark: SparkSession, start: int) -> None:
+    """Rule A6: nothing that one record holds ends a run."""
+    cases = dict(enumerate(CASES[start : start + 16]))
+    # A column for each case, which is computed of the case's own record alone.
+    derived = {
+        f"c{number}": {"type": kind, "as": f"case when n = {number} then {text} else null end"}
+        for number, (kind, text, *_) in cases.items()
+    }
+    source = source_of(BASE | {"n": "bigint"} | derived)
+    records = [GOOD | {"n": str(number)} | fields for number, (_, _, fields, _) in cases.items()]
+    for number, row in enumerate(judged(spark, source, records)):
+        wanted = cases[number][3]
+        is_failed = wanted is FAILS
+        assert row.reason == (f"failed_expression: c{number}" if is_failed else None), cases[number]
+        assert row[f"c{number}"] == (None if is_failed else wanted), cases[number]
+
+
+def test_a_derived_column_with_a_role_gives_the_cause_of_a_rejection(spark: SparkSession) -> None:
+    """Rule A6: not that the key is null, but why it is."""
+    columns = {
+        "pair": {"type": "string", "as": "concat(bank, ':', cast(card as string))"},
+        "bank": "string",
+        "card": "bigint",
+        "ms": {"type": "timestamp_ms", "as": "cast(time as bigint) * 1000"},
+        "time": "string",
+        "zero": {"type": "double", "as": "card / 0"},
+    }
+    source = source_of(columns, key="pair", event_time="ms", arrival="event_time")
+    good = {"bank": "b", "card": "7", "time": "1772964000"}
+    cases: list[tuple[dict[str, str | None], str | None]] = [
+        ({}, None),
+        ({"card": "seven"}, "wrong_type: card"),
+        ({"card": None}, "null_key"),
+        ({"bank": None}, "null_key"),
+        ({"time": None}, "null_event_time"),
+        ({"time": "noon"}, "failed_expression: ms"),
+        ({"time": "9223372036854775"}, "failed_expression: ms"),
+        ({"time": "1773014401"}, None),
+        ({"time": "1773500000"}, "too_far_ahead"),
+    ]
+    rows = judged(spark, source, [good | change for change, _ in cases])
+    assert [row.reason for row in rows] == [reason for _, reason in cases]
+    assert rows[0].key == "b:7"
+    assert rows[0]["_event_time_ms"] == 1_772_964_000_000
+    assert rows[0].zero is None
+
+
+def test_an_empty_derived_key_is_no_key(spark: SparkSession) -> None:
+    columns = BASE | {"name": {"type": "string", "as": "trim(text)"}}
+    source = source_of(columns, key="name")
+    rows = judged(spark, source, [GOOD | {"text": text} for text in ("  ", "x")])
+    assert [row.reason for row in rows] == ["null_key", None]
+
+
+def test_derived_columns_read_earlier_ones(spark: SparkSession) -> None:
+    columns = {
+        "one": {"type": "bigint", "as": "whole + 1"},
+        "two": {"type": "bigint", "as": "one * one"},
+        "text_of_two": {"type": "string", "as": "cast(two as string)"},
+    }
+    (row, failed) = judged(
+        spark,
+        source_of(BASE | columns, source_partition="text_of_two"),
+        [GOOD | {"whole": "2"}, GOOD | {"whole": "4000000000"}],
+    )
+    assert (row.one, row.two, row.source_partition) == (3, 9, "9")
+    assert failed.reason == "failed_expression: two"
+
+
+# Local times of New York around the two changes of 2026, and what they mean in UTC.
+LOCAL = [
+    ("2026-03-08 01:59:59", "2026-03-08T06:59:59"),
+    ("2026-03-08 02:00:00", None),
+    ("2026-03-08T02:30:00", None),
+    ("2026-03-08 02:59:59.999", None),
+    ("2026-03-08 03:00:00", "2026-03-08T07:00:00"),
+    ("2026-11-01 00:59:59", "2026-11-01T04:59:59"),
+    ("2026-11-01 01:00:00", "2026-11-01T05:00:00"),
+    ("2026-11-01 01:30:00", "2026-11-01T05:30:00"),
+    ("2026-11-01 02:00:00", "2026-11-01T07:00:00"),
+    ("2026-03-08", "2026-03-08T05:00:00"),
+    ("2026-03-08T01:30", "2026-03-08T06:30:00"),
+    ("2026-03-08T02:30:00Z", "2026-03-08T02:30:00"),
+    ("2026-03-08T02:30:00+02:00", "2026-03-08T00:30:00"),
+    ("2026-11-01T01:30:00-05:00", "2026-11-01T06:30:00"),
+    ("2026-03-08 02:30:00 Europe/Berlin", "2026-03-08T01:30:00"),
+    ("02:30:00", None),
+    ("2026-03-08 25:00:00", None),
+    ("+294247-01-10T04:00:54", None),
+    ("+99999-01-01 00:00:00", None),
+]
+
+
+def test_a_text_without_an_offset_is_read_in_the_columns_zone(spark: SparkSession) -> None:
+    """A local time that occurs twice is the first; one that does not occur is no instant."""
+    zoned = {"local": {"type": "timestamp", "zone": "America/New_York"}}
+    source = source_of(BASE | zoned)
+    rows = judged(spark, source, [GOOD | {"local": text} for text, _ in LOCAL])
+    for (text, wanted), row in zip(LOCAL, rows, strict=True):
+        assert row.reason == (None if wanted else "wrong_type: local"), text
+        assert row.local == (None if wanted is None else datetime.fromisoformat(wanted)), text
+
+
+def test_each_local_time_is_that_of_the_zone(spark: SparkSession) -> None:
+    """Against Python's own zones, every seven minutes of the days around four changes."""
+    changes = [datetime(2025, 3, 30), datetime(2025, 10, 26), datetime(2026, 3, 29)]
+    texts = [
+        (change + timedelta(minutes=7 * step)).isoformat(" ")
+        for change in [*changes, datetime(2026, 10, 25)]
+        for step in range(-100, 400)
+    ]
+    zone = "Europe/Berlin"
+    source = source_of(
+        {"id": "string", "at": {"type": "timestamp", "zone": zone}}, max_ahead="900 d"
+    )
+    rows = judged(spark, source, [{"id": "a", "at": text} for text in texts])
+    for text, row in zip(texts, rows, strict=True):
+        instant = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+        occurs = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat(" ") == text
+        assert row.reason == (None if occurs else "unreadable_event_time"), text
+        if occurs:
+            assert row["_event_time_ms"] == int(instant.timestamp() * 1000), text
+
+
+def test_a_column_is_null_before_its_day(spark: SparkSession) -> None:
+    """Rule H1: whatever the records of earlier days hold."""
+    columns = BASE | {
+        "late": {"type": "bigint", "since": NEXT},
+        "twice": {"type": "bigint", "as": "late * 2", "since": NEXT},
+        "next": {"type": "bigint", "as": "cast(text as bigint)", "since": NEXT},
+        "known": {"type": "boolean", "as": "late is null"},
+    }
+    source = source_of(columns)
+    records = [GOOD | {"late": "4", "text": "x"}, GOOD | {"late": "many"}]
+    before = judged(spark, source, records)
+    assert [row.reason for row in before] == [None, None]
+    assert [(row.late, row.twice, row.next, row.known) for row in before] == [
+        (None, None, None, True)
+    ] * 2
+    after = judged(spark, source, [*records, GOOD | {"late": "4", "text": "5"}], NEXT)
+    assert [row.reason for row in after] == ["failed_expression: next", "wrong_type: late", None]
+    assert (after[2].late, after[2].twice, after[2].next, after[2].known) == (4, 8, 5, False)
+
+
+NESTED = {
+    "id": "string",
+    "at": "timestamp_ms",
+    "country": {"type": "string", "from": "$.card.country"},
+    "limit": {"type": "decimal(38,18)", "from": "$.card.limits.day"},
+    "odd": {"type": "string", "from": "$['a.b'][\"it's\"]"},
+    "tags": {"type": "string", "from": "$.card.tags"},
+}
+
+
+def read_values(spark: SparkSession, root: Path, source: Source) -> list[Row]:
+    rows = judged_records(read_landed(spark, source, str(root), [DAY]), source, ["_line"])
+    return sorted(rows.collect(), key=lambda row: row["_line"])
+
+
+def test_fields_within_fields_of_json_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    records: list[object] = [
+        {
+            "card": {"country": "DE", "limits": {"day": 1}, "tags": ["x", {"y": 1}]},
+            "a.b": {"it's": "here"},
+        },
+        {"card": {"country": None, "limits": None}},
+        {"card": None, "a.b": {}},
+        {},
+        {"card": "DE"},
+        {"card": ["DE"]},
+        {"card": {"country": {"code": "DE"}, "limits": 5}},
+        {"card": {"Country": "DE", "country ": "FR"}},
+    ]
+    lines = [json.dumps({"id": "a", "at": 1, **record}) for record in records]  # type: ignore[dict-item]
+    exact = "12345678901234567890.123456789012345678"
+    lines.append(f'{{"id": "a", "at": 1, "card": {{"limits": {{"day": {exact}}}}}}}')
+    folder = tmp_path / str(DAY)
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    rows = read_values(spark, tmp_path, source_of(NESTED))
+    assert [row.reason for row in rows] == [None] * len(lines)
+    assert [(row.country, row.limit, row.odd) for row in rows] == [
+        ("DE", Decimal(1), "here"),
+        *[(None, None, None)] * 5,
+        ('{"code":"DE"}', None, None),
+        (None, None, None),
+        (None, Decimal(exact), None),
+    ]
+    assert rows[0].tags == '["x",{"y":1}]'
+
+
+def test_fields_of_structs_of_parquet_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A file that lacks a part of the path has null, as one that lacks a column."""
+    folder = tmp_path / str(DAY)
+    folder.mkdir()
+    whole = [{"id": "a", "at": 1, "card": {"country": "DE", "limits": {"day": Decimal("1.5")}}}]
+    pq.write_table(pa.Table.from_pylist(whole), folder / "a.parquet")
+    pq.write_table(pa.Table.from_pylist([{"id": "a", "at": 1, "card": "DE"}]), folder / "b.parquet")
+    pq.write_table(pa.Table.from_pylist([{"id": "a", "at": 1}]), folder / "c.parquet")
+    rows = read_values(spark, tmp_path, source_of(NESTED, format="parquet"))
+    assert [(row.reason, row.country, row.limit) for row in rows] == [
+        (None, "DE", Decimal("1.5")),
+        (None, None, None),
+        (None, None, None),
+    ]
+
+
+def test_an_instant_of_parquet_keeps_its_meaning_in_a_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A timestamp in UTC is an instant; a local one, and a text, are of the column's zone."""
+    folder = tmp_path / str(DAY)
+    folder.mkdir()
+    local = datetime(2026, 3, 8, 12)
+    table = pa.table(
+        {
+            "id": ["a"],
+            "at": pa.array([local.replace(tzinfo=UTC)], pa.timestamp("us", "UTC")),
+            "wall": pa.array([local], pa.timestamp("us")),
+            "text": ["2026-03-08 12:00:00"],
+        }
+    )
+    pq.write_table(table, folder / "a.parquet")
+    zoned = {"type": "timestamp", "zone": "America/New_York"}
+    columns = {"id": "string", "at": zoned, "wall": zoned, "text": zoned}
+    (row,) = read_values(spark, tmp_path, source_of(columns, format="parquet"))
+    assert row["_event_time_ms"] == 1_772_971_200_000
+    assert row.wall == row.text == datetime(2026, 3, 8, 16)
+
+
+def test_csv_files_need_a_column_from_its_day_on(spark: SparkSession, tmp_path: Path) -> None:
+    for day, text in ((DAY, "id,at\na,1\n"), (NEXT, "gate,id,at\nG1,a,1\n")):
+        (tmp_path / str(day)).mkdir()
+        (tmp_path / str(day) / "a.csv").write_text(text)
+    columns = {"id": "string", "gate": {"type": "string", "since": NEXT}, "at": "timestamp_ms"}
+    source = source_of(columns, format="csv")
+    rows = judged_records(read_landed(spark, source, str(tmp_path), [DAY, NEXT]), source).collect()
+    assert sorted((row.arrival_unit, row.reason, row.gate) for row in rows) == [
+        (DAY, None, None),
+        (NEXT, None, "G1"),
+    ]
+    (tmp_path / str(NEXT) / "b.csv").write_text("id,at\na,1\n")
+    with pytest.raises(BadFileError, match=r"2026-03-09/b.csv.*has no column 'gate'"):
+        read_landed(spark, source, str(tmp_path), [DAY, NEXT])

@@ -1,0 +1,180 @@
+"""Derived columns use the listed grammar and nothing else, and compile to safe SQL (rule H1)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windows_pipeline.alerts.column_sql import ColumnSql, compile_column
+from windows_pipeline.alerts.rule_sql import RuleError
+
+COLUMNS = {
+    "whole": "bigint",
+    "real": "double",
+    "amount": "decimal(12,2)",
+    "text": "string",
+    "at": "timestamp",
+    "day": "date",
+    "flag": "boolean",
+}
+
+
+def compiled(text: str, column_type: str) -> ColumnSql:
+    return compile_column(text, COLUMNS, column_type, "t")
+
+
+def refusal(text: str, column_type: str = "string") -> str:
+    with pytest.raises(RuleError) as refused:
+        compiled(text, column_type)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "column_type", "sql"),
+    [
+        ("concat(text, ':', text)", "string", "CONCAT(`t`.`text`, ':', `t`.`text`)"),
+        ("lower(trim(text))", "string", "LOWER(TRIM(`t`.`text`))"),
+        ("substring(text, 2, 3)", "string", "SUBSTRING(`t`.`text`, 2, 3)"),
+        ("left(text, 2)", "string", "LEFT(`t`.`text`, 2)"),
+        ("replace(text, 'a', 'b')", "string", "REPLACE(`t`.`text`, 'a', 'b')"),
+        ("nullif(text, '')", "string", "NULLIF(`t`.`text`, '')"),
+        ("length(text)", "bigint", "CAST(LENGTH(`t`.`text`) AS BIGINT)"),
+        ("startswith(text, 'a')", "boolean", "STARTSWITH(`t`.`text`, 'a')"),
+        ("text = 'a' and flag", "boolean", "((`t`.`text` = 'a') AND `t`.`flag`)"),
+        ("flag is not null", "boolean", "(NOT (`t`.`flag` IS NULL))"),
+        ("whole in (1, -2)", "boolean", None),
+        ("coalesce(text, 'none')", "string", "COALESCE(`t`.`text`, 'none')"),
+        ("try_cast(text as bigint)", "bigint", "TRY_CAST(`t`.`text` AS BIGINT)"),
+        ("round(real, 2)", "double", "ROUND(`t`.`real`, 2)"),
+    ],
+)
+def test_what_cannot_fail_is_compiled_alone(text: str, column_type: str, sql: str | None) -> None:
+    found = compiled(text, column_type)
+    assert sql is None or found.value == sql
+    assert found.fails == "FALSE"
+
+
+@pytest.mark.parametrize(
+    ("text", "column_type", "call"),
+    [
+        ("whole + 1", "bigint", "TRY_ADD("),
+        ("whole - real", "double", "TRY_SUBTRACT("),
+        ("amount * 1.19", "decimal(12,2)", "TRY_MULTIPLY("),
+        ("whole / 2", "double", "TRY_DIVIDE("),
+        ("whole % 2", "bigint", "TRY_MOD("),
+        ("cast(text as bigint)", "bigint", "TRY_CAST("),
+        ("at + interval 90 minutes", "timestamp", "TRY_ADD("),
+    ],
+)
+def test_what_may_fail_says_where(text: str, column_type: str, call: str) -> None:
+    found = compiled(text, column_type)
+    assert call in found.value
+    assert call in found.fails
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reflect('java.lang.System', 'exit', 1)",
+        "java_method('java.lang.System', 'exit', 1)",
+        "(select max(text) from t)",
+        "text in (select 1)",
+        "rand()",
+        "uuid()",
+        "now()",
+        "current_timestamp",
+        "input_file_name()",
+        "monotonically_increasing_id()",
+        "regexp_replace(text, '(a+)+', '')",
+        "text rlike '(a+)+$'",
+        "text like 'a%'",
+        "repeat(text, 1000000000)",
+        "lpad(text, 1000000000, 'a')",
+        "space(1000000000)",
+        "transform(array(1), x -> x)",
+        "text[0]",
+        "t.text",
+        "sum(whole)",
+        "count(*)",
+        "lag(text) over (order by at)",
+        "${env:HOME}",
+        "'${env:HOME}'",
+        "cast(text as array<string>)",
+        "cast(text as binary)",
+        "cast(text as decimal(39,2))",
+        "cast(text as decimal)",
+        "cast(flag as timestamp)",
+        "cast(whole as timestamp)",
+        "concat(text, whole)",
+        "left(text, whole)",
+        "substring(text, -1)",
+        "round(real, whole)",
+        "text; text",
+        "",
+        "text text",
+        "'a",
+    ],
+)
+def test_other_sql_is_refused(text: str) -> None:
+    assert refusal(text)
+
+
+@pytest.mark.parametrize("text", ["abs(" * 30 + "whole" + ")" * 30, "+".join(["whole"] * 100)])
+def test_an_expression_that_grows_is_refused(text: str) -> None:
+    """SQL that says where an expression fails repeats its parts."""
+    assert "column of its own" in refusal(text, "bigint")
+
+
+def test_a_value_must_be_of_the_columns_type() -> None:
+    for name, kind in COLUMNS.items():
+        assert compiled(name, kind).value
+    assert "must be a string by the column's type, and is a number" in refusal("whole")
+    assert "must be a date by the column's type, and is a timestamp" in refusal("at", "date")
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from([*COLUMNS, "1", "2.5", "'a'", "null", "true", "interval 1 hour"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*/%=<>"), inner).map(" ".join),
+        st.tuples(
+            st.sampled_from(
+                [
+                    *("abs", "floor", "round", "lower", "length", "not ", "-", "year", "hour"),
+                    *("to_date", "date", "unix_millis", "trim"),
+                ]
+            ),
+            inner,
+        ).map(lambda part: f"{part[0]}({part[1]})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"concat({', '.join(parts)})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"coalesce({', '.join(parts)})"),
+        st.tuples(inner, inner, inner).map(
+            lambda parts: f"case when {parts[0]} then {parts[1]} else {parts[2]} end"
+        ),
+        st.tuples(inner, st.sampled_from(["string", "bigint", "double", "date", "timestamp"])).map(
+            lambda part: f"cast({part[0]} as {part[1]})"
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSIONS, st.sampled_from([*COLUMNS.values()]))
+def test_an_expression_compiles_or_is_refused(text: str, column_type: str) -> None:
+    """What compiles is SQL that sqlglot can read again, over the columns of the struct alone."""
+    try:
+        found = compiled(text, column_type)
+    except RuleError:
+        return
+    for sql in found:
+        tree = sqlglot.parse_one(sql, dialect="spark")
+        assert {column.table for column in tree.find_all(sqlglot.exp.Column)} <= {"t"}
+
+
+@given(st.text(max_size=60))
+def test_any_text_compiles_or_raises_a_rule_error(text: str) -> None:
+    with suppress(RuleError):
+        assert compiled(text, "string").value

@@ -1,0 +1,9 @@
+"""Writes the page and the schema: `python -m tools.reference`."""
+
+from __future__ import annotations
+
+from tools.reference.files import generated
+
+for file, text in generated().items():
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)

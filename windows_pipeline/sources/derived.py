@@ -1,0 +1,58 @@
+"""Computes the derived columns of landed records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windows_pipeline.config.source import Source
+
+TYPED = "typed"
+"""The struct of a record's values, which the SQL of derived columns reads."""
+_VALUE, _FAILS = "_value", "_fails"
+_KINDS = ("string", "boolean", "date", "timestamp")
+"""The types whose expressions have values of the type; those of others have numbers."""
+
+
+def failed(name: str) -> str:
+    """The column that says whether a derived column's expression fails for a record."""
+    return f"_failed_{name}"
+
+
+def with_derived(
+    records: DataFrame, source: Source, typed: Callable[[Column, str], Column]
+) -> DataFrame:
+    """Adds the derived columns to the struct of a record's values, each after those it reads.
+
+    For each derived column, `failed` says whether the expression fails, or its value does not fit
+    the column's type; the value is then null.
+
+    Args:
+        records: `arrival_unit`, and the struct `TYPED` with the columns that records hold.
+        source: The source that declares the columns.
+        typed: Converts a text to a type, or to null.
+    """
+    for name, derived in source.derived.items():
+        kind, sql = derived.type, derived.sql(TYPED)
+        computed = records.withColumns({_VALUE: F.expr(sql.value), _FAILS: F.expr(sql.fails)})
+        value = F.col(_VALUE)
+        fitting = value if kind in _KINDS else _number(value, kind, typed)
+        fails = F.col(_FAILS) | (value.isNotNull() & fitting.isNull())
+        since = source.long_forms[name].since
+        if since is not None:
+            applies = F.col("arrival_unit") >= F.lit(since)
+            fitting, fails = F.when(applies, fitting), applies & fails
+        records = computed.withColumns(
+            {TYPED: F.struct(f"{TYPED}.*", fitting.alias(name)), failed(name): fails}
+        ).drop(_VALUE, _FAILS)
+    return records
+
+
+def _number(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:
+    """A number in the column's type, which it must fit as a text in a file must."""
+    if kind == "double":
+        # Adding 0.0 turns -0.0 into 0.0.
+        return value.cast("double") + F.lit(0.0)
+    return typed(value.cast("string"), kind)
