@@ -81,7 +81,8 @@ class _Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
-        self._status = Status(console, "starting Spark ...", lines=console)
+        # Dagster records first what the run will do on each of its days.
+        self._status = Status(console, "planning a run of 366 arrival days ...", lines=console)
         self._since = time.monotonic()
 
     def start(self) -> None:

@@ -74,6 +74,8 @@ def test_a_bad_file_keeps_back_its_day_alone(project: SmallProject, kind: str) -
     file.write_bytes(bad)
     status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
     assert (status, f"2026-11-02/{NAME[kind]}: " in said) == (3, True), said
+    assert "2026-11-02: not ingested again, as a file is bad; the day stays as it was" in said
+    assert not any(text in said for text in ("missing day", "to ingest it again", "accepted"))
     assert len(project.raw("key")) == 9 + 5_000
 
 

@@ -185,7 +185,10 @@ def declare(settings: Settings, folder: Path, names: Sequence[str], **source: ob
         if kind == "hops":
             common["trigger"] = {"early_every": "3 ms"}
         aggregates = {of: f"{how}({what})" for of, (how, what) in aggregates_of(name).items()}
-        windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": BUSY}
+        alerts = BUSY
+        if name.startswith("pair"):  # a part of the key, which is at least 'a' in all records
+            alerts = {"busy": {**BUSY["busy"], "when": "record_count >= 2 and k >= 'a'"}}
+        windows[name] = {**common, **fields, "aggregates": aggregates, "alerts": alerts}
     text = {
         "name": "keys",
         "source": {
@@ -466,7 +469,7 @@ def test_single_days_and_a_correction_give_the_same(
     spark: SparkSession, short_shards: Settings, tmp_path: Path
 ) -> None:
     """Rules A9, E1, H1: the last day first; then a day that was landed again."""
-    names = ("pair_hops", "pair_sessions", "all_slides", "all_counts", "shop_sessions")
+    names = ("pair_hops", "all_slides", "shop_sessions")
     whole = computed(spark, short_shards, tmp_path / "whole", names)
     single = declare(short_shards, tmp_path / "single", names)
     file = tmp_path / "single" / "data" / DAYS[1].isoformat() / "1.jsonl"

@@ -37,10 +37,19 @@ def final_keys(project: SmallProject) -> list[str]:
     return sorted(row["key"] for row in named_rows(project.windows.final_windows))
 
 
+def with_u(lines: str) -> str:
+    """The same records with a second part of their key."""
+    header, *records = lines.splitlines()
+    return "".join(f"{line}\n" for line in (f"{header},u", *(f"{one},x" for one in records)))
+
+
 def test_warnings_are_the_same_by_days_and_in_a_stream(
     project: SmallProject, tmp_path: Path
 ) -> None:
-    """Rule H1: `run` and `check` say what fails; a warning ends with status 0."""
+    """Rule H1: `run` and `check` say what fails; a warning ends with status 0.
+
+    Checks name the columns as the source declares them, parts of a key too.
+    """
     streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
     records = {
         **NEGATIVE,
@@ -50,9 +59,15 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
     }
     on_time = {"where": "reason = 'ON_TIME'", "table": "firings", "that": "c <= 1"}
     for each in (project, streamed):
-        declare(each, records, {**FEW, "fired": on_time}, trigger={"late": True})
-    project.land(1, FIRST)
-    project.land(2, LAST)
+        results = {**FEW, "fired": on_time, "parts": {"that": "u <> 'x' and k <> 'b'"}}
+        each.declare(
+            {**TUMBLING, "trigger": {"late": True}, "checks": results},
+            {"k": "string", "t": "bigint", "v": "double", "u": "string"},
+            key=["k", "u"],
+            top={"checks": records},
+        )
+    project.land(1, with_u(FIRST))
+    project.land(2, with_u(LAST))
     status, said = project.ingest("run")
     assert status == 0, said
     of_tables = {
@@ -60,15 +75,16 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
         "three": "p/raw_events",
         "keys": "p/raw_events",
         "few": "p/w/final_windows",
+        "parts": "p/w/final_windows",
         "fired": "p/w/firings",
     }
     for name, table in of_tables.items():
         assert f"{table} {name}: warning" in said, said
-    lines = FIRST.splitlines(keepends=True)
+    lines = with_u(FIRST).splitlines(keepends=True)
     streamed.land(1, "".join(lines[:2]), "a.csv")
     assert streamed.ingest("stream")[0] == 0
-    streamed.land(1, HEADER + "".join(lines[2:]), "b.csv")
-    streamed.land(2, LAST)
+    streamed.land(1, "".join([lines[0], *lines[2:]]), "b.csv")
+    streamed.land(2, with_u(LAST))
     assert streamed.ingest("stream")[0] == 0
     checked = []
     for each in (project, streamed):

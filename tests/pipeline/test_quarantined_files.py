@@ -53,7 +53,7 @@ def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: st
 
     file.write_bytes(mended)
     status, said = project.call("run", "p")
-    assert (status, "1 files changed since" in said) == (1, True), said
+    assert (status, "1 file changed since" in said) == (1, True), said
     status, said = project.call("run", "p", "--from", "2026-11-02", "--to", "2026-11-02")
     assert (status, "windows-pipeline correct p" in said) == (1, True), said
     assert (quarantined(project), "left out" in said) == ([], False), said

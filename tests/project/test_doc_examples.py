@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pyspark.sql import DataFrame, SparkSession
 
 import windows_pipeline as wp
@@ -41,6 +42,8 @@ def test_the_examples_of_a_page_run(
     """
     reads_tables = "warehouse/" in "".join(block.code for block in blocks_of(page))
     project = request.getfixturevalue("full_run").folder if reads_tables else tmp_path
+    settings = {"warehouse": "warehouse", "landing": ".", "pipelines": "pipelines", "spark": {}}
+    (project / "settings.yaml").write_text(yaml.safe_dump(settings))
     monkeypatch.chdir(project)
     for block in (one for one in blocks_of(page) if one.language in PROGRAMS):
         result = run(block, names)

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.oracle.definitions import (
+    Definition,
+    SessionDefinition,
+    SlidingDefinition,
+    TimeDefinition,
+)
 from windows_pipeline.config import ConfigError, Pipeline, load_pipeline
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
@@ -29,6 +35,23 @@ def of_kind(fields: str) -> str:
     """The flights with windows of another kind."""
     text = re.sub(r"    emit_empty: true.*\n", "", FLIGHTS)
     return re.sub(r"kind: sliding *(#.*)?\n    time_difference: 60 minutes", fields, text)
+
+
+def of_definition(definition: Definition) -> str:
+    """The flights with the definition's windows."""
+    match definition:
+        case SessionDefinition(gap=gap):
+            text = of_kind(f"kind: session\n    gap: {gap} ms")
+        case TimeDefinition():
+            text = of_kind(
+                f"kind: hopping\n    size: {definition.size} ms\n"
+                f"    advance: {definition.advance} ms"
+            )
+        case SlidingDefinition():
+            text = of_kind(f"kind: sliding\n    time_difference: {definition.time_difference} ms")
+        case _:
+            raise ValueError(f"definition: must be one of a pipeline, not {definition}")
+    return text.replace("grace: 6 hours", f"grace: {definition.grace} ms")
 
 
 def line_of(text: str, part: str) -> int:

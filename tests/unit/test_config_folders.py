@@ -133,6 +133,16 @@ def test_validate_warns_and_the_pipeline_is_valid(
         assert "which does not exist yet; did you mean" in err
 
 
+def test_a_wrong_file_does_not_hide_what_is_valid(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_path(project, "data/flights")
+    (project / "pipelines" / "other.yaml").write_text("name: other\n")
+    status, out, err = validated(capfd, monkeypatch)
+    assert (status, out) == (2, "flights: valid; windows: hourly\n")
+    assert "other.yaml:1: source: is missing" in err
+
+
 def test_validate_refuses_a_file(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +245,8 @@ def test_validate_prints_the_problems_of_all_files(
     wrong[2].write_text("name: c\n")
     for named in ([], [str(file) for file in wrong]):
         status, out, err = validated(capfd, monkeypatch, *named)
-        assert (status, out) == (2, "")
+        # A file that is valid is named, too.
+        assert (status, out) == (2, "" if named else "flights: valid; windows: hourly\n")
         assert all(f"{file}:" in err for file in wrong)
 
 

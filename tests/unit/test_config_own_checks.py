@@ -240,6 +240,32 @@ PORTABLE = [
 ]
 
 
+def test_no_number_of_a_record_fails_a_condition(tmp_path: Path) -> None:
+    """An overflow is null, as is the absolute value that a bigint does not have."""
+    pipeline = load_text(tmp_path, of_records("{that: abs(flight) + 1 > abs(abs(-distance))}"))
+    (check,) = own_checks_of_records(pipeline).checks
+    least = "-9223372036854775808"
+    assert f"TRY_ADD(ABS(NULLIF(`flight`, {least})), 1)" in check.failing
+    negative = f"ABS(NULLIF(TRY_SUBTRACT(0, `distance`), {least}))"
+    assert f"ABS(NULLIF({negative}, {least}))" in check.failing
+
+
+def test_parts_of_a_key_are_columns(tmp_path: Path) -> None:
+    text = of_results("{that: carrier <> '' and record_count > 0}")
+    text = text.replace("  key: origin", "  key: [origin, carrier]")
+    text = text.replace(
+        "\nwindows:\n", f"\nchecks: {{a: {{{NOT_NULL}: {{column: carrier}}}}}}\nwindows:\n"
+    )
+    pipeline = load_text(tmp_path, text)
+    assert own_checks_of_records(pipeline).columns["carrier"] == "`key`.`carrier`"
+    windows = pipeline.windows["hourly"]
+    own = own_checks_of_results(windows, windows.result_columns(pipeline.source), "final_windows")
+    assert own.columns["carrier"] == "`key`.`carrier`"
+    assert own.types["carrier"] == "string"
+    single = load_text(tmp_path, FLIGHTS)
+    assert own_checks_of_records(single).columns["origin"] == "`key`"
+
+
 @pytest.mark.parametrize("regex", PORTABLE)
 def test_usual_regular_expressions_are_accepted(regex: str) -> None:
     require_portable(regex)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.pipeline_texts import FLIGHTS, changed, line_of, load_text, problems_of
 from windows_pipeline.alerts.rule_sql import RuleError, compile_expression
+from windows_pipeline.checks.own_checks import own_checks_of_records, own_checks_of_results
 from windows_pipeline.config import Pipeline, table_definition
 from windows_pipeline.storage.catalog import source_tables, window_tables
 
@@ -240,3 +241,18 @@ def test_all_records_may_have_one_key(tmp_path: Path) -> None:
     raw = columns_of(of_source, "raw_events")
     assert (raw["key"], raw["origin"]) == ("string", "string")
     assert of_source.windows["hourly"].keyed(of_source.source) == of_source.source
+
+
+def test_checks_of_ones_own_read_the_parts_of_a_key(tmp_path: Path) -> None:
+    """Rule A9: of results as rules do, and of records as the source declares them."""
+    check = "    checks:\n      of_part:\n        that: carrier <> 'AA' and flight > 5\n"
+    text = with_fields("key: [carrier, flight]").replace(GRACE, GRACE + check)
+    text = text.replace("key: origin", "key: [origin, dest]")
+    text = text.replace("windows:\n", "checks:\n  of_record:\n    that: dest <> 'EWR'\nwindows:\n")
+    pipeline = load_text(tmp_path, text)
+    hourly = pipeline.windows["hourly"]
+    columns = hourly.result_columns(pipeline.source)
+    of_results = own_checks_of_results(hourly, columns, "final_windows")
+    assert of_results.columns["carrier"] == "`key`.`carrier`"
+    assert of_results.types["flight"] == "bigint"
+    assert own_checks_of_records(pipeline).columns["dest"] == "`key`.`dest`"

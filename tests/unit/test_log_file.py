@@ -117,6 +117,18 @@ def test_an_unexpected_error_is_two_lines_and_its_trace_is_in_the_log(
     assert log.name.startswith("maintain-")
 
 
+def test_an_interrupt_says_how_to_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_settings: Settings) -> None:
+        raise KeyboardInterrupt
+
+    _project(tmp_path, monkeypatch)
+    status, said = call(capfd, monkeypatch, "check", "flights", start=interrupt)  # type: ignore[arg-type]
+    assert status == 130, said
+    assert said.endswith("note: stopped; to go on, give the same command again ")
+
+
 def test_verbose_says_where_the_log_lies_and_names_each_step(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,8 @@ from tests.support.command_line import call
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
-from windows_pipeline.query.newest_rows import NoTableError, UnreadableTableError, newest_rows
+from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+from windows_pipeline.query.newest_rows import newest_rows
 from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
 from windows_pipeline.storage.damage import TableDamagedError
 from windows_pipeline.storage.schemas import Columns

@@ -6,18 +6,18 @@ the tree. The text itself never reaches Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -25,6 +25,14 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.Between, exp.In, exp.Is),
     *COMPARISONS,
 )
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
+_PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.TILDE})
+_MOST_OPEN = 20
+"""How many parentheses, cases and signs before a value may be open at once: few enough for any
+caller's stack, Python's and that of Spark's parser."""
+_MOST_LEVELS = 100
+"""How deep operators and calls may be nested, among them those of a chain such as x or y or z."""
 _STRUCT = "struct<"
 _TRY: dict[type[exp.Expr], str] = {
     exp.Add: "try_add",
@@ -114,6 +122,7 @@ def parse_expression(text: str) -> exp.Expr:
         raise RuleError(TOO_LONG)
     try:
         tokens = _SPARK.tokenize(text)
+        _require_few_open(tokens)
         trees = _SPARK.parse_into(exp.Condition, text)
     except ParseError as error:
         near = f" at {error.errors[0]['highlight']!r}" if error.errors else ""
@@ -125,7 +134,41 @@ def parse_expression(text: str) -> exp.Expr:
         raise RuleError("holds a ';'; write one expression without it")
     if not trees or trees[0] is None:
         raise RuleError("is empty; write an expression, as in 'x > 3'")
+    _require_few_levels(trees[0])
     return trees[0]
+
+
+def _require_few_open(tokens: Sequence[Token]) -> None:
+    opened, prefixes = 0, 0
+    for token in tokens:
+        opened += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0
+        if opened + prefixes > _MOST_OPEN:
+            raise RuleError(
+                f"must have at most {_MOST_OPEN} parentheses, cases, minus signs and 'not' open at "
+                "once, and has more; simplify it, or divide it into several rules"
+            )
+
+
+def _require_few_levels(tree: exp.Expr) -> None:
+    level, nodes = 0, [tree]
+    while nodes:
+        level += 1
+        if level > _MOST_LEVELS:
+            raise RuleError(
+                f"must have at most {_MOST_LEVELS} levels, where each operator of a chain is one, "
+                "and has more; simplify it ('x in (...)' for many 'or'), or divide it into several "
+                "rules"
+            )
+        nodes = [child for node in nodes for child in node.iter_expressions()]
+
+
+def struct_fields(kind: str) -> dict[str, str]:
+    """The fields of a type ``struct<name:type,...>`` of plain types; none of another type."""
+    if not kind.startswith(_STRUCT):
+        return {}
+    fields = kind.removeprefix(_STRUCT).removesuffix(">").split(",")
+    return {name: of_field for name, _, of_field in (field.partition(":") for field in fields)}
 
 
 def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
@@ -133,12 +176,9 @@ def _readable(columns: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[
     readable: dict[str, str] = {}
     struct_of: dict[str, str] = {}
     for name, kind in columns:
-        if not kind.startswith(_STRUCT):
-            readable[name] = kind
-            continue
-        for field in kind.removeprefix(_STRUCT).removesuffix(">").split(","):
-            part, _, of_part = field.partition(":")
-            readable[part], struct_of[part] = of_part, name
+        fields = struct_fields(kind)
+        readable |= fields or {name: kind}
+        struct_of |= dict.fromkeys(fields, name)
     return readable, struct_of
 
 
@@ -188,5 +228,8 @@ def _safe_node(node: exp.Expr) -> exp.Expr:
         return exp.func("try_subtract", exp.Literal.number(0), node.this)
     if isinstance(node, (exp.Cast, exp.TryCast)):
         return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
+    if isinstance(node, exp.Abs):  # a bigint's least number has no counterpart
+        least = exp.Neg(this=exp.Literal.number(2**63))
+        return exp.Abs(this=exp.Nullif(this=node.this.copy(), expression=least))
     name = _TRY.get(type(node))
     return node if name is None else exp.func(name, node.this, node.expression)

@@ -13,6 +13,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.alerts.rule_sql import struct_fields
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import OwnCheck, Pipeline, Source, Windows
@@ -100,14 +101,16 @@ def own_checks_of_results(windows: Windows, columns: Mapping[str, str], table: s
     types = windows.checked_columns(columns, table)
     names = dict.fromkeys((*_OF_RESULT, *windows.row_key, *types))
     is_there = (name for name in names if name != "firing_id" or table == "firings")
-    return OwnChecks(table, checks, types, {name: f"`{name}`" for name in is_there})
+    parts = struct_fields(columns.get("key", ""))
+    sql = {name: f"`key`.`{name}`" if name in parts else f"`{name}`" for name in is_there}
+    return OwnChecks(table, checks, types, sql)
 
 
 def _of_source(name: str, source: Source) -> str:
     """A column by its declared name and type; raw_events has some by those of their role."""
     kind = source.types[name]
-    if name == source.key:
-        return "`key`"
+    if name in source.key_columns:
+        return "`key`" if isinstance(source.key, str) else f"`key`.`{name}`"
     if name == source.event_time:
         return "`event_time`" if kind == "timestamp" else "unix_millis(`event_time`)"
     if name == source.source_partition:

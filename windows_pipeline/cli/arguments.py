@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +22,7 @@ __all__ = [
     "chosen_windows",
     "declared",
     "parsed_day",
+    "parsed_instant",
     "project_settings",
 ]
 
@@ -74,6 +75,21 @@ def parsed_day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
+
+
+def parsed_instant(option: str, text: str) -> datetime:
+    """The instant that an option names; without a zone it is UTC, as commands print times.
+
+    Raises:
+        typer.BadParameter: The text is no time.
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option}: {text!r} is no time; write it as '2013-03-08 21:15:00'"
+        ) from None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 def chosen_windows(pipeline: Pipeline, name: str | None) -> str:

@@ -5,9 +5,8 @@ Only the standard library and typer are imported here, so that help and refusals
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,8 +16,15 @@ from windows_pipeline.cli.arguments import (
     chosen_windows,
     declared,
     parsed_day,
+    parsed_instant,
 )
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import begin
+from windows_pipeline.cli.status import Status
+
+if TYPE_CHECKING:  # read when a command needs it, so that `--help` answers at once
+    from windows_pipeline.config import Windows
 
 
 class Step(StrEnum):
@@ -198,25 +204,50 @@ def episodes(
 def trace(
     context: typer.Context,
     pipeline: PipelineName,
-    key: Annotated[str, typer.Argument(help="The alert's key.")],
+    key: Annotated[str, typer.Argument(help="The alert's key; of several columns, with commas.")],
     window_end: Annotated[
-        str, typer.Argument(help="The alert's window_end, UTC, as `episodes` prints it.")
+        str,
+        typer.Argument(
+            metavar="TIME", help="When its window ends, or starts, as far as known; UTC."
+        ),
     ],
     windows: WindowsName = None,
     limit: Annotated[int, typer.Option(min=1, help="How many records to print.")] = 50,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; not for windows of rows.")
+    ] = False,
 ) -> None:
-    """Lists the records that count in an alert's window."""
+    """Shows an alert's window: its records, why it is final, and what was corrected.
+
+    Spark reads windows of rows, windows with a key or filter of their own, and tables that only it
+    reaches: TIME is then the exact end.
+    """
+    instant = parsed_instant("TIME", window_end)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    try:
-        instant = datetime.fromisoformat(window_end)
-    except ValueError:
-        raise typer.BadParameter(
-            f"WINDOW_END: {window_end!r} is no time; write it as '2013-03-08 21:15:00'"
-        ) from None
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
+    if _without_spark(found.windows[name]):
+        from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+
+        try:
+            with Status(CONSOLE, f"{pipeline} {name}: reading the window of {key}"):
+                from windows_pipeline.cli.window_trace import trace_window
+
+            trace_window(settings, found, name, key, window_end, limit, as_json=as_json)
+        except NoTableError:
+            raise
+        except UnreadableTableError as error:
+            tell("note", f"{error}; starting Spark")
+        else:
+            return
+    if as_json:
+        raise ValueError("--json: must be left out where Spark reads the windows; leave it out")
     begin(context, f"{pipeline} {name}: reading the window of {key} that ends at {window_end}")
     from windows_pipeline.cli.trace import list_records
 
     list_records(context, settings, found, name, key, instant, limit)
+
+
+def _without_spark(windows: Windows) -> bool:
+    """Whether the records of windows are found without Spark."""
+    return not windows.row_key and windows.key is None and windows.where is None

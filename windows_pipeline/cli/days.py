@@ -109,12 +109,14 @@ def run_landed(
     if not runs:
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
-    of_runs = {day for days in runs for day in days.days}
+    left_out = {day for error in bad for day in error.days}
+    of_runs = {day for days in runs for day in days.days} - left_out
     _print_records(spark, settings, pipeline, of_runs)
     _print_quarantined(spark, settings, pipeline, of_runs)
-    waits = _print_unfinished(spark, settings, pipeline)
+    waits = _print_unfinished(spark, settings, pipeline, left_out)
     if bad:
-        print_bad_files(pipeline.name, bad)
+        log = RawEventsJob(pipeline, settings).arrived_so_far(spark)
+        print_bad_files(pipeline.name, bad, {row.arrival_unit for row in log})
         raise typer.Exit(3)
     if waits or not all(went_well):
         raise typer.Exit(1)
@@ -156,8 +158,19 @@ def _print_quarantined(
     print_quarantined(pipeline.name, of_days, by_days=pipeline.source.by_days)
 
 
-def _print_unfinished(spark: SparkSession, settings: Settings, pipeline: Pipeline) -> bool:
+def _print_unfinished(
+    spark: SparkSession,
+    settings: Settings,
+    pipeline: Pipeline,
+    left_out: Collection[date] = frozenset(),
+) -> bool:
     """Prints the days that wait and the files that changed, gave no record or were skipped.
+
+    Args:
+        spark: The session.
+        settings: Where tables and landed files lie.
+        pipeline: The pipeline.
+        left_out: The days with bad files, which changed for a reason that is printed elsewhere.
 
     Returns:
         Whether the user has something to do; skipped files need nothing.
@@ -166,7 +179,8 @@ def _print_unfinished(spark: SparkSession, settings: Settings, pipeline: Pipelin
     landing = RawEventsJob(pipeline, settings).landing
     try:
         print_skipped(pipeline.name, skipped(pipeline, landing))
-        changed = print_changed(pipeline.name, changed_files(spark, pipeline, settings))
+        files = changed_files(spark, pipeline, settings)
+        changed = print_changed(pipeline.name, [file for file in files if file.day not in left_out])
         empty = files_without_records(spark, pipeline, settings)
         print_without_records([(f"{file.day}/{file.name}", file.size_bytes) for file in empty])
     except FileNotFoundError:  # users may delete landed files once they are ingested

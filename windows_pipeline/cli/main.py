@@ -22,10 +22,12 @@ from windows_pipeline.cli.commands import (
     trace,
 )
 from windows_pipeline.cli.console import ERRORS
+from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
+from windows_pipeline.cli.state import status
 from windows_pipeline.cli.validate import validate
 from windows_pipeline.text.references import without_values
 
@@ -46,9 +48,11 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         forget: "forget flights 2013-03-08",
     },
     "Look at results": {
+        status: "status flights",
         alerts: "alerts flights --windows hourly --from 2013-03-01 --limit 50",
         late: "late flights --windows hourly --json",
         rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",
+        fetch: "fetch flights JFK --windows hourly --from 2013-03-08 --to '2013-03-08 21:15:00'",
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
     },
@@ -65,11 +69,14 @@ Verbose = Annotated[
     ),
 ]
 
+_INTERRUPTED = 130
+"""The exit status of a command that Ctrl-C stopped, as shells have it."""
+
 app = typer.Typer(
     help="Exact event-time windows on Spark and Delta.",
     epilog="Exit status: 0 done; 1 a check failed, or something is left to do; 2 wrong arguments, "
-    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk. Errors say "
-    "what to do.",
+    "files or tables; 3 a landed file is bad; 4 the machine failed, such as its disk; 130 Ctrl-C "
+    "stopped it. Errors say what to do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -89,7 +96,11 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
             tell("log", str(call.log.path))
         if takes_context:
             arguments["context"] = context
-        function(**arguments)
+        try:
+            function(**arguments)
+        except KeyboardInterrupt:
+            tell("note", "stopped; to go on, give the same command again")
+            raise typer.Exit(_INTERRUPTED) from None
 
     def added(name: str, annotation: object, default: object) -> inspect.Parameter:
         kind = inspect.Parameter.KEYWORD_ONLY

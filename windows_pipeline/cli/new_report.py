@@ -42,7 +42,7 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         grid.add_row(
             column.name,
             column.type,
-            f"{column.nulls / len(column.texts):.1%}" if column.nulls else "",
+            f"{column.nulls:,}" if column.nulls else "",
             f"{column.unfit:,}" if column.unfit else "",
             column.example[:_LONGEST_EXAMPLE],
         )

@@ -172,7 +172,8 @@ def _show(
     missing = []
     with Status(CONSOLE, f"{pipeline.name}: reading") as status:
         from windows_pipeline.cli.rows import print_grid, print_json
-        from windows_pipeline.query.newest_rows import NoTableError, newest_rows
+        from windows_pipeline.query.local_tables import NoTableError
+        from windows_pipeline.query.newest_rows import newest_rows
 
         for table in tables:
             status.update(f"{table.spec.name}: reading")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -84,16 +84,31 @@ def print_waiting(pipeline: str, waiting: Waiting) -> bool:
     return bool(waiting.lacking or waiting.blocked)
 
 
-def print_bad_files(pipeline: str, bad: Sequence[BadFileError]) -> None:
-    """Prints which files are bad, and how their days go on."""
+def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[date]) -> None:
+    """Prints which files are bad, and how their days go on.
+
+    Args:
+        pipeline: The pipeline's name.
+        bad: The errors of the files.
+        ingested: The days that were ingested, before the files were bad.
+    """
     for error in bad:
         tell("error", str(error))
-    days = sorted({day for error in bad for day in error.days})
-    tell(
-        "error",
-        f"{pipeline}: {', '.join(map(str, days))}: not ingested, as a file is bad; nothing closes "
-        f"past a missing day. Mend or remove the file, then: windows-pipeline run {pipeline}",
-    )
+    days = {day for error in bad for day in error.days}
+    if missing := sorted(days - ingested):
+        tell(
+            "error",
+            f"{pipeline}: {', '.join(map(str, missing))}: not ingested, as a file is bad; nothing "
+            "closes past a missing day. Mend or remove the file, then: windows-pipeline run "
+            f"{pipeline}",
+        )
+    for day in sorted(days & ingested):
+        tell(
+            "error",
+            f"{pipeline}: {day}: not ingested again, as a file is bad; the day stays as it was. "
+            "Mend or remove the file, then: "
+            f"windows-pipeline run {pipeline} --from {day} --to {day}",
+        )
 
 
 def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
@@ -127,7 +142,8 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
         Whether any file has changed.
     """
     if changed:
-        CONSOLE.print(f"{pipeline}: {len(changed):,} files changed since their days were ingested:")
+        files = "1 file" if len(changed) == 1 else f"{len(changed):,} files"
+        CONSOLE.print(f"{pipeline}: {files} changed since the day was ingested:")
     for file in changed[:_MOST_NAMES]:
         CONSOLE.print(f"  {file.day}/{file.name} {file.change}")
     if len(changed) > _MOST_NAMES:

@@ -28,19 +28,24 @@ _LEAST_ROUNDED = 0.001
 _LINE_ENDS = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
 
 
-def print_grid(title: str, rows: pa.Table, first_columns: Sequence[str]) -> None:
+def print_grid(
+    title: str, rows: pa.Table, first_columns: Sequence[str], *, newest_last: bool = True
+) -> None:
     """Prints rows as a grid that fits the terminal, without columns that have no value.
 
     Args:
         title: What the rows are.
-        rows: The rows, newest first; the newest is printed last, beside the prompt.
+        rows: The rows.
         first_columns: The columns that are shown first; a narrow terminal leaves others out.
+        newest_last: Whether to print the last row first: of rows that are newest first, the newest
+            then stands last, beside the prompt.
     """
     if not rows.num_rows:
         CONSOLE.print(f"{title}: no rows")
         return
     names = [*first_columns, *(name for name in rows.column_names if name not in first_columns)]
-    texts = {name: _texts(rows[name])[::-1] for name in names}
+    step = -1 if newest_last else 1
+    texts = {name: _texts(rows[name])[::step] for name in names}
     names = [name for name in names if any(texts[name])]
     widths = {name: max(map(cell_len, (name, *texts[name]))) for name in names}
     console, cut = CONSOLE, None
@@ -63,24 +68,28 @@ def print_grid(title: str, rows: pa.Table, first_columns: Sequence[str]) -> None
         CONSOLE.print(f"left out: {left_out}; --json prints all columns")
 
 
-def print_json(tables: Sequence[tuple[str | None, pa.Table]]) -> None:
-    """Prints the rows of tables as one JSON list, a row a line, the newest of a table last.
+def print_json(tables: Sequence[tuple[str | None, pa.Table]], *, newest_last: bool = True) -> None:
+    """Prints the rows of tables as one JSON list, a row a line.
 
     Args:
-        tables: Rows, newest first, by window definition. Where a definition is given, `_windows`
-            names it; no column of a table begins with an underscore.
+        tables: Rows by window definition. Where a definition is given, `_windows` names it; no
+            column of a table begins with an underscore.
+        newest_last: Whether to print the last row of a table first; see `print_grid`.
     """
-    lines: list[str] = []
-    for windows, rows in tables:
-        values = {name: _json_values(rows[name])[::-1] for name in rows.column_names}
-        if windows is not None:
-            values = {"_windows": [windows] * rows.num_rows, **values}
-        lines += [
-            json.dumps(dict(zip(values, row, strict=True)), allow_nan=False)
-            for row in zip(*values.values(), strict=True)
-        ]
+    step = -1 if newest_last else 1
+    lines = [
+        json.dumps(row if windows is None else {"_windows": windows, **row}, allow_nan=False)
+        for windows, rows in tables
+        for row in json_rows(rows)[::step]
+    ]
     listed = ",\n".join(lines)
     typer.echo(f"[\n{listed}\n]" if lines else "[]")
+
+
+def json_rows(rows: pa.Table) -> list[dict[str, object]]:
+    """The rows as JSON has them, by column."""
+    values = {name: _json_values(rows[name]) for name in rows.column_names}
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def _fitting(widths: Mapping[str, int], width: int) -> list[str]:

@@ -34,6 +34,8 @@ def validate(
         settings = project_settings()
         loaded = load_folder(settings.pipelines, settings.modules)
     if loaded.problems:
+        for pipeline in loaded.pipelines.values():
+            _print_valid(pipeline)
         raise ConfigError(loaded.all_problems)
     pipelines = loaded.pipelines
     found = _misplaced(pipelines)
@@ -45,7 +47,11 @@ def validate(
     for text in _unfit_columns(pipelines):
         tell("warning", text)
     for pipeline in pipelines.values():
-        CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
+        _print_valid(pipeline)
+
+
+def _print_valid(pipeline: Pipeline) -> None:
+    CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
 
 
 def _modules() -> tuple[Path, ...]:

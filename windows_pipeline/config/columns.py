@@ -44,9 +44,9 @@ class Column(Strict):
 
     Attributes:
         type: The type of its values.
-        expression: In the file `as`: SQL over other columns, of which the value is computed. None
-            for a column that records hold.
-        path: In the file `from`: where records hold the value. None for the column's own name.
+        expression: SQL over other columns, of which the value is computed. None for a column that
+            records hold.
+        path: Where records hold the value. None for the column's own name.
         zone: The time zone of texts that name none. None for UTC.
         since: The first arrival day on which the column has values; before it is null. None for
             all days.

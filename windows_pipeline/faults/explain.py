@@ -51,7 +51,7 @@ def _bad_file(error: BaseException) -> Fault | None:
 def _refusals() -> tuple[type[Exception], ...]:
     """The errors that the user can fix, of code that needs no Spark."""
     from windows_pipeline.config import ConfigError
-    from windows_pipeline.query.newest_rows import UnreadableTableError
+    from windows_pipeline.query.local_tables import UnreadableTableError
     from windows_pipeline.settings import SettingsError
 
     return ConfigError, SettingsError, UnreadableTableError, FileNotFoundError, ValueError

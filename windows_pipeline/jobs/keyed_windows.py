@@ -40,7 +40,7 @@ class KeyedWindowsJob(WindowsJob):
     @property
     def inputs(self) -> list[Table]:
         """raw_events, arrival_log and rejected_records."""
-        return list(vars(self.source).values())
+        return [self.source.raw_events, self.source.arrival_log, self.source.rejected_records]
 
     @property
     def tables(self) -> list[Table]:

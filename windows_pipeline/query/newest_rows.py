@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from windows_pipeline.compat.delta_rs import supports_folder
+from windows_pipeline.query.local_tables import (
+    DAY,
+    only_spark_reads,
+    open_table,
+    with_columns,
+)
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.damage import damage_of
 from windows_pipeline.storage.delta_log import exact_files
 
-_DAY = "arrival_unit"
 _BATCH_ROWS = 8_192
 """So many rows are in memory at a time, besides the newest rows so far."""
-
-
-class UnreadableTableError(Exception):
-    """A table cannot be read without Spark; the message names the table and the reason."""
-
-
-class NoTableError(UnreadableTableError):
-    """The table does not exist."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +74,21 @@ def _newest_rows(
     null_column: str | None,
     order: Sequence[str] | None,
 ) -> NewestRows:
-    table = _opened(spec)
+    table = open_table(spec)
     entries = exact_files(table)
     if entries is None:
-        raise UnreadableTableError(
-            f"{spec.name}: its files must hold exactly its rows, and it has deletion vectors or "
-            "renamed columns; read it with Spark"
-        )
+        raise only_spark_reads(spec)
     schema = pa.schema(table.schema().to_arrow())
     of_day = spec.sorted_by if order is None else order
     # Arrow's path of a struct's field begins with a point.
-    paths = [f".{name}" if "." in name else name for name in (_DAY, *of_day)]
+    paths = [f".{name}" if "." in name else name for name in (DAY, *of_day)]
     sort_keys = [(path, "descending") for path in paths]
     # `Schema.empty_table`, `Table.sort_by` and `pyarrow.array` would import pandas, which takes
     # half a second.
     newest = pa.Table.from_batches([], schema)
     for day, paths in _files_by_day(entries, *days):
         for batch in _batches([f"{spec.location}/{path}" for path in paths]):
-            with_day = _with_columns(batch, schema, day)
+            with_day = with_columns(batch, schema, day)
             if null_column is not None:
                 with_day = with_day.filter(pc.is_null(with_day[null_column]))
             found = pa.concat_tables([newest, with_day])
@@ -107,18 +98,6 @@ def _newest_rows(
     return NewestRows(newest.slice(0, limit), newest.num_rows > limit)
 
 
-def _opened(spec: TableSpec) -> DeltaTable:
-    location = spec.location
-    if not location.startswith("/") or not supports_folder(location):
-        raise UnreadableTableError(
-            f"{spec.name}: without Spark, tables are read from local folders without any of "
-            f"%[]^|\\ in their path, and this table lies in {location}; read it with Spark"
-        )
-    if not Path(location).is_dir() or not DeltaTable.is_deltatable(location):
-        raise NoTableError(f"{spec.name}: the table does not exist yet")
-    return DeltaTable(location)
-
-
 def _files_by_day(
     entries: pa.Table, first: date | None, last: date | None
 ) -> list[tuple[pa.Scalar, list[str]]]:
@@ -126,7 +105,7 @@ def _files_by_day(
     if not entries.num_rows:
         return []
     found: dict[date, tuple[pa.Scalar, list[str]]] = {}
-    for scalar, path in zip(entries[f"partition.{_DAY}"], entries["path"].to_pylist(), strict=True):
+    for scalar, path in zip(entries[f"partition.{DAY}"], entries["path"].to_pylist(), strict=True):
         day = scalar.as_py()
         if (first or date.min) <= day <= (last or date.max):
             found.setdefault(day, (scalar, []))[1].append(path)
@@ -142,17 +121,3 @@ def _batches(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for file in files:
         with pq.ParquetFile(file) as opened:
             yield from opened.iter_batches(_BATCH_ROWS, use_threads=False)
-
-
-def _with_columns(batch: pa.RecordBatch, schema: pa.Schema, day: pa.Scalar) -> pa.Table:
-    """The rows with the table's columns and types; files lack the column that partitions them."""
-    rows = pa.Table.from_batches([batch])
-    columns = []
-    for field in schema:
-        if field.name == _DAY:
-            columns.append(pa.repeat(day, rows.num_rows))
-        elif field.name in rows.column_names:
-            columns.append(rows[field.name].cast(field.type))
-        else:  # the column is newer than the file
-            columns.append(pa.nulls(rows.num_rows, field.type))
-    return pa.Table.from_arrays(columns, schema=schema)

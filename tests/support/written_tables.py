@@ -1,0 +1,58 @@
+"""Tables of a pipeline that delta-rs writes without Spark, with the columns of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from deltalake import ColumnProperties, WriterProperties, write_deltalake
+
+from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.schemas import Column
+
+Row = Mapping[str, Any]
+_ARROW = {
+    "array<string>": pa.list_(pa.string()),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
+    """The columns as Arrow has them."""
+    return pa.schema([(column.name, _arrow_type(column.type)) for column in columns])
+
+
+def write_rows(spec: TableSpec, rows: Sequence[Row], *, row_group_rows: int | None = None) -> None:
+    """Appends rows as a version of the table; a row names the columns that have a value.
+
+    Args:
+        spec: The table.
+        rows: The rows.
+        row_group_rows: At most so many rows are in a row group; None for any number.
+    """
+    properties = WriterProperties(
+        max_row_group_size=row_group_rows,
+        column_properties={
+            name: ColumnProperties(statistics_enabled="CHUNK") for name in spec.sorted_by
+        },
+    )
+    write_deltalake(
+        spec.location,
+        pa.Table.from_pylist(list(rows), arrow_schema(spec.columns)),
+        mode="append",
+        partition_by=["arrival_unit"] if spec.partitioned else None,
+        writer_properties=properties,
+    )
+
+
+def _arrow_type(kind: str | tuple[Column, ...]) -> pa.DataType:
+    if isinstance(kind, str):
+        return _ARROW[kind]
+    return pa.struct([(column.name, _arrow_type(column.type)) for column in kind])

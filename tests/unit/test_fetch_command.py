@@ -1,0 +1,249 @@
+"""`fetch` lists the windows of a key, without Spark, as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.command_line import call
+from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
+from tests.support.written_tables import Row, write_rows
+from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage.catalog import TableSpec, WindowTables, window_tables
+
+ROOT = Path(__file__).parents[2]
+NINE = datetime(2013, 3, 8, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project, which is the working directory."""
+    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "pipelines").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+    return tmp_path
+
+
+def tables(folder: Path, text: str = FLIGHTS) -> WindowTables[TableSpec]:
+    pipeline: Pipeline = load_text(folder / "pipelines", text)
+    return window_tables(pipeline, "hourly", str(folder / "warehouse"))
+
+
+def row(hour: int, key: Any = "JFK", **other: Any) -> Row:
+    start = NINE + timedelta(hours=hour)
+    return {
+        "arrival_unit": date(2013, 3, 8),
+        "key": key,
+        "window_start": start,
+        "window_end": start + timedelta(hours=1),
+        "record_count": hour,
+        "avg_dep_delay": 60.5,
+        "failed": [],
+        **other,
+    }
+
+
+def no_session(*_: object) -> Any:
+    raise AssertionError("Spark must not start")
+
+
+def called(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str
+) -> tuple[int, str]:
+    start: StartSession = no_session
+    return call(capfd, monkeypatch, "fetch", "flights", *args, start=start)
+
+
+def counts(said: str) -> list[int]:
+    return [window["record_count"] for window in json.loads(said)]
+
+
+def test_windows_of_a_key_come_in_order_with_both_bounds(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time without a zone is UTC, as commands print times."""
+    write_rows(tables(folder).final_windows, [row(3), row(1), row(2), row(4), row(2, "LGA")])
+    bounds = ("--from", "2013-03-08 10:00:00.000", "--to", "2013-03-08T13:00:00+01:00", "--json")
+    status, said = called(capfd, monkeypatch, "JFK", *bounds)
+    assert (status, counts(said)) == (0, [1, 2, 3])
+    _, said = called(capfd, monkeypatch, "JFK", *bounds, "--newest-first")
+    assert counts(said) == [3, 2, 1]
+    status, said = called(capfd, monkeypatch, "JFK", "--json", "--limit", "2")
+    assert status == 0
+    assert "has more windows; raise --limit 2" in said
+    assert counts(said.partition(" note:")[0]) == [1, 2]
+
+
+def test_json_has_the_columns_of_the_table(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tables(folder).final_windows
+    write_rows(spec, [row(1)])
+    _, said = called(capfd, monkeypatch, "JFK", "--json")
+    (window,) = json.loads(said)
+    assert list(window) == [*(column.name for column in spec.columns), "_watermark"]
+    assert (window["window_start"], window["_watermark"]) == ("2013-03-08T10:00:00.000Z", None)
+    status, said = called(capfd, monkeypatch, "[red]", "--json")
+    assert (status, said) == (0, "[] ")
+
+
+def test_a_grid_has_key_window_count_and_aggregates_first(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_rows(tables(folder).final_windows, [row(1)])
+    status, said = called(capfd, monkeypatch, "JFK")
+    assert (status, said.split()[:6]) == (
+        0,
+        ["flights/hourly/final_windows", "key", "window_start", "window_end", "record_count",
+         "avg_dep_delay"],
+    )  # fmt: skip
+    assert called(capfd, monkeypatch, "ZZZ") == (0, "flights/hourly/final_windows: no rows ")
+
+
+def test_open_windows_are_shown_as_they_stand_now(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E4: the newest row of each window."""
+    later: dict[str, Any] = {"arrival_unit": date(2013, 3, 9)}
+    write_rows(
+        tables(folder).keyed_windows,
+        [
+            row(1, closed=False),
+            row(1, closed=True, **later, avg_dep_delay=2.0),
+            row(2, closed=False),
+        ],
+    )
+    status, said = called(capfd, monkeypatch, "JFK", "--open", "--json")
+    found = [
+        (each["record_count"], each["closed"], each["avg_dep_delay"]) for each in json.loads(said)
+    ]
+    assert (status, found) == (0, [(1, True, 2.0), (2, False, 60.5)])
+
+
+def test_sessions_are_those_that_overlap_the_times(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = of_kind("kind: session\n    gap: 60 minutes")
+    write_rows(tables(folder, text).final_windows, [row(1), row(3), row(5)])
+    bounds = ("--from", "2013-03-08 12:30", "--to", "2013-03-08 14:00")
+    _, said = called(capfd, monkeypatch, "JFK", *bounds, "--json")
+    assert counts(said) == [3, 5]
+    _, said = called(capfd, monkeypatch, "JFK", *bounds, "--json", "--newest-first")
+    assert counts(said) == [5, 3]
+
+
+def test_open_windows_that_are_not_stored_are_named(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FLIGHTS.replace(
+        "    grace: 6 hours\n", "    grace: 6 hours\n    partial_results: false\n"
+    )
+    write_rows(tables(folder, text).keyed_windows, [row(1, closed=True)])
+    status, said = called(capfd, monkeypatch, "JFK", "--open")
+    assert (status, "partial_results: false, so no open windows" in said) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("JFK", "--from", "soon"), "--from: 'soon' is no time; write it as '2013-03-08 21:15:00'"),
+        (("JFK", "--from", "2013-03-08", "--to", "2013-03-07"), "must not be before --from 2013"),
+        (("JFK", "--limit", "0"), "--limit"),
+        (("JFK", "--windows", "[red]x"), "has no windows '[red]x'; use one of hourly"),
+        (
+            ("JFK", "--open"),
+            "keyed_windows: the table does not exist yet; to fill it: win",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    folder: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    args: Sequence[str],
+    said: str,
+) -> None:
+    write_rows(tables(folder).final_windows, [row(1)])
+    status, printed = called(capfd, monkeypatch, *args)
+    assert (status, said in printed.replace(" │ │ ", " ")) == (2, True), printed
+
+
+def test_a_key_that_is_no_value_of_its_type_is_refused(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FLIGHTS.replace("key: origin", "key: flight")
+    write_rows(tables(folder, text).final_windows, [{**row(1), "key": 7}])
+    assert called(capfd, monkeypatch, "7", "--json")[0] == 0
+    status, said = called(capfd, monkeypatch, "JFK")
+    assert (
+        status,
+        "KEY: must be a key of type bigint (the source's column flight), not 'JFK'" in said,
+    ) == (2, True), said
+
+
+def test_windows_of_all_records_have_the_null_key(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tables(folder).final_windows
+    write_rows(spec, [{**row(1), "key": None}, row(2)])
+    write_rows(spec, [{**row(3), "key": None}])
+    assert counts(called(capfd, monkeypatch, "--json")[1]) == [1, 3]
+
+
+def test_a_key_of_several_columns_has_commas_between_its_values(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule A9: a definition may have a key of its own."""
+    text = changed("    kind: sliding", "    key: [carrier, dest]\n    kind: sliding")
+    keys = [("AA", "MIA"), ("AA", "BOS"), ("UA", "MIA")]
+    rows = [
+        row(hour, key={"carrier": carrier, "dest": dest})
+        for hour, (carrier, dest) in enumerate(keys)
+    ]
+    write_rows(tables(folder, text).final_windows, rows)
+    status, said = called(capfd, monkeypatch, "AA,BOS", "--json")
+    assert (status, counts(said)) == (0, [1])
+    assert json.loads(said)[0]["key"] == {"carrier": "AA", "dest": "BOS"}
+    status, said = called(capfd, monkeypatch, "AA, MIA")
+    assert (status, "AA, MIA" in said) == (0, True)
+    status, said = called(capfd, monkeypatch, "AA")
+    assert (status, "KEY: must have 2 parts (carrier, dest) with commas" in said) == (2, True)
+
+
+@pytest.mark.parametrize("args", [(), ("--open",), ("--json",)])
+def test_fetch_needs_neither_spark_nor_pandas(folder: Path, args: Sequence[str]) -> None:
+    of = tables(folder)
+    write_rows(of.final_windows, [row(1)])
+    write_rows(of.keyed_windows, [row(1, closed=False), row(2, closed=False)])
+    script = (
+        "import sys\n"
+        "from windows_pipeline.cli.main import main\n"
+        f"sys.argv = ['windows-pipeline', 'fetch', 'flights', 'JFK', *{list(args)!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "JFK" in ended.stdout

@@ -1,0 +1,178 @@
+"""`trace` leads from a window to its records, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.command_line import call
+from tests.support.pipeline_texts import FLIGHTS, load_text
+from tests.support.written_tables import Row, write_rows
+from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage.catalog import source_tables, window_tables
+
+ROOT = Path(__file__).parents[2]
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
+
+
+class Flights(NamedTuple):
+    """A project of the flights, whose folder is the working directory."""
+
+    folder: Path
+    pipeline: Pipeline
+    capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    def trace(self, *args: str) -> tuple[int, str]:
+        start: StartSession = no_session
+        return call(self.capfd, self.monkeypatch, "trace", "flights", *args, start=start)
+
+
+def no_session(*_: object) -> Any:
+    raise AssertionError("Spark must not start")
+
+
+def window(minute: float, count: int = 2) -> Row:
+    start = NOON + timedelta(minutes=minute)
+    return {
+        "arrival_unit": date(2013, 1, 2),
+        "key": "JFK",
+        "window_start": start,
+        "window_end": start + timedelta(hours=1),
+        "record_count": count,
+    }
+
+
+@pytest.fixture
+def flights(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Flights:
+    """Two records of a window; one that is after it; and a day that closes it."""
+    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "pipelines").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+    pipeline = load_text(tmp_path / "pipelines", FLIGHTS)
+    warehouse = str(tmp_path / "warehouse")
+    source = source_tables(pipeline, warehouse)
+    times = [(1, 0, 0), (1, 1, 30), (1, 2, 15), (1, 3, 300), (2, 0, 1_440)]
+    raw, latest = [], NOON
+    for day, offset, minute in times:
+        event_time = NOON + timedelta(minutes=minute)
+        latest = max(latest, event_time)
+        raw.append(
+            {
+                "arrival_unit": date(2013, 1, day),
+                "source_partition": "0",
+                "offset": offset,
+                "key": "JFK" if minute != 15 else "LGA",
+                "event_time": event_time,
+                "running_max": latest,
+                "dep_delay": float(minute),
+            }
+        )
+    write_rows(source.raw_events, raw)
+    write_rows(
+        source.arrival_log,
+        [
+            {
+                "arrival_unit": date(2013, 1, day),
+                "source_partition": "0",
+                "rows": 1,
+                "unit_rejected": 0,
+                "max_event_time": NOON + timedelta(minutes=minute),
+            }
+            for day, minute in ((1, 300), (2, 1_440))
+        ],
+    )
+    tables = window_tables(pipeline, "hourly", warehouse)
+    write_rows(tables.final_windows, [window(-30), window(0), window(30, 1), window(300, 1)])
+    result = {"record_count": 3, "failed": []}
+    correction = {**window(0), "correction": 1, "change": "changed", "old": result, "new": result}
+    write_rows(tables.corrections, [{**correction, "cause": "[red]a file"}])
+    return Flights(tmp_path, pipeline, capfd, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2013-01-01 13:00:00.000",
+        "2013-01-01 13:00",
+        "2013-01-01T14:00:00+01:00",
+        "2013-01-01 12:00",
+    ],
+)
+def test_a_window_is_found_by_its_end_or_start_and_shown_with_its_records(
+    flights: Flights, time: str
+) -> None:
+    """Rule E5: its records, why it is final, its neighbours, its correction."""
+    status, said = flights.trace("JFK", time, "--json")
+    assert status == 0, said
+    found = json.loads(said)
+    assert found["window"]["window_start"] == "2013-01-01T12:00:00.000Z"
+    assert [(each["offset"], each["dep_delay"]) for each in found["records"]] == [(0, 0), (1, 30)]
+    assert [each["late_by_ms"] for each in found["records"]] == [0, 0]
+    assert found["corrections"] == [{"number": 1, "change": "changed", "cause": "[red]a file"}]
+    assert found["before"].startswith("2013-01-01 11:30:00.000 to ")
+    assert found["after"].startswith("2013-01-01 12:30:00.000 to ")
+    status, said = flights.trace("JFK", time)
+    assert status == 0
+    close = "2013-01-02 06:00:00.000"
+    assert f"final: arrival day 2013-01-02 moved the close time to {close}, past its end" in said
+    assert "correction 1: changed, as '[red]a file'" in said
+    assert "the window before: 2013-01-01 11:30:00.000 to 2013-01-01 12:30:00.000, 2 rec" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("JFK", "soon"), "TIME: 'soon' is no time; write it as '2013-03-08 21:15:00'"),
+        (("JFK", "1999-01-01"), "no window of key 'JFK' ends or starts at 1999-01-01; take key"),
+        (("JFK", "2013-01-01"), "TIME: must name one window, and 4 end or start at 2013-01-01"),
+        (("EWR", "2013-01-01 13:00"), "no window of key 'EWR' ends or starts"),
+    ],
+)
+def test_a_time_that_names_no_window_is_refused(
+    flights: Flights, args: Sequence[str], said: str
+) -> None:
+    status, printed = flights.trace(*args)
+    assert (status, said in printed.replace(" │ │ ", " ")) == (2, True), printed
+
+
+def test_records_beyond_the_limit_are_named(flights: Flights) -> None:
+    status, said = flights.trace("JFK", "2013-01-01 13:00", "--limit", "1")
+    assert (status, "there are 2 records; raise --limit 1 to see them" in said) == (0, True)
+
+
+def test_trace_needs_no_spark(flights: Flights) -> None:
+    script = (
+        "import sys\n"
+        "from windows_pipeline.cli.main import main\n"
+        "sys.argv = ['windows-pipeline', 'trace', 'flights', 'JFK', '2013-01-01 13:00']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=flights.folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "the window after" in ended.stdout

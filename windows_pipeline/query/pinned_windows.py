@@ -1,0 +1,117 @@
+"""The windows of a definition at one version of a table: which rows, how they stand, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.query.arrival_days import Watermarks, log_parts
+from windows_pipeline.query.current import current_windows
+from windows_pipeline.query.keys import KEY, in_order
+from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.slices import slices_of
+from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
+from windows_pipeline.query.wanted_files import FileEntry, Wanted
+from windows_pipeline.storage.catalog import (
+    TableSpec,
+    firing_tables,
+    source_tables,
+    window_tables,
+)
+from windows_pipeline.windows import GracedRows, SessionWindows
+
+Which = Literal["final", "current", "firings"]
+"""Closed windows; every window as it stands now; every firing."""
+
+
+def length_us(windows: Windows) -> int | None:
+    """The time from a window's start to its end, in microseconds; None if windows differ."""
+    spec = windows.spec
+    if isinstance(spec, (SessionWindows, GracedRows)):
+        return None
+    return spec.length_ms * 1_000
+
+
+def table_of(
+    pipeline: Pipeline, windows_name: str, warehouse: str, which: Which
+) -> TableSpec | None:
+    """The table of some windows; None for the firings of windows that have none."""
+    if which == "firings":
+        fired = firing_tables(pipeline, windows_name, warehouse)
+        return None if fired is None else fired.firings
+    tables = window_tables(pipeline, windows_name, warehouse)
+    return tables.final_windows if which == "final" else tables.keyed_windows
+
+
+class PinnedWindows:
+    """The windows at one version of their table, with the watermarks as they were then."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        windows: Windows,
+        warehouse: str,
+        spec: TableSpec,
+        which: Which,
+        *,
+        version: int | None,
+        most_rows: int,
+    ) -> None:
+        """Opens the table.
+
+        Args:
+            pipeline: The pipeline.
+            windows: The window definition.
+            warehouse: The folder of all tables.
+            spec: The table.
+            which: Which windows they are.
+            version: The table's version; None for the newest.
+            most_rows: How many rows of the table to have in memory at a time.
+
+        Raises:
+            NoTableError: The table does not exist.
+            TableDamagedError: The log is damaged.
+            UnreadableTableError: The table is not for readers other than Spark, or has no such
+                version.
+        """
+        self.table = LocalTable(spec, version)
+        self._windows, self._which, self._most_rows = windows, which, most_rows
+        log = source_tables(pipeline, warehouse).arrival_log
+        self._watermarks = Watermarks(log_parts(log))
+
+    def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
+        """The windows that are wanted, in the order of key, start and end, or in the reverse.
+
+        Args:
+            wanted: Which rows. Of sessions as they stand now, a condition that is true of each
+                session that contains one of which it is true.
+            backward: Whether in the reverse order.
+        """
+        aggregates = tuple(each.name for each in self._windows.aggregate_list)
+        schema = self.table.schema.append(pa.field(WATERMARK, pa.timestamp("us", "UTC")))
+        return FoundWindows(schema, lambda: self._slices(wanted, backward=backward), aggregates)
+
+    def _slices(self, wanted: Wanted, *, backward: bool) -> Iterator[pa.Table]:
+        files = self.table.files(wanted)
+        by_end = length_us(self._windows) is not None
+        in_order = slices_of(self.table, wanted, files, self._most_rows, by_end=by_end)
+        for part in reversed(list(in_order)) if backward else in_order:
+            rows = self._rows(part, files)
+            if rows.num_rows:
+                yield self._ordered(rows, backward=backward)
+
+    def _rows(self, wanted: Wanted, files: Sequence[FileEntry]) -> pa.Table:
+        rows = self.table.read(wanted, files)
+        if self._which == "current":
+            is_session = isinstance(self._windows.spec, SessionWindows)
+            rows = current_windows(rows, self._windows.window_key, of_sessions=is_session)
+        return rows.append_column(WATERMARK, self._watermarks.after(rows))
+
+    def _ordered(self, rows: pa.Table, *, backward: bool) -> pa.Table:
+        names = [KEY, "window_start", "window_end", *self._windows.row_key]
+        if self._which == "firings":
+            names.append("firing_id")
+        return in_order(rows, names, backward=backward)

@@ -1,0 +1,116 @@
+"""Cuts a query into slices that are read one after the other, so that no slice has too many rows.
+
+The slices of a query are in its order: those of one key by time, those of several keys by key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import isnan
+from typing import Any
+
+import pyarrow as pa
+
+from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange, flattened
+from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
+
+_END = "window_end"
+_Parts = tuple[Any, ...]
+
+
+def slices_of(
+    table: LocalTable, wanted: Wanted, files: Sequence[FileEntry], most_rows: int, *, by_end: bool
+) -> Iterator[Wanted]:
+    """Yields the slices of a query, in order; a slice may have no rows.
+
+    Args:
+        table: The table.
+        wanted: The wanted rows.
+        files: The files that may have them.
+        most_rows: How many rows a slice should have at most; a key, or an instant, with more rows
+            is one slice.
+        by_end: Whether the order of a key's windows is that of their ends, and all rows of a
+            window have the same end.
+    """
+    if sum(_row_count(file, most_rows) for file in files) <= most_rows:
+        yield wanted
+    elif not wanted.keys.is_one_key:
+        counts = _rows_by_key(table, wanted, files)
+        for keys in _key_slices(counts, table.key, most_rows):
+            yield Wanted(keys, wanted.times, wanted.days)
+    elif by_end:
+        asked = wanted.times.get(_END, Span())
+        for span in _time_slices(files, most_rows):
+            yield Wanted(wanted.keys, {**wanted.times, _END: span.within(asked)}, wanted.days)
+    else:
+        yield wanted
+
+
+def _row_count(file: FileEntry, most_rows: int) -> int:
+    return most_rows if file.row_count is None else file.row_count
+
+
+def _time_slices(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
+    """Spans of window ends, one after the other; each cut is where a file begins."""
+    known = [
+        (file.smallest[_END], _row_count(file, most_rows))
+        for file in files
+        if _END in file.smallest
+    ]
+    spans, first, row_count, last_cut = [], None, 0, None
+    for begins, count in sorted(known):
+        if row_count and row_count + count > most_rows and begins != last_cut:
+            spans.append(Span(first, begins - 1))
+            first, row_count, last_cut = begins, 0, begins
+        row_count += count
+    return [*spans, Span(first, None)]
+
+
+def _rows_by_key(
+    table: LocalTable, wanted: Wanted, files: Sequence[FileEntry]
+) -> list[tuple[_Parts, int]]:
+    """Each key with its number of wanted rows, in order."""
+    counts: Counter[_Parts] = Counter()
+    for file in files:
+        rows = table.read(wanted, [file], [KEY])
+        parts = flattened(rows, [KEY])
+        names = parts.column_names
+        grouped = parts.append_column("_rows", pa.repeat(1, rows.num_rows))
+        summed = grouped.group_by(names, use_threads=False).aggregate([("_rows", "sum")])
+        columns = [summed[name].to_pylist() for name in names]
+        for key, count in zip(
+            zip(*columns, strict=True), summed["_rows_sum"].to_pylist(), strict=True
+        ):
+            counts[key] += count
+    return sorted(counts.items(), key=lambda found: tuple(map(_order, found[0])))
+
+
+def _order(value: Any) -> tuple[bool, bool, Any]:
+    """What orders the values of a part: null first, NaN last."""
+    if value is None:
+        return (False, False, 0)
+    is_nan = isinstance(value, float) and isnan(value)
+    return (True, is_nan, 0 if is_nan else value)
+
+
+def _key_slices(
+    counts: Sequence[tuple[_Parts, int]], column: KeyColumn, most_rows: int
+) -> Iterator[KeyRange]:
+    """Ranges of keys, one after the other."""
+    group: list[_Parts] = []
+    row_count = 0
+    for key, count in counts:
+        if group and row_count + count > most_rows:
+            yield _range(group, column)
+            group, row_count = [], 0
+        group.append(key)
+        row_count += count
+    if group:
+        yield _range(group, column)
+
+
+def _range(keys: Sequence[_Parts], column: KeyColumn) -> KeyRange:
+    first, last = (column.of_parts(key) for key in (keys[0], keys[-1]))
+    return column.between(first, last)

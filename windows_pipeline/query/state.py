@@ -1,0 +1,242 @@
+"""How far a pipeline is: what is closed, what waits, what is unfinished; without Spark."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.config.definition import definition_digest
+from windows_pipeline.query.arrival_days import LogPart, log_parts
+from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.storage import catalog
+
+_DIGEST = "windows_pipeline.digest"
+_CORRECTION = "windows_pipeline.correction"
+_FINISHED = "windows_pipeline.corrections_finished"
+_DETAILS = "windows_pipeline.correction_details"
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table.
+
+    Attributes:
+        name: Its name.
+        rows: Its number of rows; None if the table does not exist, or its log does not say.
+        version: Its newest version; None if the table does not exist.
+        through: The last arrival day that has rows; None if that is not known.
+    """
+
+    name: str
+    rows: int | None
+    version: int | None
+    through: date | None
+
+
+@dataclass(frozen=True)
+class WindowsState:
+    """How far the windows of a definition are.
+
+    Attributes:
+        name: The definition's name.
+        through: The last day up to which all days are computed; None before the first.
+        close_time_ms: The close time after that day: windows that end before it are closed
+            (hopping and tumbling windows also those that end at it); None if nothing is closed.
+        lacking: The days that are ingested and can be computed, and are not.
+    """
+
+    name: str
+    through: date | None
+    close_time_ms: int | None
+    lacking: tuple[date, ...]
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """Something that was begun and is not finished.
+
+    Attributes:
+        what: What it is.
+        command: The command that goes on with it.
+    """
+
+    what: str
+    command: str
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """How far a pipeline is.
+
+    Attributes:
+        through: The last day up to which all days are ingested; None before the first.
+        watermark_ms: The watermark after that day; None if there is none.
+        missing: The first day that is not ingested, if later days are; it blocks them.
+        blocked: The days after the missing one.
+        windows: The definitions.
+        unfinished: What was begun and is not finished.
+        tables: The tables.
+    """
+
+    through: date | None
+    watermark_ms: int | None
+    missing: date | None
+    blocked: tuple[date, ...]
+    windows: tuple[WindowsState, ...]
+    unfinished: tuple[Unfinished, ...]
+    tables: tuple[TableState, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is left to do."""
+        lacks = any(windows.lacking for windows in self.windows)
+        return lacks or bool(self.blocked or self.unfinished)
+
+
+def pipeline_state(pipeline: Pipeline, warehouse: str) -> PipelineState:
+    """Looks how far a pipeline's tables are.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table is not for readers other than Spark.
+    """
+    log = log_parts(catalog.source_tables(pipeline, warehouse).arrival_log)
+    ingested = sorted({part.arrival_unit for part in log})
+    missing = pipeline.partitions.start
+    for day in ingested:
+        missing += timedelta(days=day == missing)
+    ready = [day for day in ingested if day < missing]
+    blocked = tuple(day for day in ingested if day > missing)
+    opened = {spec.name: _opened(spec) for spec in catalog.all_tables(pipeline, warehouse)}
+    return PipelineState(
+        through=max(ready, default=None),
+        watermark_ms=_watermark_ms(log, max(ready, default=None)),
+        missing=missing if blocked else None,
+        blocked=blocked,
+        windows=tuple(
+            _windows_state(pipeline, name, windows, warehouse, log, ready)
+            for name, windows in pipeline.windows.items()
+        ),
+        unfinished=(
+            *_unfinished_batch(pipeline, warehouse, log),
+            *_unfinished_corrections(pipeline, warehouse, opened),
+            *_stale(pipeline, opened),
+        ),
+        tables=tuple(_table_state(name, table) for name, table in opened.items()),
+    )
+
+
+def _opened(spec: catalog.TableSpec) -> LocalTable | None:
+    try:
+        return LocalTable(spec)
+    except NoTableError:
+        return None
+
+
+def _table_state(name: str, table: LocalTable | None) -> TableState:
+    if table is None:
+        return TableState(name, None, None, None)
+    return TableState(name, table.row_count, table.version, max(table.days, default=None))
+
+
+def _windows_state(
+    pipeline: Pipeline,
+    name: str,
+    windows: Windows,
+    warehouse: str,
+    log: tuple[LogPart, ...],
+    ready: list[date],
+) -> WindowsState:
+    """The state of a definition; a stream computes the days as it ingests them."""
+    lacking: list[date] = []
+    if all(part.batch is None for part in log):
+        fires = [False] if windows.trigger is None else [False, True]
+        noted = [
+            _days_in(catalog.computed_days(pipeline, name, warehouse, fired=fired))
+            for fired in fires
+        ]
+        lacking = [day for day in ready if any(day not in days for days in noted)]
+    done = [day for day in ready if not lacking or day < lacking[0]]
+    through = max(done, default=None)
+    watermark_ms = _watermark_ms(log, through)
+    close_time_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
+    return WindowsState(name, through, close_time_ms, tuple(lacking))
+
+
+def _days_in(spec: catalog.TableSpec) -> set[date]:
+    table = _opened(spec)
+    if table is None:
+        return set()
+    return set(table.read(Wanted(), columns=["arrival_unit"])["arrival_unit"].to_pylist())
+
+
+def _watermark_ms(log: tuple[LogPart, ...], through: date | None) -> int | None:
+    """The watermark after a day; it never falls (rule A4)."""
+    known = [
+        part.watermark_ms
+        for part in log
+        if part.watermark_ms is not None and through is not None and part.arrival_unit <= through
+    ]
+    return max(known, default=None)
+
+
+def _unfinished_batch(
+    pipeline: Pipeline, warehouse: str, log: tuple[LogPart, ...]
+) -> list[Unfinished]:
+    """The micro-batch that Spark began and did not commit: in the log, or the one after it."""
+    folder = Path(catalog.stream_checkpoint(pipeline, warehouse))
+    last = max((part.batch for part in log if part.batch is not None), default=None)
+    for number in [0] if last is None else [last, last + 1]:
+        begun, ended = ((folder / kind / str(number)).exists() for kind in ("offsets", "commits"))
+        if begun and not ended:
+            what = f"micro-batch {number} was started and is not in all tables"
+            return [Unfinished(what, f"windows-pipeline stream {pipeline.name}")]
+    return []
+
+
+def _unfinished_corrections(
+    pipeline: Pipeline, warehouse: str, opened: Mapping[str, LocalTable | None]
+) -> list[Unfinished]:
+    found = []
+    for name in pipeline.windows:
+        table = opened[catalog.window_tables(pipeline, name, warehouse).corrections.name]
+        texts: Mapping[str, str] = {} if table is None else table.properties
+        begun = int(texts.get(_CORRECTION, "0"))
+        if begun > int(texts.get(_FINISHED, "0")):
+            details = json.loads(texts[_DETAILS])
+            found.append(
+                Unfinished(
+                    f"correction {begun} of {name} was started and is not finished",
+                    f"windows-pipeline correct {pipeline.name} --windows {name} --from "
+                    f"{details['first']} --to {details['last']} --cause "
+                    f"{shlex.quote(details['cause'])}",
+                )
+            )
+    return found
+
+
+def _stale(pipeline: Pipeline, opened: Mapping[str, LocalTable | None]) -> list[Unfinished]:
+    """The tables whose rows follow another definition than the pipeline's file."""
+    names = [
+        name
+        for name, table in opened.items()
+        if table is not None
+        and table.properties.get(_DIGEST) not in (None, definition_digest(table.spec.definition))
+    ]
+    if not names:
+        return []
+    what = (
+        f"the definition changed since these tables were computed: {', '.join(names)}; where only "
+        "the grace changed, `correct` keeps what was published"
+    )
+    return [Unfinished(what, f"windows-pipeline rebuild {pipeline.name}")]
