@@ -18,7 +18,7 @@ _LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 def build_definitions(settings: Settings) -> dg.Definitions:
     """The definitions of all pipelines in the settings' folder; skips files with mistakes."""
-    loaded = load_folder(settings.pipelines)
+    loaded = load_folder(settings.pipelines, settings.modules)
     for problem in loaded.all_problems:
         _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
     pipelines = list(loaded.pipelines.values())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import (
@@ -45,6 +47,8 @@ _EXCLUDES = (
 )
 _SECRETS = (("spark",), ("small_batches",))
 """Passwords and tokens may be among their values; no error shows a value below these fields."""
+_SETTINGS_FILE = "the settings, such as 'warehouse: warehouse'"
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCATIONS = {"warehouse", "pipelines", "landing", "dagster_home"}
 _SHOWN_BY_SPARK = re.compile(
     r"^spark\.(?:(?:driver|executor)\.(?:extra|default)JavaOptions$|app\.name$"
@@ -79,6 +83,8 @@ class Settings(BaseModel):
             has no DAGSTER_HOME. None for no report.
         packages: More packages for Spark to load, as `organisation:module:version` of a Maven
             repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
+        modules: The Python files whose aggregates pipelines may name (`my_module:spread`). The
+            settings name them without '.py'; they lie in the settings file's folder.
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
@@ -97,10 +103,25 @@ class Settings(BaseModel):
     arrival_ranges: PositiveInt | None = None
     dagster_home: Path | None = None
     packages: tuple[ReferringText, ...] = ()
+    modules: tuple[Path, ...] = ()
     spark: dict[str, ReferringText]
     small_batches: dict[str, ReferringText] = {}
     keep_plans: bool = True
     tuning: Tuning = Field(default=Tuning(), exclude=True)
+
+    @field_validator("modules")
+    @classmethod
+    def _plain_names(cls, modules: tuple[Path, ...]) -> tuple[Path, ...]:
+        for module in modules:
+            name = str(module)
+            if not _MODULE.fullmatch(name):
+                raise ValueError(
+                    f"{name!r} is not the name of a module; write a file's name without .py, of "
+                    "letters, digits and _, without dots and slashes, as in [my_module]"
+                )
+            if name in sys.stdlib_module_names:
+                raise ValueError(f"{name!r} is a module of Python; rename your file")
+        return modules
 
     @field_validator("tuning", mode="before")
     @classmethod
@@ -191,6 +212,7 @@ def load_settings(root: Path) -> Settings:
             "warehouse": resolve(settings.warehouse, path.parent),
             "landing": resolve(settings.landing, path.parent),
             "pipelines": path.parent / settings.pipelines,
+            "modules": tuple(_module_file(path, str(name)) for name in settings.modules),
             "dagster_home": settings.dagster_home and path.parent / settings.dagster_home,
         }
     )
@@ -202,7 +224,7 @@ def _read_settings(path: Path) -> Settings:
     Raises:
         ConfigError: The file has mistakes; the message has one line for each, without values.
     """
-    document = read_yaml(path, "the settings, such as 'warehouse: warehouse'", _SECRETS)
+    document = read_yaml(path, _SETTINGS_FILE, _SECRETS)
     for field, text in document.texts.items():
         if refers(text) and field[:1] in _SECRETS and _SHOWN_BY_SPARK.search(field[-1]):
             document.refuse(field, _NOT_PRIVATE)
@@ -219,6 +241,23 @@ def _read_settings(path: Path) -> Settings:
         )
     document.require_no_problems()
     return settings
+
+
+def _module_file(settings: Path, name: str) -> Path:
+    """The file of a module that the settings name.
+
+    Raises:
+        SettingsError: An installed package has the name, which the file would hide.
+    """
+    file = settings.parent / f"{name}.py"
+    installed = find_spec(name)
+    if installed is not None and Path(str(installed.origin)).resolve() != file.resolve():
+        line = read_yaml(settings, _SETTINGS_FILE, _SECRETS).line(("modules",))
+        raise SettingsError(
+            f"{settings}:{line}: modules: {name!r} is the name of an installed package "
+            f"({installed.origin}); rename your file"
+        )
+    return file
 
 
 def _umask() -> int:

@@ -16,6 +16,7 @@ _HIDDEN = "the value is not shown"
 _WANTED = {
     "arrival_ranges": "a whole number above zero, such as 200",
     "packages": 'a list of texts in quotes, such as ["organisation:module:version"]',
+    "modules": "a list of names, such as [my_module]",
     "spark": "'name: value' lines, indented under it",
     "small_batches": "'name: value' lines, indented under it",
     "keep_plans": "true or false",

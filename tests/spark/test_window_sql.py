@@ -123,6 +123,31 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
     assert {columns, "mean", "median_amount", "percentile_amount_0_25"} <= set(found.columns)
 
 
+def test_an_aggregate_may_have_an_expression_and_a_condition(
+    spark: SparkSession, events: DataFrame
+) -> None:
+    """Rule G1: as `.where` and a Column of the library; commas and brackets in quotes stay."""
+    windows = SlidingWindows.of_time_difference_and_grace("10 minutes", "0 seconds")
+    expected = (
+        wp.windowed(events, windows)
+        .by("user")
+        .event_time("ts")
+        .agg(
+            count().where("user <> 'x,)'").alias("n"),
+            sum_(F.col("amount") * 2 + 1).alias("total"),
+            wp.max_("amount").where("amount < 50"),
+        )
+    )
+    aggregates = (
+        "count(*) where user <> \\'x,)\\' AS n, sum(amount * 2 + 1) AS total, "
+        "max(amount) where amount < 50"
+    )
+    query = SLIDING.replace("count(*), sum(amount)", aggregates)
+    found = wp.sql(spark, f"SELECT * FROM {query}")  # noqa: S608
+    assert found.columns == expected.columns
+    assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
+
+
 @pytest.mark.parametrize(
     ("query", "refusal"),
     [
@@ -133,6 +158,18 @@ def test_every_function(spark: SparkSession, events: DataFrame, call: str, colum
         (
             SLIDING.replace("sum(amount)", "sum(amount), percentile(amount, array())"),
             "sliding_windows: aggregates: 'percentile(amount, array())': percentage: 'array()' is",
+        ),
+        (
+            SLIDING.replace("sum(amount)", "sum(amount * 2)"),
+            "'sum(amount * 2)' has no name; give it one, as in 'sum(amount * 2) AS total'",
+        ),
+        (
+            SLIDING.replace("sum(amount)", "sum(amount) where amount"),
+            "sum_amount: where: must be a boolean condition, but 'amount' is of type bigint",
+        ),
+        (
+            SLIDING.replace("sum(amount)", "sum(money * 2) AS total"),
+            "total: 'money * 2' must be an expression over a record of",
         ),
         (
             SLIDING.replace("time_difference", "size"),

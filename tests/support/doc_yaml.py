@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.doc_blocks import Block
+from tests.support.doc_blocks import Block, blocks_of
 from windows_pipeline.config import Pipeline, Source, load_pipeline
 from windows_pipeline.config.kinds import KINDS
 from windows_pipeline.settings import SETTINGS_VARIABLE, Settings, load_settings
 from windows_pipeline.text.yaml_text import read_yaml
 
+_MODULE = re.compile(r"# (\w+\.py)\n")
 PARTS = ("settings", "pipeline", "windows", "source", "other")
 """What a block may be, as the comment `<!-- yaml: word -->` before the block says it."""
 # The columns that parts of pages name, besides those that they declare.
@@ -70,8 +72,19 @@ def load_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> s
         load_settings(folder)
     elif part != "other":
         file.write_text(yaml.safe_dump(in_a_pipeline(part, data), sort_keys=False))
-        load_pipeline(file)
+        load_pipeline(file, modules_of(block.page, folder))
     return part
+
+
+def modules_of(page: Path, folder: Path) -> list[Path]:
+    """Writes the modules that a page shows: blocks of Python that begin with the file's name."""
+    files = []
+    for block in blocks_of(page) if page.exists() else ():
+        name = _MODULE.match(block.code) if block.language == "python" else None
+        if name:
+            files.append(folder / name[1])
+            files[-1].write_text(block.code)
+    return files
 
 
 def part_of(data: dict[str, Any]) -> str | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from tests.support.oracle.expressions import Computed, call_of
 from tests.support.oracle.firings import Policy
 from tests.support.oracle.windows import (
     Definition,
@@ -42,17 +43,25 @@ UNITS = 3
 RECORDS_A_DAY = 26
 DAYS_WHOLE = (range(RECORDS_A_DAY),)
 DAYS = [FIRST_DAY + timedelta(days=unit) for unit in range(UNITS)]
-AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
+EXPRESSIONS: dict[str, tuple[str, str | Computed]] = {
+    "total": ("sum", "whole"),
+    "many": ("count", Computed(None, (">", "whole", 3))),
+    "weighed": ("sum", Computed(("*", ("+", "whole", 1), ("neg", "whole")), (">", "whole", 2))),
+    "apart": ("max", Computed(("abs", ("-", "whole", 4)))),
+}
+"""Aggregates with conditions and expressions."""
+AGGREGATES: dict[str, dict[str, tuple[str, str | Computed]]] = {
     "hops": {
         "total": ("sum", "whole"),
         "exact": ("sum", "amount"),
         "least": ("min", "amount"),
         "most": ("max", "amount"),
         "mean": ("avg", "amount"),
+        **EXPRESSIONS,
     },
-    "sessions": {"total": ("sum", "whole")},
-    "slides": {"total": ("sum", "whole")},
-    "forwards": {"total": ("sum", "whole")},
+    "sessions": {**EXPRESSIONS, "listed": ("collect_list", "whole")},
+    "slides": {**EXPRESSIONS, "listed": ("collect_list", "amount")},
+    "forwards": {**EXPRESSIONS},
 }
 DECIMALS = {
     "exact": "decimal(30,2)",
@@ -194,7 +203,7 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
     windows = {
         name: {
             **fields,
-            "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
+            "aggregates": {of: call_of(*what) for of, what in AGGREGATES[name].items()},
             "alerts": ALERTS[name],
             **({"trigger": TRIGGERS[name]} if name in TRIGGERS else {}),
         }

@@ -87,7 +87,7 @@ class SmallProject:
 
     @property
     def pipeline(self) -> Pipeline:
-        return load_pipeline(self.folder / "pipelines" / "p.yaml")
+        return load_pipeline(self.folder / "pipelines" / "p.yaml", self.settings.modules)
 
     @property
     def settings(self) -> Settings:

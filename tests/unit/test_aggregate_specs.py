@@ -235,6 +235,20 @@ def test_a_column_must_have_a_type_that_the_function_takes(
         ("percentile(a, 0.95)", Aggregate("x", Function.PERCENTILE, "a", 0.95)),
         ("percentile(a,1)", Aggregate("x", Function.PERCENTILE, "a", 1.0)),
         ("median(a)", Aggregate("x", Function.MEDIAN, "a")),
+        ("collect_list(a)", Aggregate("x", Function.COLLECT_LIST, "a")),
+        ("sum(a * b)", Aggregate("x", Function.SUM, "_value_x", written="a * b")),
+        (
+            "percentile(coalesce(a, (b + 1)), 0.5)",
+            Aggregate("x", Function.PERCENTILE, "_value_x", 0.5, "coalesce(a, (b + 1))"),
+        ),
+        (
+            "max(a) where b = ')' and c in (1, 2)",
+            Aggregate("x", Function.MAX, "_value_x", None, "a", "b = ')' and c in (1, 2)"),
+        ),
+        (
+            "count(*) WHERE b",
+            Aggregate("x", Function.COUNT, "_value_x", None, "*", "b"),
+        ),
     ],
 )
 def test_the_parser_reads_aggregates(text: str, aggregate: Aggregate) -> None:
@@ -242,10 +256,8 @@ def test_the_parser_reads_aggregates(text: str, aggregate: Aggregate) -> None:
     assert parse_aggregate("x", str(aggregate)) == aggregate
 
 
-def test_the_result_of_a_query_may_be_a_list() -> None:
-    """A column of a pipeline's tables may not."""
-    listed = parse_aggregate("x", "collect_list(a)", takes_lists=True)
-    assert listed == Aggregate("x", Function.COLLECT_LIST, "a")
+def test_a_count_of_some_records_names_no_column() -> None:
+    assert parse_aggregate("x", "count() where b") == parse_aggregate("x", "count(*) where b")
 
 
 @pytest.mark.parametrize(
@@ -256,9 +268,13 @@ def test_the_result_of_a_query_may_be_a_list() -> None:
         ("Average(a)", "unknown aggregate 'Average'; did you mean 'avg'"),
         ("medain(a)", "unknown aggregate 'medain'; did you mean 'median'"),
         ("mode(a)", "unknown aggregate 'mode'; use one of count, count_distinct"),
+        ("sum() where b", "the number of records, as record_count; leave this aggregate out"),
+        ("sum(a) b", "is not an aggregate; write it as 'avg.column.', with one of count"),
+        ("sum(a", "is not an aggregate; write it as 'avg.column.', with one of count"),
+        ("sum('a)", "is not an aggregate; write it as 'avg.column.', with one of count"),
         (
-            "collect_list(a)",
-            "'collect_list.a.' is a list, which rules cannot compare; use one of",
+            "count(*) filter (where b > 1)",
+            r"is not an aggregate; write 'count\(\*\) where b > 1'",
         ),
         ("count(*)", "the number of records, as record_count; leave this aggregate out"),
         ("percentile(a)", "None is not a number; .* as in 'percentile.column, 0.95.'"),

@@ -179,6 +179,7 @@ def test_comments_and_hints_do_not_reach_spark() -> None:
         ("window_start > 'yesterday'", "write it as '2013-07-01'"),
         ("window_start - interval 1 hour 30 minutes > window_end", "interval 90 minutes"),
         ("window_end - window_start > interval 1 hour", "one interval"),
+        ("window_end > window_start + interval 999999999 weeks", "is longer than 10,000 years; wr"),
         (
             "hour(from_utc_timestamp(window_start, 'America/NewYork')) > 3",
             "did you mean 'America/New_York'?",
@@ -218,6 +219,50 @@ def test_a_decimal_is_a_number() -> None:
 def test_a_column_of_another_type_is_refused() -> None:
     with pytest.raises(RuleError, match="of type binary"):
         compile_expression("raw is null", {"raw": "binary"}, "boolean")
+
+
+LISTS = {"codes": "array<string>", "counts": "array<bigint>", "raw": "array<binary>", "n": "bigint"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("size(codes) > 2", "SIZE(`codes`) > 2"),
+        ("counts[0] >= 3", "TRY_ELEMENT_AT(`counts`, 1) >= 3"),
+        ("element_at(codes, -1) = 'x'", "TRY_ELEMENT_AT(`codes`, -1) = 'x'"),
+        ("array_contains(codes, 'x')", "ARRAY_CONTAINS(`codes`, 'x')"),
+        ("codes is not null", "NOT (`codes` IS NULL)"),
+        ("size(raw) = 0", "SIZE(`raw`) = 0"),
+    ],
+)
+def test_a_rule_reads_a_list_and_an_element_that_is_not_there_is_null(text: str, sql: str) -> None:
+    """Rules E5, H1: Spark's x[0] would fail a run in a window without values."""
+    assert compile_expression(text, LISTS, "boolean") == sql
+    assert compile_expression(sql, LISTS, "boolean") == sql
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("codes = codes", "compares a list; use size(x), x[0], element_at(x, -1) or array_con"),
+        ("coalesce(codes, codes) is null", "takes no list; use size(x), x[0]"),
+        ("codes", "must be a boolean, not a list"),
+        ("n[0] > 1", "takes a list, but n is none"),
+        ("size(n) > 1", "size() takes a list, but n is a number"),
+        ("counts[n] > 1", "an element's number is a whole number; write x[0] or element_at(x, 1)"),
+        ("counts[-1] > 1", "element_at(x, -1) for the last"),
+        ("element_at(counts, 0) > 1", "write x[0] or element_at(x, 1) for the first"),
+        ("counts[0] = 'x'", "compares number with string"),
+        ("array_contains(counts, 'x')", "looks for a string among elements of kind number; wri"),
+        ("raw[0] is null", "array<binary>, whose elements rules cannot use; use size"),
+        ("transform(codes, x -> x) is null", "uses transform(), which rules cannot use"),
+        ("array(1, 2) is null", "uses array(), which rules cannot use"),
+    ],
+)
+def test_an_error_about_a_list_has_the_fix(text: str, fix: str) -> None:
+    with pytest.raises(RuleError) as refused:
+        compile_expression(text, LISTS, "boolean")
+    assert fix in str(refused.value)
 
 
 @pytest.mark.parametrize("text", [r"'\u0024{env:HOME}'", "'${env:HOME}'", "'${spark.app.name}'"])

@@ -20,14 +20,17 @@ from windows_pipeline.aggregates.functions import (
     var_pop,
     variance,
 )
-from windows_pipeline.aggregates.parse import parse_aggregate
+from windows_pipeline.aggregates.parse import parse_aggregate, split_arguments
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import ProjectAggregate, UserModules
 
 __all__ = [
     "Aggregate",
     "Aggregation",
     "Function",
+    "ProjectAggregate",
     "UserAggregate",
+    "UserModules",
     "avg",
     "collect_list",
     "count",
@@ -39,6 +42,7 @@ __all__ = [
     "min_",
     "parse_aggregate",
     "percentile",
+    "split_arguments",
     "stddev",
     "stddev_pop",
     "sum_",

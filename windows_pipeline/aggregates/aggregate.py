@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from windows_pipeline.aggregates.column_type import MAX_DECIMAL_DIGITS, ColumnType, parse_type
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import ProjectAggregate
 
 
 class Function(StrEnum):
@@ -48,7 +49,9 @@ class Aggregate:
         function: The function to compute.
         column: The value column.
         percentage: The fraction of a `percentile`, from 0 to 1; None for other functions.
-        written: The user's text for the column, where `column` is a name of the engine's.
+        written: The user's text for the column or expression, where `column` is a name of the
+            engine's.
+        condition: The user's text for a condition: `column` is null where it is not true.
 
     Raises:
         ValueError: The percentage is out of range, or the function takes none.
@@ -59,6 +62,7 @@ class Aggregate:
     column: str
     percentage: float | None = None
     written: str | None = None
+    condition: str | None = None
 
     def __post_init__(self) -> None:
         """Checks the percentage."""
@@ -68,7 +72,8 @@ class Aggregate:
         arguments = [self.written or self.column]
         if self.percentage is not None:
             arguments.append(str(self.percentage))
-        return f"{function_name(self.function)}({', '.join(arguments)})"
+        call = f"{function_name(self.function)}({', '.join(arguments)})"
+        return call if self.condition is None else f"{call} where {self.condition}"
 
     def result_type(self, column_type: str) -> str:
         """Returns the Spark type of the result for a column of this type.
@@ -151,6 +156,8 @@ def _decimal(precision: int, scale: int) -> str:
 
 def function_name(function: Function | UserAggregate) -> str:
     """Returns the name of a function in texts and results."""
+    if isinstance(function, ProjectAggregate):
+        return function.reference
     return "user_aggregate" if isinstance(function, UserAggregate) else function.value
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from windows_pipeline.aggregates.aggregate import Aggregate, Function
+from windows_pipeline.aggregates.aggregate import Aggregate, Function, function_name
 from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
+from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.aggregates.user_modules import UserModules
 from windows_pipeline.text.limits import require_short
 
-_CALL = re.compile(
-    r"\s*(?P<function>\w+)\s*\(\s*(?P<column>\w+|\*)\s*"
-    r"(,(?P<percentage>(?:[^()]|\([^()]*\))*))?\)\s*"
-)
-"""Matches any second argument, so that the error can name one that is not a number."""
+_VALUE = "_value_"
+"""The prefix of the engine's column for an expression or a condition; a result's name follows."""
+_NAME = re.compile(r"\w+")
+_START = re.compile(r"\s*(\w+|[^\s():]*:[^\s():]*)\s*\(")
+_CODE = re.compile(r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?")
+_NO_MODULES = UserModules()
+_REST = re.compile(r"\s*(where\b(?P<condition>.*))?", re.IGNORECASE | re.DOTALL)
+_FILTER = re.compile(r"\s*filter\s*\(\s*where\b(?P<condition>.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_QUOTES = "'\"`"
 _NO_CALL = re.compile(
     r"\s*(?P<function>[a-z]\w*)(\s+(?P<column>[a-z]\w*)|\s*\(\s*\))?\s*", re.IGNORECASE
 )
@@ -28,66 +35,155 @@ _RECORD_COUNT = (
 _SYNONYMS = {"var_samp": Function.VARIANCE, "stddev_samp": Function.STDDEV}
 
 
-def parse_aggregate(name: str, text: str, *, takes_lists: bool = False) -> Aggregate:
-    """Parses an aggregate such as 'avg(dep_delay)' or 'percentile(dep_delay, 0.95)'.
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The parts of a call as the text writes them.
+
+    Attributes:
+        function: The function's name.
+        arguments: The arguments.
+        condition: The text after `where`; None without it.
+        filtered: The condition of SQL's `filter (where ...)`, which is an error here.
+    """
+
+    function: str
+    arguments: list[str]
+    condition: str | None
+    filtered: str | None = None
+
+
+def parse_aggregate(name: str, text: str, modules: UserModules = _NO_MODULES) -> Aggregate:
+    """Parses an aggregate such as 'avg(dep_delay)' or 'sum(price * quantity) where price > 0'.
+
+    An aggregate of an expression, or with a condition, takes a column that the caller computes;
+    its name begins with `_value_`.
 
     Args:
         name: The result's column.
-        text: The aggregate.
-        takes_lists: Whether a result may be a list, as in a query. Columns of a pipeline's
-            tables cannot be lists, as no rule can compare them.
+        text: The aggregate. Its expression and its condition are not parsed.
+        modules: Where a user's aggregate, such as `my_module:spread(price)`, comes from.
 
     Raises:
         ValueError: The text is not the call of a known function, or is too long; the message
             has the text and the fix.
     """
     require_short(text, "aggregate")
-    functions = [
-        function for function in Function if takes_lists or function is not Function.COLLECT_LIST
-    ]
-    known = ", ".join(functions)
-    call = _CALL.fullmatch(text)
+    call = _call(text)
     if call is None:
-        raise ValueError(_not_a_call(text, functions))
-    called = call["function"].lower()
-    function = _SYNONYMS.get(called, called)
-    if function == Function.COLLECT_LIST and not takes_lists:
-        raise ValueError(
-            f"{text!r} is a list, which rules cannot compare; use one of {known} "
-            "(windowed(...).agg(...) and sql take lists)"
-        )
-    if function not in functions:
-        similar = meant(called, call["column"], functions)
-        fix = f"did you mean {similar!r}? Otherwise use" if similar else "use"
-        raise ValueError(f"{text!r}: unknown aggregate {call['function']!r}; {fix} one of {known}")
-    if call["column"] == "*":
+        raise ValueError(_not_a_call(text))
+    function, argument = _function(text, call, modules), str(call.arguments[0])
+    if call.filtered is not None:
+        plain = f"{function_name(function)}({', '.join(call.arguments)})"
+        fix = f"{plain} where {call.filtered.strip()}"
+        raise ValueError(f"{text!r} is not an aggregate; write {fix!r}")
+    if argument in ("", "*") and (function is not Function.COUNT or call.condition is None):
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
-    if call["percentage"] is not None and function != Function.PERCENTILE:
+    percentage = None
+    if function is Function.PERCENTILE and len(call.arguments) > 1:
+        percentage = ", ".join(call.arguments[1:])
+    elif len(call.arguments) > 1:
+        called = function_name(function)
         raise ValueError(
-            f"{text!r}: {function} takes one column; write '{function}({call['column']})', and "
+            f"{text!r}: {called} takes one column; write '{called}({argument})', and "
             "a second aggregate for another column"
         )
+    is_plain = call.condition is None and _NAME.fullmatch(argument) is not None
+    column = argument if is_plain else f"{_VALUE}{name}"
+    written = None if is_plain else argument or "*"
     try:
-        return Aggregate(name, Function(function), call["column"], _number(call["percentage"]))
+        return Aggregate(name, function, column, _number(percentage), written, call.condition)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}, as in 'percentile(column, 0.95)'") from None
 
 
-def _not_a_call(text: str, functions: Collection[Function]) -> str:
+def split_arguments(text: str) -> list[str]:
+    """Splits a text at the commas outside parentheses, brackets and quotes."""
+    parts, depth, start = [], 0, 0
+    for index, character in _outside_quotes(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()]
+
+
+def _call(text: str) -> _Call | None:
+    """Splits a text into the parts of a call; None if the text is not a call."""
+    start = _START.match(text)
+    if start is None or _DISTINCT.fullmatch(text):
+        return None
+    inside = text[start.end() :]
+    end = _closing(inside)
+    if end is None:
+        return None
+    arguments, after = split_arguments(inside[:end]), inside[end + 1 :]
+    filtered = _FILTER.fullmatch(after)
+    if filtered:
+        return _Call(start[1], arguments, None, filtered["condition"])
+    rest = _REST.fullmatch(after)
+    if rest is None or (arguments == [""] and rest["condition"] is None):
+        return None
+    condition = rest["condition"]
+    return _Call(start[1], arguments, condition if condition is None else condition.strip())
+
+
+def _closing(text: str) -> int | None:
+    """The position of the parenthesis that closes one before the text; None without it."""
+    depth = 1
+    for index, character in _outside_quotes(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return index
+    return None
+
+
+def _outside_quotes(text: str) -> Iterator[tuple[int, str]]:
+    """The characters of a text that are not within quotes, with their positions."""
+    quote = ""
+    for index, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in _QUOTES:
+            quote = character
+        else:
+            yield index, character
+
+
+def _function(text: str, call: _Call, modules: UserModules) -> Function | UserAggregate:
+    if ":" in call.function:
+        try:
+            return modules.aggregate(call.function)
+        except ValueError as error:
+            raise ValueError(f"{text!r}: {error}") from None
+    called = call.function.lower()
+    function = _SYNONYMS.get(called, called)
+    if function not in set(Function):
+        similar = meant(called, call.arguments[0], list(Function))
+        fix = f"did you mean {similar!r}? Otherwise use" if similar else "use"
+        known = ", ".join(Function)
+        raise ValueError(f"{text!r}: unknown aggregate {call.function!r}; {fix} one of {known}")
+    return Function(function)
+
+
+def _not_a_call(text: str) -> str:
     """Returns the error about a text that is not a call with one column."""
     distinct = _DISTINCT.fullmatch(text)
     if distinct:
         return f"{text!r} is not an aggregate; write 'count_distinct({distinct['column']})'"
+    code = _CODE.fullmatch(text)
+    if code:
+        written_call = f"{code['reference']}(column)"
+        return f"{text!r} names no column; write {written_call!r}"
     written = _NO_CALL.fullmatch(text)
     name = "" if written is None else written["function"].lower()
     if written is not None and written["column"] is None and name in RECORD_COUNTS:
         return f"{text!r} is not an aggregate: {_RECORD_COUNT}, as in 'count(column)'"
     column = (written and written["column"]) or "column"
-    similar = meant(name, column, functions) if name else None
+    similar = meant(name, column, list(Function)) if name else None
     if similar:
         call = similar if "(" in similar else f"{similar}({column})"
         return f"{text!r} is not an aggregate; did you mean {call!r}?"
-    known = ", ".join(functions)
+    known = ", ".join(Function)
     return f"{text!r} is not an aggregate; write it as 'avg(column)', with one of {known}"
 
 

@@ -16,18 +16,22 @@ from zoneinfo import available_timezones
 
 from sqlglot import exp
 
-Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "null"]
+Kind = Literal["boolean", "number", "string", "timestamp", "date", "interval", "list", "null"]
 
 _FUNCTIONS = (
-    "abs, ceil, coalesce, date, day, dayofweek, floor, from_utc_timestamp, greatest, hour, if, "
-    "least, minute, month, round, to_date, unix_millis, unix_seconds, year"
+    "abs, array_contains, ceil, coalesce, date, day, dayofweek, element_at, floor, "
+    "from_utc_timestamp, greatest, hour, if, least, minute, month, round, size, to_date, "
+    "unix_millis, unix_seconds, year"
 )
 _NUMBER_TEXT = re.compile(r"[0-9]{0,18}(\.[0-9]{0,18})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 _TIME_TEXT = re.compile(
     r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 _WHOLE_TEXT = re.compile(r"-?[0-9]{1,9}")
-_UNITS = {f"{unit}{s}" for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK") for s in ("", "S")}
+_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+_UNITS = {f"{unit}{s}": seconds for unit, seconds in _SECONDS.items() for s in ("", "S")}
+_MOST_SECONDS = 10_000 * 365 * 86_400
+_LIST = re.compile(r"array<(.*)>")
 _TYPE_KINDS: dict[str, Kind] = {
     "string": "string",
     "boolean": "boolean",
@@ -56,6 +60,7 @@ _SILENT_FLAGS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Concat: frozenset({"safe"}),
 }
 _SPARK_NAMES: dict[type[exp.Expr], str] = {
+    exp.ArraySize: "size()",
     exp.AtTimeZone: "from_utc_timestamp()",
     exp.TsOrDsToDate: "to_date()",
     exp.BitwiseAnd: "'&'",
@@ -74,6 +79,9 @@ _OPERATOR_FIXES: dict[type[exp.Expr], str] = {
     exp.DPipe: "it joins texts: if either condition must hold, write OR",
     exp.Command: "write if(condition, a, b), or case when condition then a else b end",
 }
+
+
+_OF_LISTS = "use size(x), x[0], element_at(x, -1) or array_contains(x, value)"
 
 
 class RuleError(ValueError):
@@ -121,6 +129,7 @@ _FORMS: dict[type[exp.Expr], _Form] = {
     exp.UnixMillis: _Form("number", _TIMESTAMP),
     exp.UnixSeconds: _Form("number", _TIMESTAMP),
     exp.TsOrDsToDate: _Form("date", _TIME),
+    exp.ArraySize: _Form("number", frozenset({"list"})),
 }
 COMPARISONS: tuple[type[exp.Expr], ...] = (
     exp.EQ,
@@ -167,6 +176,8 @@ class Check:
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
             exp.AtTimeZone: self._local_time,
+            exp.Bracket: self._element,
+            exp.ArrayContains: self._array_contains,
             **dict.fromkeys(COMPARISONS, self._comparison),
         }
 
@@ -224,8 +235,7 @@ class Check:
             known = f"use one of {', '.join(self._columns)}, or put text in single quotes"
             fix = f"did you mean {near[0]!r}? Otherwise {known}" if near else known
             raise RuleError(f"there is no column {name!r}; {fix}")
-        # Spark compares decimals with other numbers by value.
-        kind = _TYPE_KINDS.get(self._columns[name].partition("(")[0])
+        kind = _kind_of(self._columns[name])
         if kind is None:
             raise RuleError(
                 f"column {name!r} is of type {self._columns[name]}, which rules cannot use; "
@@ -281,6 +291,8 @@ class Check:
             for operand, kind in zip(operands, found, strict=True):
                 if kind == "string":
                     _time_literal(operand)
+        elif "list" in kinds:
+            raise RuleError(f"{node.sql('spark')} compares a list; {_OF_LISTS}")
         elif len(kinds) > 1 or kinds & {"boolean", "interval"}:
             raise RuleError(
                 f"{node.sql('spark')} compares {' with '.join(sorted(kinds))}; compare numbers "
@@ -322,6 +334,8 @@ class Check:
 
     def _common_kind(self, node: exp.Expr, *operands: exp.Expr) -> Kind:
         kinds = {self.kind(operand) for operand in operands} - {"null"}
+        if "list" in kinds:
+            raise RuleError(f"{_named(node)} takes no list; {_OF_LISTS}")
         if len(kinds) != 1:
             found = " or a ".join(sorted(kinds)) or "null"
             raise RuleError(
@@ -343,6 +357,44 @@ class Check:
             raise RuleError(f"{node.sql('spark')} casts a {found} to a {target}; {fix}")
         return target
 
+    def _element(self, node: exp.Expr) -> Kind:
+        """The kind of list[0], whose elements count from 0, and element_at(list, 1), from 1."""
+        _require_only(node, "this", "expressions", "offset", "safe")
+        kind, index = self._kind_of_elements(node), node.expressions[0]
+        from_1 = bool(node.args.get("offset"))
+        bare = index.this if from_1 and isinstance(index, exp.Neg) else index
+        is_whole = isinstance(bare, exp.Literal) and _WHOLE_TEXT.fullmatch(bare.name)
+        if len(node.expressions) > 1 or not is_whole or (from_1 and int(bare.name) == 0):
+            raise RuleError(
+                f"{node.sql('spark')}: an element's number is a whole number; write x[0] or "
+                "element_at(x, 1) for the first, element_at(x, -1) for the last"
+            )
+        return kind
+
+    def _array_contains(self, node: exp.Expr) -> Kind:
+        _require_only(node, "this", "expression")
+        kind, found = self._kind_of_elements(node), self.kind(node.expression)
+        if found != kind:
+            raise RuleError(
+                f"{node.sql('spark')} looks for a {found} among elements of kind {kind}; write a "
+                f"{kind}"
+            )
+        return "boolean"
+
+    def _kind_of_elements(self, node: exp.Expr) -> Kind:
+        """The kind of the elements of the list that a node reads."""
+        column = node.this
+        if self.kind(column) != "list" or not isinstance(column, exp.Column):
+            raise RuleError(f"{_named(node)} takes a list, but {column.sql('spark')} is none")
+        listed = _LIST.fullmatch(self._columns[column.name])
+        kind = _kind_of(listed[1]) if listed else None
+        if kind is None:
+            raise RuleError(
+                f"column {column.name!r} is of type {self._columns[column.name]}, whose elements "
+                "rules cannot use; use size"
+            )
+        return kind
+
     def _local_time(self, node: exp.Expr) -> Kind:
         _require_only(node, "this", "zone")
         self._require_kind(node, node.this, _TIMESTAMP)
@@ -353,6 +405,14 @@ class Check:
             fix = f"did you mean {near[0]!r}?" if near else example
             raise RuleError(f"{zone.sql('spark')} is not a known time zone; {fix}")
         return "timestamp"
+
+
+def _kind_of(column_type: str) -> Kind | None:
+    """The kind of a column's values; None if rules cannot use them."""
+    if _LIST.fullmatch(column_type):
+        return "list"
+    # Spark compares decimals with other numbers by value.
+    return _TYPE_KINDS.get(column_type.partition("(")[0])
 
 
 def _literal(node: exp.Expr) -> Kind:
@@ -389,6 +449,8 @@ def _interval(node: exp.Expr) -> Kind:
             f"{node.sql('spark')} is not a plain interval; write a whole number and one unit, "
             "such as interval 90 minutes"
         )
+    if abs(int(amount.name)) * _UNITS[unit.name.upper()] > _MOST_SECONDS:
+        raise RuleError(f"{node.sql('spark')} is longer than 10,000 years; write a shorter one")
     return "interval"
 
 

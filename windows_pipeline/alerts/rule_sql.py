@@ -195,10 +195,21 @@ def _rewritten_node(node: exp.Expr) -> exp.Expr:
     if isinstance(node, (exp.Div, exp.Mod)):
         zero = exp.Literal.number(0)
         node.set("expression", exp.Nullif(this=node.expression, expression=zero))
+    if isinstance(node, exp.Bracket):
+        _count_from_1(node)
     for name, value in list(node.args.items()):
         if isinstance(node, _OPERATORS) and isinstance(value, _OPERATORS):
             node.set(name, exp.Paren(this=value))
     return node
+
+
+def _count_from_1(node: exp.Bracket) -> None:
+    """Makes an element that a list does not have null; Spark would fail the run."""
+    index = node.expressions[0]
+    if not node.args.get("offset"):
+        node.set("expressions", [exp.Literal.number(int(index.name) + 1)])
+    node.set("offset", 1)
+    node.set("safe", True)
 
 
 def _null_if_unfit(tree: exp.Expr) -> exp.Expr:

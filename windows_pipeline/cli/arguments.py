@@ -49,7 +49,7 @@ def declared(name: str) -> tuple[Settings, Pipeline]:
     from windows_pipeline.config import ConfigError, load_folder
 
     settings = project_settings()
-    loaded = load_folder(settings.pipelines)
+    loaded = load_folder(settings.pipelines, settings.modules)
     pipelines = {pipeline.name: pipeline for pipeline in loaded.pipelines.values()}
     if name not in pipelines:
         fix = f"use one of {', '.join(pipelines)}" if pipelines else "declare one there"

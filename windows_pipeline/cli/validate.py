@@ -28,7 +28,11 @@ def validate(
     """
     from windows_pipeline.config import ConfigError, load_files, load_folder
 
-    loaded = load_files(files) if files else load_folder(project_settings().pipelines)
+    if files:
+        loaded = load_files(files, _modules())
+    else:
+        settings = project_settings()
+        loaded = load_folder(settings.pipelines, settings.modules)
     if loaded.problems:
         for pipeline in loaded.pipelines.values():
             _print_valid(pipeline)
@@ -48,6 +52,16 @@ def validate(
 
 def _print_valid(pipeline: Pipeline) -> None:
     CONSOLE.print(f"{pipeline.name}: valid; windows: {', '.join(pipeline.windows)}")
+
+
+def _modules() -> tuple[Path, ...]:
+    """The modules of the settings; none without settings, as `validate FILE` works without them."""
+    from windows_pipeline.settings import SettingsError
+
+    try:
+        return project_settings().modules
+    except SettingsError:
+        return ()
 
 
 def _misplaced(pipelines: Mapping[Path, Pipeline]) -> list[FolderProblem]:

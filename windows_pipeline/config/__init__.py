@@ -1,5 +1,6 @@
 """Reads pipelines from YAML files, validates them and reports every mistake. Needs no Spark."""
 
+from windows_pipeline.config.aggregates import BoundAggregates
 from windows_pipeline.config.definition import (
     definition_changes,
     definition_digest,
@@ -22,6 +23,7 @@ from windows_pipeline.text.problems import ConfigError
 
 __all__ = [
     "SHARED_TABLES",
+    "BoundAggregates",
     "ConfigError",
     "FolderProblem",
     "Loaded",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.aggregates import Aggregate, ProjectAggregate
 from windows_pipeline.alerts.rule_hints import hint
-from windows_pipeline.alerts.rule_sql import RuleError
+from windows_pipeline.alerts.rule_sql import RuleError, columns_read
+from windows_pipeline.config.aggregates import is_computed, result_types
 from windows_pipeline.config.keys import filter_problems, key_problems
 from windows_pipeline.config.own_checks import result_check_problems
 from windows_pipeline.config.source import Source
@@ -38,6 +40,8 @@ _RESULT_COLUMNS = frozenset(
         "_commit_timestamp",
     }
 )
+_RESULT_TYPES = ("string", "bigint", "double", "boolean", "date", "timestamp")
+_RESULT_TYPE = re.compile(rf"{'|'.join(_RESULT_TYPES)}|decimal\(\d+, ?\d+\)")
 _FIRING_COLUMNS = frozenset(
     {
         "firing_id",
@@ -63,9 +67,9 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
     problems += windows.problems(source)
     for aggregate in windows.aggregate_list:
-        problem = _aggregate_problem(aggregate, source)
+        problem = _aggregate_problem(aggregate, source, windows.aggregates[aggregate.name])
         if problem is None:
-            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
+            columns |= result_types([aggregate], source.types, source.values)
         else:
             problems.append(problem)
             # A rule may use the faulty aggregate: as a number, so that other mistakes show.
@@ -107,7 +111,7 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
             yield Problem(("aggregates", name), name, text)
 
 
-def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
+def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
     path = ("aggregates", aggregate.name)
     column = aggregate.column
     if aggregate.name in _RESULT_COLUMNS:
@@ -116,6 +120,12 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
         return Problem(path, aggregate.name, text)
     if not isinstance(source.key, str) and aggregate.name in source.key:
         return Problem(path, aggregate.name, "is the name of a part of the key; rename it")
+    if isinstance(aggregate.function, ProjectAggregate):
+        problem = _code_problem(aggregate, aggregate.function, written)
+        if problem is not None:
+            return problem
+    if is_computed(aggregate):
+        return _computed_problem(aggregate, source, written)
     if column not in source.values:
         role = next((role for role, name in source.role_columns if name == column), None)
         if role:
@@ -131,15 +141,58 @@ def _aggregate_problem(aggregate: Aggregate, source: Source) -> Problem | None:
     return None
 
 
+def _code_problem(aggregate: Aggregate, code: ProjectAggregate, written: str) -> Problem | None:
+    """Checks what a user's aggregate returns, and whether it takes nulls beside a condition."""
+    path = ("aggregates", aggregate.name)
+    element = code.result_type.removeprefix("array<").removesuffix(">")
+    if not _RESULT_TYPE.fullmatch(element):
+        text = (
+            f"returns {code.result_type} by its result_type ({code.file}), which no column of "
+            f"these tables can have; return one of {', '.join(_RESULT_TYPES)}, decimal(p,s), or "
+            "array<...> of one"
+        )
+        return Problem(path, written, text)
+    if aggregate.condition is not None and not code.skip_nulls:
+        # Records that the condition leaves out reach the code as nulls.
+        text = f"has a condition, but takes nulls; set skip_nulls=True in {code.file}"
+        return Problem(path, written, text)
+    return None
+
+
+def _computed_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
+    """Checks an aggregate with an expression or a condition."""
+    path, texts = ("aggregates", aggregate.name), (aggregate.written, aggregate.condition)
+    parts = [text for text in texts if text not in (None, "*")]
+    try:
+        read = frozenset().union(*map(columns_read, parts))
+        roles = {name: role for role, name in source.role_columns if name in read}
+        if roles:
+            name, role = min(roles.items())
+            fix = f"use value columns: {listed(source.values)}"
+            return Problem(path, written, f"takes {name!r}, the {role}; {fix}")
+        result_types([aggregate], source.types, source.values)
+    except RuleError as error:
+        hints = (hint(text) for text in parts)
+        return Problem(path, written, next(filter(None, hints), f"in {error}"))
+    except ValueError as error:  # the function takes no value of the expression's type
+        return Problem(path, written, without_value(str(error), str(aggregate), ""))
+    return None
+
+
 def _other_column(aggregate: Aggregate, source: Source, name: str = "") -> str:
     """Says which columns an aggregate can take, where it can't take the one it names."""
     fitting = [column for column, kind in source.values.items() if _takes(aggregate, kind)]
     if fitting:
         return nearest(name, fitting, f"use one of {listed(fitting)}")
     return (
-        f"the source has no value column that {aggregate.function} takes; declare one under "
+        f"the source has no value column that {_called(aggregate)} takes; declare one under "
         "source.columns, or use another function"
     )
+
+
+def _called(aggregate: Aggregate) -> str:
+    """The function's name as the file writes it."""
+    return str(aggregate).partition("(")[0]
 
 
 def _takes(aggregate: Aggregate, column_type: str) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from windows_pipeline.config.aggregates import modules_of
 from windows_pipeline.config.columns import type_of
 from windows_pipeline.config.model import SHARED_TABLES, Pipeline
 from windows_pipeline.config.source import Source
@@ -120,6 +121,8 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     fields = _flat(f"windows.{name}", windows.model_dump(exclude=left_out))
     for aggregate in windows.aggregate_list:
         fields[f"windows.{name}.aggregates.{aggregate.name}"] = str(aggregate)
+    for module, digest in modules_of(windows.aggregate_list).items():
+        fields[f"windows.{name}.modules.{module}"] = f"SHA-256 {digest}"
     return fields
 
 

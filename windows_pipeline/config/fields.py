@@ -20,7 +20,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from windows_pipeline.aggregates import Function, parse_aggregate
+from windows_pipeline.aggregates import Function, UserModules, parse_aggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.epochs import EPOCHS
 from windows_pipeline.text.limits import require_short
@@ -152,16 +152,21 @@ def _instant(value: object) -> datetime:
         raise ValueError("is outside the years 1 to 9999 in UTC; write another time") from None
 
 
-def _aggregate(value: object) -> object:
+def _aggregate(value: object, info: ValidationInfo) -> object:
     if value is None or isinstance(value, (list, dict)):
         return value  # pydantic refuses values that are not text
     text = str(value)
     require_short(text)
     try:
-        parse_aggregate("result", text)
+        parse_aggregate("result", text, modules_in(info.context))
     except ValueError as error:
         raise ValueError(_argument_problem(text) or without_value(str(error), "", text)) from None
     return value
+
+
+def modules_in(context: object) -> UserModules:
+    """The modules of users' aggregates, of the context of a validation."""
+    return context if isinstance(context, UserModules) else UserModules()
 
 
 def _argument_problem(text: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from windows_pipeline.aggregates import UserModules
 from windows_pipeline.config.columns import LONG_FORM, SHORT_FORM, Column
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
@@ -60,8 +61,13 @@ _MOST_SHOWN_OF_LISTS = 60
 """How many characters of a misplaced list or mapping an error shows."""
 
 
-def load_pipeline(path: Path | str) -> Pipeline:
+def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
     """Reads and validates one pipeline.
+
+    Args:
+        path: The pipeline's file.
+        modules: The files of the modules whose aggregates the pipeline may name: `modules` of
+            the settings. The module of such an aggregate runs.
 
     Raises:
         ConfigError: The file has mistakes. The message has one line for each: the file, the
@@ -70,7 +76,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
     document = read_yaml(Path(path), hidden=[_SECRETS])
     _refuse_references(document)
     try:
-        pipeline = Pipeline.model_validate(document.data)
+        pipeline = Pipeline.model_validate(document.data, context=UserModules(tuple(modules)))
     except ValidationError as error:
         for details in error.errors():
             _report(document, {**details, "loc": _location(details["loc"])})
@@ -107,16 +113,21 @@ class Loaded:
         return [problem for problems in self.problems.values() for problem in problems]
 
 
-def load_files(files: Iterable[Path]) -> Loaded:
+def load_files(files: Iterable[Path], modules: Iterable[Path] = ()) -> Loaded:
     """Reads pipelines from files; a mistake in one file does not affect the other pipelines.
 
     Where several files use one pipeline name, each of them has a problem instead of a pipeline.
+
+    Args:
+        files: The files.
+        modules: See `load_pipeline`.
     """
+    of_users = tuple(modules)
     loaded = Loaded({}, {})
     distinct_files = list(dict.fromkeys(files))
     for file in distinct_files:
         try:
-            loaded.pipelines[file] = load_pipeline(file)
+            loaded.pipelines[file] = load_pipeline(file, of_users)
         except ConfigError as error:
             loaded.problems[file] = error.problems
     by_name: dict[str, list[Path]] = {}
@@ -137,23 +148,31 @@ def load_files(files: Iterable[Path]) -> Loaded:
     return Loaded(loaded.pipelines, problems)
 
 
-def load_folder(folder: Path | str) -> Loaded:
+def load_folder(folder: Path | str, modules: Iterable[Path] = ()) -> Loaded:
     """Reads all pipelines of a folder (``*.yaml``, ``*.yml``), in the order of file names.
+
+    Args:
+        folder: The folder.
+        modules: See `load_pipeline`.
 
     Raises:
         ConfigError: The folder does not exist, or cannot be read.
     """
-    return load_files(pipeline_files(folder))
+    return load_files(pipeline_files(folder), modules)
 
 
-def load_pipelines(folder: Path | str) -> list[Pipeline]:
+def load_pipelines(folder: Path | str, modules: Iterable[Path] = ()) -> list[Pipeline]:
     """Reads all pipelines of a folder, all of whose files must be right.
+
+    Args:
+        folder: The folder.
+        modules: See `load_pipeline`.
 
     Raises:
         ConfigError: The folder does not exist, or a file has a mistake; the message has the
             mistakes of all files.
     """
-    loaded = load_folder(folder)
+    loaded = load_folder(folder, modules)
     if loaded.problems:
         raise ConfigError(loaded.all_problems)
     return list(loaded.pipelines.values())

@@ -6,10 +6,17 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
-from windows_pipeline.aggregates import Aggregate, parse_aggregate
+from windows_pipeline.aggregates import Aggregate, UserModules
 from windows_pipeline.alerts.rule_sql import columns_read, compile_expression, struct_fields
+from windows_pipeline.config.aggregates import (
+    BoundAggregates,
+    aggregates_of,
+    bound,
+    failure_of,
+    result_types,
+)
 from windows_pipeline.config.fields import (
     AggregateText,
     Condition,
@@ -19,6 +26,7 @@ from windows_pipeline.config.fields import (
     NumberRule,
     PositiveDurationMs,
     epoch_ms,
+    modules_in,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
 from windows_pipeline.config.key_columns import NO_KEY, key_type
@@ -93,8 +101,8 @@ class Windows(Strict):
             for all records.
         grace: How long after its end a window still takes records, ms (rule A3).
         partial_results: Whether keyed_windows holds open windows as well as closed ones.
-        aggregates: Calls such as ``avg(dep_delay)``, by the name of their result; `record_count`
-            is in every result, with or without aggregates.
+        aggregates: Calls such as ``avg(dep_delay)``, of a column or an expression, with or without
+            a condition, by the name of their result; `record_count` is in every result.
         alerts: The alert rules, by name.
         trigger: When windows fire before they close (rule E2); None for windows that don't.
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
@@ -112,6 +120,11 @@ class Windows(Strict):
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
     on_failed: Literal["publish", "block"] = "publish"
     checks: dict[CheckName, ResultCheck] = Field(default_factory=dict)
+    _modules: UserModules = PrivateAttr(default_factory=UserModules)
+
+    def model_post_init(self, context: object) -> None:
+        """Takes the modules of users' aggregates from the context of validation."""
+        self._modules = modules_in(context)
 
     @property
     @abstractmethod
@@ -144,14 +157,17 @@ class Windows(Strict):
     @property
     def aggregate_list(self) -> list[Aggregate]:
         """The aggregates, in the order of the file."""
-        return [parse_aggregate(name, text) for name, text in self.aggregates.items()]
+        return aggregates_of(self.aggregates, self._modules)
+
+    def bound_aggregates(self, source: Source) -> BoundAggregates:
+        """The aggregates with the columns that they take of the source's records."""
+        return bound(self.aggregate_list, self.keyed(source).values)
 
     def result_columns(self, source: Source) -> dict[str, str]:
         """Returns the columns of final results that a rule may use, each with its Spark type."""
-        columns = fixed_result_columns(self.keyed(source))
-        for aggregate in self.aggregate_list:
-            columns[aggregate.name] = aggregate.result_type(source.types[aggregate.column])
-        return columns
+        values = self.keyed(source).values
+        aggregates = result_types(self.aggregate_list, source.types, values)
+        return {**fixed_result_columns(self.keyed(source)), **aggregates}
 
     def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
         """Returns the columns that the user's own checks of a table may read, with their types.
@@ -174,11 +190,8 @@ class Windows(Strict):
         Args:
             columns: The types of the results, as of `result_columns`.
         """
-        return {
-            each.name: each.overflow(columns[each.name])
-            for each in self.aggregate_list
-            if each.may_overflow(columns[each.name])
-        }
+        failures = {each.name: failure_of(each, columns[each.name]) for each in self.aggregate_list}
+        return {name: text for name, text in failures.items() if text is not None}
 
     def breaking_sql(self, rule: Rule, columns: Mapping[str, str]) -> str:
         """Compiles the condition that a window breaks a rule (rules E5, G3).

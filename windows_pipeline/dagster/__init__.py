@@ -7,7 +7,8 @@ Use in another Dagster project that installs `windows-pipeline[dagster]`:
     from windows_pipeline.settings import load_settings
 
     settings = load_settings(Path(__file__).parent)
-    defs = build_definitions(load_pipelines(settings.pipelines), settings)
+    pipelines = load_pipelines(settings.pipelines, settings.modules)
+    defs = build_definitions(pipelines, settings)
 
 No other package of the library imports Dagster.
 """

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import TokenType
 
-from windows_pipeline.aggregates import Aggregation, count, parse_aggregate
+from windows_pipeline.aggregates import Aggregation, count, parse_aggregate, split_arguments
 from windows_pipeline.dataframe.builder import windowed
 from windows_pipeline.dataframe.names import quoted, require_once, split_name
 from windows_pipeline.dataframe.sql_calls import Value, WindowCall, tokens_of, window_calls
@@ -31,6 +31,7 @@ from windows_pipeline.windows import (
 )
 
 _QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES)
+_NAME = re.compile(r"\w+")
 _COUNT_ALL = re.compile(r"\s*count\s*\(\s*\*\s*\)\s*", re.IGNORECASE)
 _COUNT_WINDOWS = "count_windows"
 
@@ -106,10 +107,11 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     | `count_windows`    | `order_col`, `size`                   |
 
     All functions need `aggregates`: calls of the library's functions, such as
-    'count(*), sum(amount) AS total',
-    including `collect_list`. Optional
-    arguments are `grace`, `offset_col` and `source_partition_col` (see `Windowed.arrival`); for
-    `count_windows` they are `advance` and `short_first` (see `CountWindows`).
+    'count(*), sum(price * quantity) AS total, avg(price) where price > 0 AS mean'. The expression
+    and the condition are Spark's SQL over the columns of a record; an aggregate of an expression
+    needs a name. Optional arguments are `grace`, `offset_col` and `source_partition_col` (see
+    `Windowed.arrival`); for `count_windows` they are `advance` and `short_first` (see
+    `CountWindows`).
 
     Args:
         spark: The session.
@@ -151,7 +153,9 @@ def _windows(spark: SparkSession, call: WindowCall) -> DataFrame:
     records = sql(spark, call.table) if is_query else spark.table(call.table)
     try:
         aggregates = _aggregates(_text(arguments, "aggregates"))
-        of = [each.column for each in aggregates if isinstance(each.column, str)]
+        # Of an expression Spark says what is wrong.
+        texts = (each.column for each in aggregates if isinstance(each.column, str))
+        of = [text for text in texts if _NAME.fullmatch(text)]
         _require_columns(records, [*call.partition_by, *_columns(arguments), *of])
         windows = kind.make_windows(arguments)
         if isinstance(windows, GroupWindow):
@@ -234,20 +238,9 @@ def _whole(arguments: Arguments, name: str) -> int:
 def _aggregates(text: str) -> list[Aggregation]:
     """Parses 'count(*), sum(amount) AS total' in the syntax of pipeline files."""
     try:
-        return [_aggregate(part) for part in _calls_in(text)]
+        return [_aggregate(part) for part in split_arguments(text)]
     except ValueError as error:
         raise ValueError(f"aggregates: {error}") from None
-
-
-def _calls_in(text: str) -> list[str]:
-    """Splits a text at the commas outside parentheses."""
-    calls, depth, start = [], 0, 0
-    for index, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            calls.append(text[start:index].strip())
-            start = index + 1
-    return [*calls, text[start:].strip()]
 
 
 def _aggregate(text: str) -> Aggregation:
@@ -255,7 +248,14 @@ def _aggregate(text: str) -> Aggregation:
     call, name = split_name(text)
     if _COUNT_ALL.fullmatch(call):
         return count().alias(name or "count")
-    parsed = parse_aggregate(name or "", call, takes_lists=True)
-    suffix = "" if parsed.percentage is None else f"_{parsed.percentage}".replace(".", "_")
-    default = f"{parsed.function}_{parsed.column}{suffix}"
-    return Aggregation(parsed.function, parsed.column, parsed.percentage, name or default)
+    parsed = parse_aggregate(name or "", call)
+    if parsed.written == "*":
+        return count().where(str(parsed.condition)).alias(name or "count")
+    column = parsed.written or parsed.column
+    if name is None:
+        if not _NAME.fullmatch(column):
+            raise ValueError(f"{call!r} has no name; give it one, as in '{call} AS total'")
+        suffix = "" if parsed.percentage is None else f"_{parsed.percentage}".replace(".", "_")
+        name = f"{parsed.function}_{column}{suffix}"
+    aggregation = Aggregation(parsed.function, column, parsed.percentage, name)
+    return aggregation if parsed.condition is None else aggregation.where(parsed.condition)

@@ -11,9 +11,16 @@ from pyspark.sql import functions as F
 from windows_pipeline.aggregates import Aggregate
 from windows_pipeline.arrival.merge import Position, Resumed
 from windows_pipeline.compat.local_frame import small_frame
+from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.engine.firings.plan import fire
 from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.incremental.aggregated_values import (
+    REASONS,
+    bound_aggregates,
+    with_failures,
+    with_values,
+)
 from windows_pipeline.incremental.definition_records import PASSES
 
 FIRING_ARRIVAL = ("merged_as", "arrival_unit", "batch", "source_partition", "offset")
@@ -31,7 +38,7 @@ class Positions(NamedTuple):
 def unit_firings(
     records: DataFrame,
     windows: FiringSpec,
-    aggregates: Sequence[Aggregate],
+    aggregates: Sequence[Aggregate] | BoundAggregates,
     positions: Mapping[int, Positions],
     resumed: Sequence[Resumed],
     came_with: Column,
@@ -60,17 +67,18 @@ def unit_firings(
     position = F.struct("_stream_time_ms", "merged_as")
     merged = _with_positions(timed, positions).where(position <= F.col("position_after"))
     merged = merged.withColumn("_is_new", F.col("_is_new") | (position > F.col("position_before")))
-    computed_days = dict.fromkeys(positions, windows)
+    computed_days, bound = dict.fromkeys(positions, windows), bound_aggregates(aggregates)
     fired = fire(
-        merged,
+        with_values(merged, bound),
         computed_days,
         ["key"],
-        aggregates,
+        bound.aggregates,
         FIRING_ARRIVAL,
         with_earlier=with_earlier,
         with_failed=True,
         passes=PASSES if PASSES in records.columns else None,
     )
+    fired = with_failures(fired, bound).drop(REASONS)
     if not with_earlier:
         return fired.withColumn("_is_new", F.lit(True))
     # The records do not cover windows that were closed before the computed day.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from windows_pipeline.aggregates import Aggregate
+from windows_pipeline.config import BoundAggregates
 from windows_pipeline.engine.lateness import is_late, is_outside_windows
 from windows_pipeline.engine.time_shards import (
     partly_late_look_back_ms,
@@ -14,6 +15,11 @@ from windows_pipeline.engine.time_shards import (
     within_a_day,
 )
 from windows_pipeline.engine.windows import evaluate
+from windows_pipeline.incremental.aggregated_values import (
+    bound_aggregates,
+    with_failures,
+    with_values,
+)
 from windows_pipeline.incremental.rows import unit_rows
 from windows_pipeline.kernels.windows.chunk import Closing, ComputedDay
 from windows_pipeline.tuning import TUNING, Tuning
@@ -43,7 +49,7 @@ def lookback_ms(spec: FixedWindows) -> int:
 def unit_windows(
     records: DataFrame,
     spec: PipelineWindows,
-    aggregates: Sequence[Aggregate],
+    aggregates: Sequence[Aggregate] | BoundAggregates,
     closings: Mapping[int, Closing],
     *,
     only_closed: bool = False,
@@ -58,12 +64,34 @@ def unit_windows(
         records: The frame that `records.records_to_read` returns; for row windows each record
             once.
         spec: The windows.
-        aggregates: What to compute.
+        aggregates: What to compute; a definition's are bound to its source.
         closings: The close times before and after each computed day, by day number.
         only_closed: Whether to leave open windows out. Open sessions are always returned, because
             late records follow from them.
         tuning: How finely a key's time is cut into time shards.
     """
+    bound = bound_aggregates(aggregates)
+    found = _unit_windows(
+        with_values(records, bound),
+        spec,
+        bound.aggregates,
+        closings,
+        only_closed=only_closed,
+        tuning=tuning,
+    )
+    return with_failures(found, bound)
+
+
+def _unit_windows(
+    records: DataFrame,
+    spec: PipelineWindows,
+    aggregates: Sequence[Aggregate],
+    closings: Mapping[int, Closing],
+    *,
+    only_closed: bool,
+    tuning: Tuning,
+) -> DataFrame:
+    """See `unit_windows`."""
     if isinstance(spec, GracedRows):
         return unit_rows(records.where(~is_late(spec)), spec, aggregates, closings, tuning)
     computed_days = {day: ComputedDay(spec, *closing) for day, closing in closings.items()}

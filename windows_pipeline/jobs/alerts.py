@@ -139,7 +139,7 @@ class AlertsJob(WindowsJob):
         windows = unit_windows(
             records,
             spec,
-            self.windows.aggregate_list,
+            self.aggregates,
             {day_number(day): closing},
             tuning=self.tuning,
         ).where("closed")

@@ -133,7 +133,7 @@ class FiringsJob(WindowsJob):
         fired = unit_firings(
             records,
             firing,
-            self.windows.aggregate_list,
+            self.aggregates,
             positions,
             resumed,
             came_with,

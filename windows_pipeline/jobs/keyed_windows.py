@@ -79,7 +79,7 @@ class KeyedWindowsJob(WindowsJob):
         return unit_windows(
             records,
             self.windows.spec,
-            self.windows.aggregate_list,
+            self.aggregates,
             closings,
             only_closed=not self.windows.partial_results,
             tuning=self.tuning,

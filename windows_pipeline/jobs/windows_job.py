@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.compat.local_frame import small_frame
-from windows_pipeline.config import Pipeline, Source
+from windows_pipeline.config import BoundAggregates, Pipeline, Source
 from windows_pipeline.config import Windows as WindowsConfig
+from windows_pipeline.incremental.aggregated_values import REASONS, reason_of
 from windows_pipeline.incremental.alerts import RuleSql
 from windows_pipeline.incremental.definition_records import definition_records, passing
 from windows_pipeline.incremental.units import Arrivals, Facts, arrivals_of, day_facts
@@ -102,6 +103,11 @@ class WindowsJob:
         return self.windows.result_columns(self.pipeline.source)
 
     @property
+    def aggregates(self) -> BoundAggregates:
+        """The aggregates, with the columns that they take of the source's records."""
+        return self.windows.bound_aggregates(self.pipeline.source)
+
+    @property
     def rules(self) -> dict[str, RuleSql]:
         """The alert rules as SQL for Spark."""
         columns = self.result_columns
@@ -127,6 +133,8 @@ class WindowsJob:
         message = F.lit(None).cast("string")
         for name, text in messages.items():
             message = F.when(F.col("aggregate") == F.lit(name), text).otherwise(message)
+        if REASONS in named.columns:
+            message = F.coalesce(reason_of(F.col("aggregate")), message)
         return named.withColumn("message", message).select(*schema.names)
 
     def refuse_while_correcting(self, spark: SparkSession) -> None:

@@ -111,7 +111,7 @@ class WindowStore:
             ValueError: There is no such pipeline, or it has no such windows.
         """
         settings = load_settings(Path(project).absolute())
-        loaded = load_folder(settings.pipelines).pipelines.values()
+        loaded = load_folder(settings.pipelines, settings.modules).pipelines.values()
         pipelines = {found.name: found for found in loaded}
         if pipeline not in pipelines:
             raise ValueError(

@@ -285,8 +285,8 @@ def bytes_of_size(text: str) -> int:
 
 
 def _bytes_of(field: T.StructField) -> int:
-    # Lists are the names of failed aggregates, nearly always none.
-    if isinstance(field.dataType, (*_SMALL_TYPES, T.ArrayType)):
+    # The list of failed aggregates is nearly always empty.
+    if isinstance(field.dataType, _SMALL_TYPES) or field.name == "failed":
         return _SMALL_BYTES
     return _TEXT_BYTES if isinstance(field.dataType, T.StringType) else _OTHER_BYTES
 

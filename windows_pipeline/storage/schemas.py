@@ -300,7 +300,7 @@ def _values(source: Source) -> Iterable[Column]:
 
 
 def _aggregates(source: Source, windows: Windows) -> Iterable[Column]:
+    types = windows.result_columns(source)
     for aggregate in windows.aggregate_list:
-        kind = aggregate.result_type(source.types[aggregate.column])
-        yield Column(aggregate.name, kind, str(aggregate))
+        yield Column(aggregate.name, types[aggregate.name], str(aggregate))
     yield Column("failed", "array<string>", "names of the aggregates that can't be computed")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import types as T
 
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.storage.schemas import Columns
 
+_LIST = re.compile(r"array<(.*)>")
 _TYPES: dict[str, T.DataType] = {
     "string": T.StringType(),
     "bigint": T.LongType(),
@@ -14,7 +17,6 @@ _TYPES: dict[str, T.DataType] = {
     "boolean": T.BooleanType(),
     "date": T.DateType(),
     "timestamp": T.TimestampType(),
-    "array<string>": T.ArrayType(T.StringType()),
 }
 
 
@@ -31,5 +33,8 @@ def _spark_type(kind: str | Columns) -> T.DataType:
         return spark_schema(kind)
     if kind in _TYPES:
         return _TYPES[kind]
+    listed = _LIST.fullmatch(kind)
+    if listed:
+        return T.ArrayType(_spark_type(listed[1]))
     decimal = parse_type(kind)
     return T.DecimalType(decimal.precision, decimal.scale)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.lateness import is_late, is_outside_windows, last_instant
 from windows_pipeline.engine.literals import coarse_from_ms, literal
 from windows_pipeline.engine.windows import PARTLY_LATE
+from windows_pipeline.incremental.aggregated_values import REASONS
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.late import late_records
@@ -116,7 +117,7 @@ class BatchWindows:
         found_windows = unit_windows(
             wanted,
             windows.spec,
-            windows.aggregate_list,
+            self.job.aggregates,
             {self._target: self._scope.closing},
             only_closed=not windows.partial_results,
             tuning=self.job.tuning,
@@ -245,6 +246,8 @@ class BatchWindows:
         schema = job.window_tables.keyed_windows.schema
         columns = {field.name: F.col(field.name).cast(field.dataType) for field in schema}
         more = [name for name in PARTLY_LATE if name in placed.columns]
+        if REASONS in placed.columns:
+            more.append(REASONS)
         if job.windows.trigger is not None:
             more.append("_computed_day")
         rows = placed.select(*[column.alias(name) for name, column in columns.items()], *more)

@@ -31,9 +31,11 @@ from tests.support.oracle.definitions import (
     holds,
     is_closed,
 )
+from tests.support.oracle.expressions import Computed, ExpressionFailedError
 
 __all__ = [
     "Aggregates",
+    "AggregatesOf",
     "Definition",
     "FixedDefinition",
     "ForwardDefinition",
@@ -57,6 +59,7 @@ __all__ = [
 ]
 
 Aggregates = Mapping[str, tuple[str, str]]  # a result's name: (function, column)
+AggregatesOf = Mapping[str, tuple[str, str | Computed]]  # or what it takes of a record
 
 
 class Window(NamedTuple):
@@ -185,7 +188,7 @@ def _first_to_last(session: Sequence[Record]) -> Span:
 
 
 def keyed_windows(
-    records: Sequence[Record], units: int, definition: Definition, aggregates: Aggregates
+    records: Sequence[Record], units: int, definition: Definition, aggregates: AggregatesOf
 ) -> list[WindowRow]:
     """The windows that each unit changed or closed, as they stood at its end (rule E4)."""
     rows = []
@@ -198,22 +201,26 @@ def keyed_windows(
 
 
 def final_windows(
-    records: Sequence[Record], units: int, definition: Definition, aggregates: Aggregates
+    records: Sequence[Record], units: int, definition: Definition, aggregates: AggregatesOf
 ) -> list[WindowRow]:
     """Each window once, as the unit left it that closed it (rule E1)."""
     return [row for row in keyed_windows(records, units, definition, aggregates) if row.closed]
 
 
-def _row(unit: int, window: Window, aggregates: Aggregates) -> WindowRow:
+def _row(unit: int, window: Window, aggregates: AggregatesOf) -> WindowRow:
     times = [record.event_time for record in window.records]
     values: dict[str, Any] = {}
     failed = []
     for name, (function, column) in aggregates.items():
-        own = [record.values[column] for record in window.records]
-        kind = "bigint" if column == "whole" else None
+        is_bigint = column == "whole" or isinstance(column, Computed)
+        kind = "bigint" if is_bigint else None
         try:
+            own = [
+                column.of(record.values) if isinstance(column, Computed) else record.values[column]
+                for record in window.records
+            ]
             values[name] = aggregate(function, own, times, kind)
-        except AggregateFailedError:
+        except (AggregateFailedError, ExpressionFailedError):
             values[name] = None
             failed.append(name)
     first, last = min(times, default=None), max(times, default=None)

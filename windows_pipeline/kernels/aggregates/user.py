@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.aggregates import Aggregate, UserAggregate
+from windows_pipeline.aggregates import Aggregate, ProjectAggregate, UserAggregate
 from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.kernels.aggregates.user_contents import Contents, contents_of
 from windows_pipeline.kernels.aggregates.user_errors import with_location
@@ -20,6 +20,7 @@ from windows_pipeline.kernels.values import is_valid, positions_by_time_and_valu
 from windows_pipeline.kernels.windows.filled import WindowedRecords
 from windows_pipeline.kernels.windows.sliding import Windows
 
+_LONGEST_REASON = 2_000
 _UNCHANGING = (bool, bytes, float, int, str, type(None))
 _NOT_OF_TYPE = (pa.ArrowException, TypeError, OverflowError, ValueError)
 """What Arrow raises for values of another type."""
@@ -45,7 +46,7 @@ def aggregate_of_user(
     for window, result in enumerate(_results(user, column, records)):
         if isinstance(result, _Raised):
             error_of = partial(_raised, aggregate, records, result.error)
-            records.fail(aggregate.name, np.array([window]), error_of)
+            _fail(aggregate, records, np.array([window]), error_of)
         results.append(None if isinstance(result, _Raised) else result)
     try:
         return pa.array(results, kind)
@@ -66,7 +67,7 @@ def aggregate_of_user(
         mistyped.__cause__ = misfits[window]
         return mistyped
 
-    records.fail(aggregate.name, np.array(list(misfits)), misfit_of)
+    _fail(aggregate, records, np.array(list(misfits)), misfit_of)
     fitting = [None if window in misfits else result for window, result in enumerate(results)]
     return pa.array(fitting, kind)
 
@@ -200,13 +201,30 @@ def _result(user: UserAggregate, contents: Contents) -> Any:
     return result if type(result) in _UNCHANGING else copy.deepcopy(result)
 
 
+def _fail(
+    aggregate: Aggregate,
+    records: WindowedRecords,
+    windows: np.ndarray,
+    error_of: Callable[[int], Exception],
+) -> None:
+    """Notes or raises a failure; of a project's aggregate with the text of the error."""
+    if records.noted is None or not isinstance(aggregate.function, ProjectAggregate):
+        records.fail(aggregate.name, windows, error_of)
+        return
+    for window in windows:
+        text = str(error_of(int(window)))[:_LONGEST_REASON]
+        records.fail(
+            f"{aggregate.name}{ProjectAggregate.BEFORE_REASON}{text}", np.array([window]), error_of
+        )
+
+
 def _raised(
     aggregate: Aggregate, records: WindowedRecords, cause: Exception, window: int
 ) -> RuntimeError:
     """The error of a window in which a user's function raised."""
     error = RuntimeError(
         f"{aggregate.name}: {aggregate} failed in {records.describe(window)}: "
-        f"{with_location(cause)}"
+        f"{with_location(cause, getattr(aggregate.function, 'file', ''))}"
     )
     error.__cause__ = cause
     return error

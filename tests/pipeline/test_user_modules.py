@@ -1,0 +1,164 @@
+"""A user's aggregate in a pipeline, in Spark's workers and in Dagster (rules G1, G3, H1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from definitions import build_definitions
+from tests.support.small_project import SmallProject
+from tests.support.stored_rows import named_rows, stored_rows
+from windows_pipeline.storage.tables import firing_tables
+
+CODE = """from windows_pipeline import UserAggregate
+
+
+def update(bounds, value):
+    if value == 666:
+        raise ValueError("the number of the beast")
+    return merge(bounds, (value, value))
+
+
+def merge(first, second):
+    if first is None or second is None:
+        return first or second
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
+def result(bounds):
+    return None if bounds is None else bounds[1] - bounds[0]
+
+
+spread = UserAggregate(lambda: None, update, merge, result, "double")
+"""
+COLUMNS = {"k": "string", "t": "bigint", "v": "double", "s": "string"}
+AGGREGATES = {
+    "spread": "my_module:spread(v)",
+    "doubled": "my_module:spread(v * 2) where s = 'ok'",
+}
+ALERTS = {"wide": {"when": "spread > 3 or spread is null", "severity": "record_count"}}
+COMMON: dict[str, object] = {"grace": "0 ms", "aggregates": AGGREGATES, "alerts": ALERTS}
+WINDOWS: dict[str, dict[str, object]] = {
+    "w": {"kind": "tumbling", "size": "10 ms"},
+    "slides": {"kind": "sliding", "time_difference": "5 ms"},
+    "sessions": {"kind": "session", "gap": "5 ms"},
+    "rows": {"kind": "slide_rows", "preceding": "1 row"},
+    "counts": {"kind": "count", "size": "2 rows"},
+    "fires": {"kind": "tumbling", "size": "10 ms", "trigger": {"early_every": "1 ms"}},
+}
+FEW = ("w",)
+HEADER = "k,t,v,s\n"
+RECORDS = "a,0,2.5,ok\na,1,7.5,ok\nb,2,1,ok\nb,3,666,no\nb,12,4,ok\nb,13,333,ok\nb,14,5,\n"
+LAST = f"{HEADER}z,1000,1,ok\n"
+
+
+def declare(project: SmallProject, names: Sequence[str], code: str = CODE) -> None:
+    windows = {name: {**COMMON, **WINDOWS[name]} for name in names}
+    first, *others = windows
+    project.declare(windows[first], COLUMNS, {name: windows[name] for name in others})
+    settings = project.folder / "settings.yaml"
+    declared = yaml.safe_load(settings.read_text()) | {"modules": ["my_module"]}
+    settings.write_text(yaml.safe_dump(declared))
+    (project.folder / "my_module.py").write_text(code)
+
+
+def all_rows(project: SmallProject, names: Sequence[str]) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of all results, without their units, micro-batches and the project's folder."""
+    found = {}
+    for name in names:
+        project.name = name
+        tables = {
+            table: getattr(project.windows, table)
+            for table in ("final_windows", "alerts", "failed_windows")
+        }
+        fired = firing_tables(project.pipeline, name, project.settings.warehouse)
+        if fired is not None:
+            tables |= {table.name.rsplit("/", 1)[1]: table for table in fired.all}
+        for table, stored in tables.items():
+            units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
+            rows = [
+                tuple(
+                    value.replace(str(project.folder), "") if isinstance(value, str) else value
+                    for value in row
+                )
+                for row in stored_rows(stored, *units)
+            ]
+            found[f"{name}/{table}"] = sorted(rows, key=repr)
+    project.name = "w"
+    return found
+
+
+@pytest.mark.parametrize(
+    "names", [FEW, pytest.param(tuple(WINDOWS), marks=pytest.mark.long)], ids=["few", "all"]
+)
+def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
+    project: SmallProject, tmp_path: Path, names: Sequence[str]
+) -> None:
+    """Rules G1, G3, H1: by hand for tumbling windows; an edited function is a new definition."""
+    streamed = SmallProject(tmp_path / "q", project.base, project.capfd, project.monkeypatch)
+    for each in (project, streamed):
+        declare(each, names)
+    project.land(1, HEADER + RECORDS)
+    project.land(2, LAST)
+    lines = RECORDS.splitlines(keepends=True)
+    for number, some in enumerate((lines[:3], lines[3:])):
+        streamed.land(1, HEADER + "".join(some), f"{number}.csv")
+        if number == 1:
+            streamed.land(2, LAST)
+        status, said = streamed.ingest("stream")
+    assert status == 1, said
+    status, said = project.ingest("run")
+    assert status == 1, said
+    found = {
+        (row["key"], round(row["window_start"].timestamp() * 1000)): (
+            *(row[name] for name in AGGREGATES),
+            row["failed"],
+        )
+        for row in named_rows(project.windows.final_windows)
+    }
+    assert found == {
+        ("a", 0): (5.0, 10.0, []),
+        ("b", 0): (None, 0.0, ["spread"]),
+        ("b", 10): (329.0, None, ["doubled"]),
+    }
+    line = CODE[: CODE.index("raise ValueError")].count("\n") + 1
+    place = f"ValueError('the number of the beast') ({project.folder}/my_module.py, line {line}"
+    failed = {
+        (row["key"], row["aggregate"]): row["message"]
+        for row in named_rows(project.windows.failed_windows)
+    }
+    assert failed == {
+        ("b", "spread"): (
+            "spread: my_module:spread(v) failed in the window of key 'b' from 0 to 10 (ms): "
+            f"{place}, in update)"
+        ),
+        ("b", "doubled"): (
+            "doubled: my_module:spread(v * 2) where s = 'ok' failed in the window of key 'b' from "
+            f"10 to 20 (ms): {place}, in update)"
+        ),
+    }
+    alerts = {(row["key"], row["spread"]) for row in named_rows(project.windows.alerts)}
+    assert alerts == {("a", 5.0), ("b", 329.0)}
+    by_days = all_rows(project, names)
+    assert by_days == all_rows(streamed, names)
+    for name in names:
+        assert by_days[f"{name}/failed_windows"], name
+    if "fires" in names:
+        assert any(["doubled"] in row for row in by_days["fires/firings"])
+    jobs = build_definitions(project.settings).resolve_all_job_defs()
+    assert "p_all" in {job.name for job in jobs}
+
+    edited = CODE.replace("bounds[1] - bounds[0]", "bounds[1] - bounds[0] + 1")
+    declare(project, names, edited)
+    status, said = project.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-02")
+    assert status == 2, said
+    assert "windows.w.modules.my_module: was 'SHA-256 " in said
+    status, said = project.call("rebuild", "p")
+    spreads = {row["spread"] for row in named_rows(project.windows.final_windows)}
+    assert spreads == {6.0, None, 330.0}, said
+    declare(project, names)
+    project.call("rebuild", "p")
+    assert all_rows(project, names) == by_days

@@ -1,0 +1,180 @@
+"""Loads a user's aggregates from the Python files that settings.yaml names (`modules`).
+
+A module is not put into `sys.modules`: so it hides no other module, and Spark's pickles hold its
+functions whole, as those of a program are, so that workers need no file.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from traceback import extract_tb
+from types import ModuleType
+from typing import ClassVar
+
+from windows_pipeline.aggregates.user_aggregate import UserAggregate
+from windows_pipeline.text.limits import shown
+from windows_pipeline.text.problems import nearest
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIBRARY = "windows_pipeline"
+_LOADING = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAggregate(UserAggregate):
+    """A user's aggregate that a pipeline's file names.
+
+    Attributes:
+        reference: How the file names it: `my_module:spread`.
+        file: The module's file.
+        digest: The SHA-256 of the module's text, in hex.
+        BEFORE_REASON: What the engine writes between the name of a failed aggregate and the
+            reason.
+    """
+
+    BEFORE_REASON: ClassVar[str] = "\n"
+    reference: str = ""
+    file: str = ""
+    digest: str = ""
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return self.reference.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class UserModules:
+    """The modules whose aggregates pipelines may name.
+
+    A module is read once: a pipeline that runs on does not see a later edit.
+
+    Attributes:
+        files: Their files, by settings.yaml; all in its folder.
+        texts: The texts of the modules that were read.
+    """
+
+    files: tuple[Path, ...] = ()
+    texts: dict[Path, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def aggregate(self, reference: str) -> ProjectAggregate:
+        """Loads an aggregate.
+
+        Args:
+            reference: `my_module:spread`.
+
+        Raises:
+            ValueError: The module is not among these, has a mistake, or has no such aggregate.
+        """
+        module, _, name = reference.partition(":")
+        if not _NAME.fullmatch(module) or not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{reference!r} is not the name of code; write module:name, where module is a "
+                "file's name without .py, without dots and slashes, as in my_module:spread"
+            )
+        files = {file.stem: file for file in self.files}
+        if module not in files:
+            known = f" ({', '.join(files)})" if files else ""
+            raise ValueError(
+                f"{module!r} is not one of the modules of settings.yaml{known}; to let this code "
+                f"run, write there: modules: [{', '.join([*files, module])}]"
+            )
+        file = files[module]
+        if file not in self.texts:
+            self.texts[file] = _text(file)
+        text = self.texts[file]
+        found = _loaded(file, text)
+        aggregates = {
+            key: value for key, value in found.items() if isinstance(value, UserAggregate)
+        }
+        if name not in aggregates:
+            what = f"{name!r} is no UserAggregate" if name in found else f"there is no {name!r}"
+            fix = f"write one, as in {name} = UserAggregate(create, ...)"
+            if aggregates:
+                fix = nearest(name, aggregates, f"use one of {', '.join(aggregates)}")
+            raise ValueError(f"{what} in {file}; {fix}")
+        aggregate = aggregates[name]
+        values = {each.name: getattr(aggregate, each.name) for each in fields(UserAggregate)}
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return ProjectAggregate(**values, reference=reference, file=str(file), digest=digest)
+
+
+def _text(file: Path) -> str:
+    """The text of a module's file.
+
+    Raises:
+        ValueError: There is no such file, or it lies outside its folder.
+    """
+    if not file.exists():
+        raise ValueError(f"there is no file {file}; write it, or take it out of settings.yaml")
+    if file.resolve().parent != file.parent.resolve():
+        raise ValueError(
+            f"{file} leads to {file.resolve()}, outside the project's folder; put the file there"
+        )
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} cannot be read: {error}; save it as UTF-8") from None
+
+
+@lru_cache(maxsize=100)
+def _loaded(file: Path, text: str) -> dict[str, object]:
+    """The names of a module, which is run once for each text that it has.
+
+    Raises:
+        ValueError: The module is no Python, imports another file of the project, or raises.
+    """
+    try:
+        tree = ast.parse(text, str(file))
+    except (SyntaxError, ValueError) as error:
+        line, reason = getattr(error, "lineno", 1), error.args[0]
+        raise ValueError(f"{file}, line {line}: is no Python: {reason}; correct it") from None
+    for line, imported in _imports(tree):
+        beside = (file.parent / f"{imported}.py", file.parent / imported / "__init__.py")
+        if imported != _LIBRARY and any(map(Path.exists, beside)):
+            raise ValueError(
+                f"{file}, line {line}: imports {imported!r}, another file of the project; put "
+                "what the aggregates need into one module"
+            )
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    with _LOADING:
+        _run(compile(tree, str(file), "exec"), module)
+    return dict(vars(module))
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The first part of each name that a module imports, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, each.name.partition(".")[0]) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            name = node.module or node.names[0].name
+            yield node.lineno, name.partition(".")[0]
+
+
+def _run(code: object, module: ModuleType) -> None:
+    """Runs a module; dataclasses, among others, look their module up while it runs."""
+    before = sys.modules.get(module.__name__)
+    sys.modules[module.__name__] = module
+    try:
+        exec(code, vars(module))  # type: ignore[arg-type]  # noqa: S102  settings.yaml names it
+    except Exception as error:  # noqa: BLE001  whatever the user's code raises
+        called = extract_tb(error.__traceback__)
+        line = [each.lineno for each in called if each.filename == module.__file__][-1]
+        raise ValueError(
+            f"{module.__file__}, line {line}: {shown(error, 200)}; correct it"
+        ) from None
+    finally:
+        if before is None:
+            del sys.modules[module.__name__]
+        else:
+            sys.modules[module.__name__] = before

@@ -1,0 +1,160 @@
+"""Binds the aggregates of a definition to the columns of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from windows_pipeline.aggregates import (
+    Aggregate,
+    Function,
+    ProjectAggregate,
+    UserModules,
+    parse_aggregate,
+)
+from windows_pipeline.alerts.rule_sql import RuleError
+from windows_pipeline.alerts.value_sql import ValueSql, canonical, compile_value
+
+_FAILED = "_failed_"
+"""The prefix of the columns that count the records for which an expression fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAggregates:
+    """Aggregates over columns of records, some of which have to be added to the records.
+
+    Attributes:
+        aggregates: What to compute: the definition's aggregates, and the counts of `failed`.
+        added: The columns to add to the records: their SQL by name.
+        failed: The count of records for which an aggregate's expression or condition fails, by
+            the aggregate's name; the aggregate fails in windows where it is above 0 (rule G3).
+        of_users: The names of users' aggregates, which say why they fail.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    added: Mapping[str, str]
+    failed: Mapping[str, str]
+    of_users: frozenset[str] = frozenset()
+
+
+def aggregates_of(texts: Mapping[str, str], modules: UserModules) -> list[Aggregate]:
+    """The aggregates of a definition, by the name of their result; their texts are canonical."""
+    return [_canonical(parse_aggregate(name, text, modules)) for name, text in texts.items()]
+
+
+def modules_of(aggregates: Iterable[Aggregate]) -> dict[str, str]:
+    """The modules of users' aggregates, with the digests of their texts."""
+    functions = [each.function for each in aggregates]
+    return {each.module: each.digest for each in functions if isinstance(each, ProjectAggregate)}
+
+
+def is_computed(aggregate: Aggregate) -> bool:
+    """Whether an aggregate has an expression or a condition."""
+    return aggregate.written is not None
+
+
+def value_of(aggregate: Aggregate, columns: Mapping[str, str]) -> ValueSql:
+    """The value that an aggregate with an expression or a condition takes of each record.
+
+    Args:
+        aggregate: The aggregate.
+        columns: The source's value columns with their types.
+
+    Raises:
+        RuleError: The expression or the condition is wrong, or the condition is no condition.
+    """
+    value = ValueSql("1", "bigint")
+    if aggregate.written != "*":
+        value = compile_value(str(aggregate.written), columns)
+    if aggregate.condition is None:
+        return value
+    condition = compile_value(aggregate.condition, columns)
+    if condition.type != "boolean":
+        raise RuleError(
+            f"{aggregate.condition!r}: must be a boolean after where, not of type "
+            f"{condition.type}; compare it, as in 'x > 3'"
+        )
+    fails = None
+    if condition.fails or value.fails:
+        fails = (
+            f"CASE WHEN {condition.fails or 'FALSE'} THEN TRUE "
+            f"WHEN {condition.sql} THEN {value.fails or 'FALSE'} ELSE FALSE END"
+        )
+    return ValueSql(f"CASE WHEN {condition.sql} THEN {value.sql} END", value.type, fails)
+
+
+def failure_of(aggregate: Aggregate, result_type: str) -> str | None:
+    """What is wrong, and what to do, where an aggregate fails (rule G3); None if it can't fail."""
+    overflows, function = aggregate.may_overflow(result_type), aggregate.function
+    if isinstance(function, ProjectAggregate):
+        return (
+            f"{aggregate}: {function.reference} raised, or its expression overflows; correct "
+            f"{function.file}, or leave such records out"
+        )
+    if not is_computed(aggregate):
+        return aggregate.overflow(result_type) if overflows else None
+    text = f"{aggregate}: a number or time of a record overflows its type in the expression"
+    if overflows:
+        text += f", or the result overflows {result_type}"
+    return f"{text}: cast an operand to double, as in cast(x as double), or leave such records out"
+
+
+def result_types(
+    aggregates: Iterable[Aggregate], types: Mapping[str, str], values: Mapping[str, str]
+) -> dict[str, str]:
+    """The types of the aggregates' results, by the aggregates' names.
+
+    Args:
+        aggregates: The aggregates.
+        types: The source's columns with their types.
+        values: Those of them that are value columns.
+    """
+    return {
+        each.name: each.result_type(
+            value_of(each, values).type if is_computed(each) else types[each.column]
+        )
+        for each in aggregates
+    }
+
+
+def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAggregates:
+    """Binds aggregates to the value columns of a source.
+
+    Raises:
+        RuleError: See `value_of`.
+    """
+    wanted, counts = [], []
+    added: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for each in aggregates:
+        wanted.append(each)
+        if not is_computed(each):
+            continue
+        value = value_of(each, values)
+        added[each.column] = f"CAST({value.sql} AS {value.type})"
+        if value.fails is not None:
+            count = f"{_FAILED}{each.name}"
+            added[f"{count}_record"] = f"CASE WHEN {value.fails} THEN TRUE END"
+            counts.append(Aggregate(count, Function.COUNT, f"{count}_record"))
+            failed[each.name] = count
+    of_users = {each.name for each in wanted if isinstance(each.function, ProjectAggregate)}
+    return BoundAggregates((*wanted, *counts), added, failed, frozenset(of_users))
+
+
+def _canonical(aggregate: Aggregate) -> Aggregate:
+    """The aggregate with texts that are the same for equal expressions."""
+    if not is_computed(aggregate):
+        return aggregate
+    written, condition = aggregate.written, aggregate.condition
+    return replace(
+        aggregate,
+        written=written if written == "*" else _readable(str(written)),
+        condition=condition if condition is None else _readable(condition),
+    )
+
+
+def _readable(text: str) -> str:
+    try:
+        return canonical(text)
+    except RuleError:
+        return text  # the check of the definition says what is wrong
