@@ -217,8 +217,7 @@ def _read_settings(path: Path) -> Settings:
         report(
             document, error.errors(), (name for name in Settings.model_fields if name != "tuning")
         )
-    if document.problems:
-        raise ConfigError(document.problems)
+    document.require_no_problems()
     return settings
 
 

@@ -65,6 +65,12 @@ DEFINED = CHAINED | {
         RowsAround(is_range=False, back=-1, ahead=3),
         {"kind": "slide_rows", "preceding": "-1 rows", "following": "3 rows"},
     ),
+    "ahead": Defined(
+        RowsAround(is_range=True, back=0, ahead=5), {"kind": "slide_rows", "following": "5 ms"}
+    ),
+    "rows_ahead": Defined(
+        RowsAround(is_range=False, back=0, ahead=2), {"kind": "slide_rows", "following": "2 rows"}
+    ),
     "so_far": Defined(
         RowsAround(is_range=True, back=None, ahead=0),
         {"kind": "slide_rows", "preceding": "unbounded"},
@@ -80,7 +86,7 @@ DEFINED = CHAINED | {
         {"kind": "count", "size": 4, "advance": 3, "short_first": True},
     ),
 }
-STREAMED = [*CHAINED, "beside", "visits", "tens", "threes"]
+STREAMED = [*CHAINED, "beside", "visits", "tens", "threes", "ahead", "rows_ahead"]
 """One of each kind and measure."""
 BUSY = {"busy": {"when": "record_count >= 3", "severity": "total"}}
 

@@ -29,6 +29,8 @@ from pyspark.sql import SparkSession
 
 from tests.support.oracle import alerts as oracle_alerts
 from tests.support.oracle.windows import (
+    Definition,
+    ForwardDefinition,
     Record,
     SessionDefinition,
     SlidingDefinition,
@@ -69,6 +71,7 @@ DEFINITIONS = st.one_of(
     st.builds(SlidingDefinition, LENGTHS, GRACES, emit_empty=st.booleans()),
     st.builds(TimeDefinition, LENGTHS, st.integers(1, 6), GRACES),
     st.builds(SessionDefinition, LENGTHS, GRACES),
+    st.builds(ForwardDefinition, LENGTHS, GRACES),
 )
 AMOUNTS = (1e16, 1.0, 0.1, -1e16, 1.0)
 """Amounts by number, in turn: a naive sum's last bit depends on the order of its terms."""
@@ -120,7 +123,7 @@ class StreamMachine(RuleBasedStateMachine):
         self,
         *,
         of_table: bool,
-        definition: SlidingDefinition | TimeDefinition | SessionDefinition,
+        definition: Definition,
         partial_results: bool,
         files_a_batch: int | None,
     ) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests.support.oracle.firings import Policy
 from tests.support.oracle.windows import (
     Definition,
+    ForwardDefinition,
     Record,
     SessionDefinition,
     SlidingDefinition,
@@ -51,6 +52,7 @@ AGGREGATES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "sessions": {"total": ("sum", "whole")},
     "slides": {"total": ("sum", "whole")},
+    "forwards": {"total": ("sum", "whole")},
 }
 DECIMALS = {
     "exact": "decimal(30,2)",
@@ -63,6 +65,7 @@ DEFINITIONS: dict[str, Definition] = {
     "hops": TimeDefinition(size=10, advance=4, grace=4, first_window_start=-18),
     "sessions": SessionDefinition(gap=4, grace=6),
     "slides": SlidingDefinition(time_difference=6, grace=5, emit_empty=True),
+    "forwards": ForwardDefinition(size=6, grace=5),
 }
 WINDOWS: dict[str, dict[str, object]] = {
     "hops": {
@@ -73,13 +76,14 @@ WINDOWS: dict[str, dict[str, object]] = {
     "slides": {
         "kind": "sliding", "time_difference": "6 ms", "grace": "5 ms", "emit_empty": True,
     },
+    "forwards": {"kind": "forward", "size": "6 ms", "grace": "5 ms"},
 }  # fmt: skip
 POLICIES = {
     "hops": Policy(size=10, advance=4, lateness=4, interval=3),
     "sessions": Policy(gap=4, lateness=4, out_of_orderness=2, every_n=2, discarding=True),
     "slides": Policy(difference=6, lateness=4, out_of_orderness=1, every_n=2, emit_empty=True),
 }
-"""The same windows as `DEFINITIONS`; the grace is out-of-orderness and lateness."""
+"""The windows of `DEFINITIONS` that fire early; the grace is out-of-orderness and lateness."""
 TRIGGERS: dict[str, dict[str, object]] = {
     "hops": {"early_every": "3 ms"},
     "sessions": {"early_every": "2 records", "panes": "discarding", "out_of_orderness": "2 ms"},
@@ -89,7 +93,7 @@ BUSY = {"busy": {"when": "record_count >= 2", "severity": "total"}}
 LARGE = Decimal("12345678901234567.89")
 """No double holds it, nor a tenth."""
 LARGE_ALERT = {"large": {"when": f"exact >= {LARGE}", "severity": "exact"}}
-ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY, "slides": BUSY}
+ALERTS = {"hops": BUSY | LARGE_ALERT, "sessions": BUSY, "slides": BUSY, "forwards": BUSY}
 
 
 def arrived() -> list[Record]:
@@ -192,7 +196,7 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
             **fields,
             "aggregates": {of: f"{how}({what})" for of, (how, what) in AGGREGATES[name].items()},
             "alerts": ALERTS[name],
-            "trigger": TRIGGERS[name],
+            **({"trigger": TRIGGERS[name]} if name in TRIGGERS else {}),
         }
         for name, fields in WINDOWS.items()
     }

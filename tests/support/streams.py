@@ -14,7 +14,12 @@ import yaml
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.support.oracle.windows import SessionDefinition, SlidingDefinition, TimeDefinition
+from tests.support.oracle.windows import (
+    Definition,
+    ForwardDefinition,
+    SessionDefinition,
+    SlidingDefinition,
+)
 from tests.support.pipelines import settings_in
 from tests.support.spark_cases import instant, texts
 from tests.support.stored_rows import stored_rows
@@ -50,15 +55,15 @@ def sliding_fields(definition: SlidingDefinition) -> dict[str, object]:
     return fields
 
 
-def window_fields(
-    definition: SlidingDefinition | TimeDefinition | SessionDefinition,
-) -> dict[str, object]:
+def window_fields(definition: Definition) -> dict[str, object]:
     """The oracle's windows of any kind, as the fields of a pipeline's file."""
     if isinstance(definition, SlidingDefinition):
         return sliding_fields(definition)
     grace = f"{definition.grace} ms"
     if isinstance(definition, SessionDefinition):
         return {"kind": "session", "gap": f"{definition.gap} ms", "grace": grace}
+    if isinstance(definition, ForwardDefinition):
+        return {"kind": "forward", "size": f"{definition.size} ms", "grace": grace}
     size, advance = f"{definition.size} ms", f"{definition.advance} ms"
     kind = {"kind": "hopping", "size": size, "advance": advance}
     return {**kind, "grace": grace}

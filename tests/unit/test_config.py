@@ -16,7 +16,12 @@ from tests.support.pipeline_texts import (
     problems_of,
 )
 from windows_pipeline.config import load_pipeline, load_pipelines, table_definition
-from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
 
 
 def test_the_flights_pipeline_has_the_fields_of_its_file() -> None:
@@ -122,6 +127,7 @@ OTHER_KINDS = {
         3_600_000, 900_000, 21_600_000
     ),
     "kind: tumbling\n    size: 1 hour": TimeWindows(3_600_000, 3_600_000, 21_600_000),
+    "kind: forward\n    size: 1 hour": ForwardSlidingWindows(3_600_000, 21_600_000),
     "kind: session\n    gap: 30 minutes": SessionWindows(1_800_000, 21_600_000),
 }
 

@@ -45,15 +45,15 @@ ODD: dict[str, tuple[Callable[[Path], object], str]] = {
     "UTF-16": (lambda path: path.write_bytes("name: x".encode("utf-16")), ":1: is not UTF-8"),
     "deep lists": (
         lambda path: path.write_text("a: " + "[" * 5_000),
-        "is nested too deeply; simplify it",
+        "is nested too deeply: a file must have at most 20 levels",
     ),
     "deep blocks": (
         lambda path: path.write_text("a:\n" + "- " * 5_000 + "b"),
-        "is nested too deeply; simplify it",
+        "is nested too deeply: a file must have at most 20 levels",
     ),
     "deep mappings": (
         lambda path: path.write_text("a: " + "{a: " * 5_000),
-        "is nested too deeply; simplify it",
+        "is nested too deeply: a file must have at most 20 levels",
     ),
     "nothing": (lambda path: path.write_text(""), "is empty; write"),
     "a loop of links": (_loop, "cannot be read (Too many levels of symbolic links)"),
@@ -160,7 +160,7 @@ COMMANDS: dict[str, tuple[bytes | None, bytes, str]] = {
     "settings nested deeply": (
         SETTINGS.replace(b"{}", DEEP),
         b"",
-        "settings.yaml:1: is nested too deeply; simplify it",
+        "settings.yaml:4: is nested too deeply: a file must have at most 20 levels",
     ),
     "a tag that does not fit in settings": (
         SETTINGS + b"keep_plans: !!bool abc",
@@ -170,7 +170,7 @@ COMMANDS: dict[str, tuple[bytes | None, bytes, str]] = {
     "a pipeline nested deeply": (
         SETTINGS,
         b"name: " + DEEP,
-        "p.yaml:1: is nested too deeply; simplify it",
+        "p.yaml:1: is nested too deeply: a file must have at most 20 levels",
     ),
     "a tag that does not fit in a pipeline": (
         SETTINGS,

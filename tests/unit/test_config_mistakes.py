@@ -406,11 +406,31 @@ def test_the_folder_of_pipelines_must_exist(tmp_path: Path) -> None:
 BROKEN_KINDS = [
     ("kind: hopping\n    size: 1 hour", "advance", "write 'advance: 1 hour' in windows.hourly"),
     ("kind: tumbling\n    size: 0 ms", "size", "'0 ms' must be above zero"),
+    ("kind: forward", "size", "is missing; write 'size: 1 hour' in windows.hourly"),
+    ("kind: forward\n    size: 5", "size", "'5' has no unit; write a unit, as in '5 minutes'"),
+    ("kind: forward\n    size: 0 ms", "size", "'0 ms' must be above zero; write at least '1 ms'"),
+    (
+        "kind: forward\n    size: 1 hour\n    emit_empty: true",
+        "emit_empty",
+        "'emit_empty' is not a field here; remove it; the fields are kind",
+    ),
+    (
+        "kind: forward\n    size: 1 hour\n    trigger: {early_every: 5 ms}",
+        "trigger",
+        (
+            "'forward' windows fire only when they close; leave trigger out, or use kind: "
+            "sliding, hopping or tumbling"
+        ),
+    ),
     ("kind: tumbling\n    size: 1 hour\n    advance: 5 ms", "advance", "the fields are kind"),
     ("kind: session\n    gap: 5", "gap", "'5' has no unit"),
     ("kind: session\n    gap: 5 ms\n    emit_empty: true", "emit_empty", "is not a field here"),
     ("size: 1 hour", "kind", "write 'kind: ...' in windows.hourly"),
-    ("kind: 7", "kind", "'session', 'slide_rows', 'tumble_rows', 'session_rows' or 'count'"),
+    (
+        "kind: 7",
+        "kind",
+        "'session', 'forward', 'slide_rows', 'tumble_rows', 'session_rows' or 'count'",
+    ),
 ]
 
 

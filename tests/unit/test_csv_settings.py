@@ -58,11 +58,17 @@ def test_a_mistake_is_named_with_its_line_and_fix(
     assert fix in problem
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 @pytest.mark.parametrize(
-    ("field", "value"), [("delimiter", "';'"), ("encoding", "utf-8"), ("max_record_bytes", "10")]
+    ("kind", "field", "value"),
+    [
+        ("jsonl", "delimiter", "';'"),
+        ("jsonl", "encoding", "utf-8"),
+        ("parquet", "delimiter", "';'"),
+        ("parquet", "encoding", "utf-8"),
+        ("parquet", "max_record_bytes", "10"),
+    ],
 )
-def test_what_is_for_csv_alone_is_refused_elsewhere(
+def test_what_is_for_other_formats_is_refused(
     tmp_path: Path, kind: str, field: str, value: str
 ) -> None:
     text = changed("format: jsonl", f"format: {kind}\n  {field}: {value}")

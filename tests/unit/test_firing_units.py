@@ -44,7 +44,7 @@ from windows_pipeline.engine.firings.kernel import FiringKernel, FiringSpec
 from windows_pipeline.engine.firings.watermark_steps import Advances
 from windows_pipeline.incremental.windows import lookback_ms
 from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.windows import FixedWindows, SessionWindows
+from windows_pipeline.windows import SessionWindows, SlidingWindows, TimeWindows
 
 FIRST_DAY = date(2026, 11, 1)
 LISTED = Aggregate("listed", Function.COLLECT_LIST, "number")
@@ -118,7 +118,11 @@ def position_after(merge: Merge, unit: int) -> Position:
 
 
 def fired(
-    spec: FixedWindows, policy: Policy, rows: list[dict[str, Any]], *, with_earlier: bool = False
+    spec: SlidingWindows | TimeWindows,
+    policy: Policy,
+    rows: list[dict[str, Any]],
+    *,
+    with_earlier: bool = False,
 ) -> Iterator[Any]:
     """The kernel's firings of one computed day."""
     by_arrival = sorted(

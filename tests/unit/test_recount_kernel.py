@@ -18,7 +18,7 @@ from tests.support.spark_cases import PROPERTY, texts
 from windows_pipeline.checks.recount_kernel import RecountKernel
 from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
-from windows_pipeline.windows import SlidingWindows
+from windows_pipeline.windows import ForwardSlidingWindows, SlidingWindows
 
 SCHEMA = pa.schema(
     [
@@ -278,6 +278,19 @@ def test_windows_and_new_records_are_recounted_within_their_key(
         group_of(record): sum(group_of(other) == group_of(record) for other in held)
         for record in new
     }
+
+
+@PROPERTY
+@given(cases().filter(lambda case: case.spec.first_window_start_ms is None))
+def test_forward_windows_hold_what_sliding_windows_of_their_bounds_hold(case: Case) -> None:
+    """Rules B2, B7: both count a record from its own time, or its close time, to a length later."""
+    rows = [part for row in [*case.records, *case.windows] for part in parts(row, case, None)]
+    found = []
+    for spec in (case.spec, ForwardSlidingWindows(case.spec.time_difference_ms)):
+        batches = cut_up(pa.RecordBatch.from_pylist(rows, SCHEMA), GROUP, ())
+        kernel = RecountKernel(spec)
+        found.append(texts(row for batch in kernel(batches) for row in batch.to_pylist()))
+    assert found[0] == found[1]
 
 
 def test_a_window_without_an_end_holds_no_record() -> None:

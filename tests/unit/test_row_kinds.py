@@ -33,6 +33,9 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
         unit=ROWS, back=-2, ahead=2
     ),
     "kind: slide_rows\n    preceding: -0 rows": SlideRows(unit=ROWS, back=0),
+    "kind: slide_rows\n    following: 10 minutes": SlideRows(unit=RANGE, back=0, ahead=10 * MINUTE),
+    "kind: slide_rows\n    following: 2 rows": SlideRows(unit=ROWS, back=0, ahead=2),
+    "kind: slide_rows\n    following: 0 ms": SlideRows(unit=RANGE, back=0),
     "kind: slide_rows\n    preceding: unbounded": SlideRows(unit=RANGE, back=None),
     "kind: slide_rows\n    preceding: unbounded rows\n    following: 0 rows": SlideRows(
         unit=ROWS, back=None
@@ -52,7 +55,33 @@ WRITTEN: dict[str, RowWindow | CountWindows] = {
     "kind: count\n    size: 4\n    advance: 2\n    short_first: true": CountWindows(4, 2, True),
 }
 BROKEN = [
-    ("kind: slide_rows", "preceding", "write 'preceding: ...' in windows.hourly"),
+    (
+        "kind: slide_rows",
+        "preceding",
+        (
+            "is missing, and so is following; write 'preceding: ...', how far before the row the "
+            "frame starts, or 'following: ...', how far after it the frame ends, or both"
+        ),
+    ),
+    ("kind: slide_rows\n    following: 5", "following", "'5' has no unit; write a duration"),
+    (
+        "kind: slide_rows\n    following: unbounded rows",
+        "following",
+        "'unbounded rows' must be bounded in a pipeline: with later records to come",
+    ),
+    (
+        "kind: slide_rows\n    following: -2 rows",
+        "following",
+        (
+            "'-2 rows' ends the frame before the row, but without 'preceding' the frame starts at "
+            "the row, so it is empty; add 'preceding: 2 rows' or more, or leave the sign out"
+        ),
+    ),
+    (
+        "kind: slide_rows\n    following: -1 minute",
+        "following",
+        "is empty; add 'preceding: 1 minute' or more, or leave the sign out",
+    ),
     ("kind: slide_rows\n    preceding: 5", "preceding", "'5' has no unit; write a duration"),
     ("kind: slide_rows\n    preceding: 5 cows", "preceding", "'5 cows' has an unknown unit 'cows'"),
     (
@@ -212,6 +241,14 @@ EQUAL = [
     (
         "kind: slide_rows\n    preceding: -1 rows\n    following: 1 row",
         "kind: slide_rows\n    preceding: -1 row\n    following: +1 row",
+    ),
+    (
+        "kind: slide_rows\n    following: 60 minutes",
+        "kind: slide_rows\n    preceding: 0 ms\n    following: 1 hour",
+    ),
+    (
+        "kind: slide_rows\n    following: 5 rows",
+        "kind: slide_rows\n    preceding: 0 rows\n    following: 5 rows",
     ),
     ("kind: count\n    size: 5", "kind: count\n    size: 5\n    advance: 5"),
     ("kind: count\n    size: 5", "kind: count\n    size: 5 rows\n    advance: '5'"),

@@ -6,18 +6,18 @@ the tree. The text itself never reaches Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression"]
+__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -25,6 +25,14 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.Between, exp.In, exp.Is),
     *COMPARISONS,
 )
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
+_PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.TILDE})
+_MOST_OPEN = 20
+"""How many parentheses, cases and signs before a value may be open at once: few enough for any
+caller's stack, Python's and that of Spark's parser."""
+_MOST_LEVELS = 100
+"""How deep operators and calls may be nested, among them those of a chain such as x or y or z."""
 _STRUCT = "struct<"
 _TRY: dict[type[exp.Expr], str] = {
     exp.Add: "try_add",
@@ -114,6 +122,7 @@ def parse_expression(text: str) -> exp.Expr:
         raise RuleError(TOO_LONG)
     try:
         tokens = _SPARK.tokenize(text)
+        _require_few_open(tokens)
         trees = _SPARK.parse_into(exp.Condition, text)
     except ParseError as error:
         near = f" at {error.errors[0]['highlight']!r}" if error.errors else ""
@@ -125,7 +134,33 @@ def parse_expression(text: str) -> exp.Expr:
         raise RuleError("holds a ';'; write one expression without it")
     if not trees or trees[0] is None:
         raise RuleError("is empty; write an expression, as in 'x > 3'")
+    _require_few_levels(trees[0])
     return trees[0]
+
+
+def _require_few_open(tokens: Sequence[Token]) -> None:
+    opened, prefixes = 0, 0
+    for token in tokens:
+        opened += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0
+        if opened + prefixes > _MOST_OPEN:
+            raise RuleError(
+                f"must have at most {_MOST_OPEN} parentheses, cases, minus signs and 'not' open at "
+                "once, and has more; simplify it, or divide it into several rules"
+            )
+
+
+def _require_few_levels(tree: exp.Expr) -> None:
+    level, nodes = 0, [tree]
+    while nodes:
+        level += 1
+        if level > _MOST_LEVELS:
+            raise RuleError(
+                f"must have at most {_MOST_LEVELS} levels, where each operator of a chain is one, "
+                "and has more; simplify it ('x in (...)' for many 'or'), or divide it into several "
+                "rules"
+            )
+        nodes = [child for node in nodes for child in node.iter_expressions()]
 
 
 def struct_fields(kind: str) -> dict[str, str]:

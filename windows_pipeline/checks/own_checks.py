@@ -13,6 +13,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windows_pipeline.alerts.rule_sql import struct_fields
 from windows_pipeline.checks.run import Batch, Check
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config import OwnCheck, Pipeline, Source, Windows
@@ -98,9 +99,10 @@ def own_checks_of_results(windows: Windows, columns: Mapping[str, str], table: s
     """
     checks = {name: check for name, check in windows.checks.items() if check.table == table}
     types = windows.checked_columns(columns, table)
-    names = (*_OF_RESULT, *windows.row_key)
-    identity = {name: f"`{name}`" for name in names if name != "firing_id" or table == "firings"}
-    sql = identity | windows.checked_sql(columns, table)
+    names = dict.fromkeys((*_OF_RESULT, *windows.row_key, *types))
+    is_there = (name for name in names if name != "firing_id" or table == "firings")
+    parts = struct_fields(columns.get("key", ""))
+    sql = {name: f"`key`.`{name}`" if name in parts else f"`{name}`" for name in is_there}
     return OwnChecks(table, checks, types, sql)
 
 

@@ -17,7 +17,7 @@ from windows_pipeline.engine.time_shards import IN_HOME_SHARD, TIME_SHARD
 from windows_pipeline.kernels.groups import CHUNK_ROWS
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.values import writable
-from windows_pipeline.windows import FixedWindows, TimeWindows
+from windows_pipeline.windows import FixedWindows, ForwardSlidingWindows, TimeWindows
 
 _INPUT_ONLY = ("_is_new", "arrival_unit", "source_partition", "offset", TIME_SHARD, IN_HOME_SHARD)
 """Input columns that the result lacks: sessions need arrival, other windows time shards."""
@@ -141,9 +141,9 @@ class _Chunk:
         self.windows, self.of_windows = windows, of_windows
         time_ms, close_ms = numbers(records, "_event_time_ms"), numbers(records, "_close_time_ms")
         left_end_ms = time_ms
-        if spec.first_window_start_ms is not None:
-            first_end_ms = spec.first_window_start_ms + self.difference_ms
-            left_end_ms = np.maximum(time_ms, first_end_ms)
+        first_ms = None if isinstance(spec, ForwardSlidingWindows) else spec.first_window_start_ms
+        if first_ms is not None:
+            left_end_ms = np.maximum(time_ms, first_ms + self.difference_ms)
         partly_late = close_ms > left_end_ms
         self.instants_ms, codes = codes_of(
             [of_records, of_records, of_records[partly_late], of_windows],

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from windows_pipeline.checks.run import Check
 from windows_pipeline.config import Windows
-from windows_pipeline.windows import GracedRows, SessionWindows, SlidingWindows, TimeWindows
+from windows_pipeline.windows import (
+    ForwardSlidingWindows,
+    GracedRows,
+    SessionWindows,
+    SlidingWindows,
+    TimeWindows,
+)
 
 _NOT_EMPTY = Check(
     "no_empty_window",
-    "A window holds at least one record (rules B3, C1, D1)",
+    "A window holds at least one record (rules B3, B7, C1, D1)",
     "record_count IS NULL OR record_count <= 0",
 )
 _ONE_AN_END = Check(
     "one_window_per_key_and_bounds",
-    "No two windows of a key have the same end (rules C1, D2)",
+    "No two windows of a key have the same end (rules B7, C1, D2)",
     "same_end > 1",
 )
 
@@ -23,6 +29,8 @@ def window_checks(windows: Windows) -> list[Check]:
     match windows.spec:
         case SlidingWindows() as spec:
             return _sliding_checks(spec)
+        case ForwardSlidingWindows() as spec:
+            return _forward_checks(spec)
         case TimeWindows() as spec:
             return _time_checks(spec)
         case SessionWindows() as spec:
@@ -67,6 +75,23 @@ def _sliding_checks(spec: SlidingWindows) -> list[Check]:
             "record_count IS NULL OR record_count < 0 OR "
             + (empty if spec.emit_empty else "record_count = 0"),
         ),
+    ]
+
+
+def _forward_checks(spec: ForwardSlidingWindows) -> list[Check]:
+    return [
+        Check(
+            "starts_at_a_record",
+            "A window starts at its first record, is as long as its size, and its records lie "
+            "between its bounds, both bounds included (rule B7)",
+            f"_window_end_ms - _window_start_ms <> {spec.size_ms} "
+            "OR NOT coalesce(_first_event_time_ms = _window_start_ms, FALSE) "
+            "OR _last_event_time_ms > _window_end_ms "
+            "OR _first_event_time_ms > _last_event_time_ms",
+        ),
+        _holds_its_records(),
+        _ONE_AN_END,
+        _NOT_EMPTY,
     ]
 
 

@@ -32,6 +32,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CALL = re.compile(r"\s*(\w+)\s*\(\s*(\w+|\*)\s*\)\s*")
 _LONGEST_NAME = 100
+_LONGEST_COLUMN = 255
 _NO_DELIMITERS = '"\r\n\ufeff'
 _NO_ENCODINGS_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _LARGEST_RECORD_BYTES = 256 << 20
@@ -53,7 +54,8 @@ def _short(value: str) -> str:
 
 
 def _column_name(value: str) -> str:
-    require_short(value)
+    if len(value) > _LONGEST_COLUMN:
+        raise ValueError(f"is longer than {_LONGEST_COLUMN} characters; rename the column")
     if not _COLUMN_NAME.fullmatch(value):
         raise ValueError("is not a column name; use letters, digits and _, beginning with a letter")
     return value

@@ -10,7 +10,6 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
-from windows_pipeline.aggregates.column_type import parse_type
 from windows_pipeline.config.fields import looks
 from windows_pipeline.text.limits import require_short
 
@@ -76,15 +75,3 @@ def key_type(key: str | tuple[str, ...], types: Mapping[str, str]) -> str:
     if key == NO_KEY:
         return "string"
     return f"struct<{','.join(f'{name}:{types[name]}' for name in key)}>"
-
-
-def key_parts(columns: Mapping[str, str]) -> dict[str, str]:
-    """The parts of a result's key with their types; none where the key is a single column.
-
-    Args:
-        columns: The types of the result's columns.
-    """
-    kind = columns.get("key", "")
-    if not kind.startswith("struct<"):
-        return {}
-    return {name: of_part.name for name, of_part in parse_type(kind).fields}

@@ -9,7 +9,14 @@ from windows_pipeline.config.row_kinds import (
     SlideRowsKind,
     TumbleRowsKind,
 )
-from windows_pipeline.config.window_kinds import Hopping, Session, Sliding, Tumbling, Windows
+from windows_pipeline.config.window_kinds import (
+    Forward,
+    Hopping,
+    Session,
+    Sliding,
+    Tumbling,
+    Windows,
+)
 from windows_pipeline.text.problems import nearest
 
 AnyWindows = (
@@ -17,6 +24,7 @@ AnyWindows = (
     | Hopping
     | Tumbling
     | Session
+    | Forward
     | SlideRowsKind
     | TumbleRowsKind
     | SessionRowsKind
@@ -28,6 +36,7 @@ KINDS: dict[str, type[Windows]] = {
     "hopping": Hopping,
     "tumbling": Tumbling,
     "session": Session,
+    "forward": Forward,
     **ROW_KINDS,
 }
 """The model of each kind, by the kind's name in the file."""

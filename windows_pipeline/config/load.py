@@ -74,8 +74,7 @@ def load_pipeline(path: Path | str) -> Pipeline:
     except ValidationError as error:
         for details in error.errors():
             _report(document, {**details, "loc": _location(details["loc"])})
-    if document.problems:
-        raise ConfigError(sorted(set(document.problems), key=document.problems.index))
+    document.require_no_problems()
     return pipeline
 
 

@@ -58,6 +58,11 @@ def _rows_text(number: int) -> str:
     return f"{number} row" if abs(number) == 1 else f"{number} rows"
 
 
+def _positive(bound: str | None) -> str:
+    """A negative distance without its sign."""
+    return (bound or "").removeprefix("-")
+
+
 def _unbounded(value: object) -> str | None:
     """Returns the canonical text of an open bound; None for any other value."""
     require_short(value)
@@ -194,13 +199,14 @@ class SlideRowsKind(RowKind):
 
     Attributes:
         preceding: How far before the row the frame starts: a duration, 'N rows', 'unbounded'
-            or 'unbounded rows'; a negative start is after the row and needs `following`.
+            or 'unbounded rows'; a negative start is after the row and needs `following`. None for
+            a start at the row (and its peers, where `following` is a duration).
         following: How far after the row the frame ends, in the same unit; None for an end at
-            the row.
+            the row. One of both must be there.
     """
 
     kind: Literal["slide_rows"]
-    preceding: _Preceding
+    preceding: _Preceding | None = None
     following: _Following | None = None
 
     @property
@@ -208,36 +214,58 @@ class SlideRowsKind(RowKind):
         """The window specification."""
         return GracedRows(self._frames, self.grace)
 
-    @field_serializer("following")
-    def _following_text(self, written: str | None) -> str:
+    @field_serializer("preceding", "following")
+    def _bound_text(self, written: str | None) -> str:
         """The same text whether the file writes the default or leaves it out."""
-        if written is not None:
-            return written
-        by_rows = self._frames.unit is FrameUnit.ROWS
-        return _rows_text(0) if by_rows else duration_text(0)
+        return self._at_row if written is None else written
+
+    @property
+    def _at_row(self) -> str:
+        """The bound at the row, in the unit of the other bound."""
+        written = _bound(self.preceding or self.following or "")
+        return _rows_text(0) if written.unit is FrameUnit.ROWS else duration_text(0)
 
     @property
     def _frames(self) -> SlideRows:
-        from_start = SlideRows.preceding(_bound(self.preceding))
+        from_start = SlideRows.preceding(self._start)
         return from_start if self.following is None else from_start.following(self._end)
 
     @property
+    def _start(self) -> RowBound:
+        return _bound(self.preceding or self._at_row)
+
+    @property
     def _end(self) -> RowBound:
-        assert self.following is not None  # noqa: S101  callers have checked
-        return _bound(self.following)
+        return _bound(self.following or self._at_row)
 
     def _conflicts(self) -> Iterator[Problem]:
+        if self.preceding is None and self.following is None:
+            text = (
+                "is missing, and so is following; write 'preceding: ...', how far before the row "
+                "the frame starts, or 'following: ...', how far after it the frame ends, or both"
+            )
+            yield Problem(("preceding",), None, text)
+            return
+        if self.preceding is None:
+            if self._end.distance is not None and self._end.distance < 0:
+                text = (
+                    "ends the frame before the row, but without 'preceding' the frame starts at "
+                    f"the row, so it is empty; add 'preceding: {_positive(self.following)}' or "
+                    "more, or leave the sign out"
+                )
+                yield Problem(("following",), self.following, text)
+            return
         if self.following is None:
-            start = _bound(self.preceding)
+            start = self._start
             if start.distance is not None and start.distance < 0:
                 text = (
                     "starts the frame after the row, but without 'following' the frame ends at "
                     "the row, so it is empty; add 'following: "
-                    f"{self.preceding.removeprefix('-')}' or more, or leave the sign out"
+                    f"{_positive(self.preceding)}' or more, or leave the sign out"
                 )
                 yield Problem(("preceding",), self.preceding, text)
             return
-        if self._end.unit is not _bound(self.preceding).unit:
+        if self._end.unit is not self._start.unit:
             text = (
                 f"must have the unit of preceding: {self.preceding!r}; write both as durations or "
                 "both as rows"

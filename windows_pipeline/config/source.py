@@ -55,16 +55,13 @@ _RAW_COLUMNS = frozenset(
         "reason",
     }
 )
-_OF_FILES = {
-    "on_bad_file": "it has no landed files",
+_OF_FORMATS = {
+    "delimiter": (("csv",), "its fields are not separated by a character"),
+    "encoding": (("csv",), "its text is UTF-8"),
+    "max_record_bytes": (("csv", "jsonl"), "its records have no limit of size"),
+    "on_bad_file": (("csv", "jsonl", "parquet"), "it has no landed files"),
 }
-"""Fields for landed files only, with what is so of another source."""
-_OF_CSV = {
-    "delimiter": "its records are not separated by a character",
-    "encoding": "its text is UTF-8",
-    "max_record_bytes": "its records have no limit of size",
-}
-"""Fields for CSV files only, with what is so in another format."""
+"""Fields for some formats only, with these formats and what is so in another one."""
 ROLE_TYPES = {
     "key": ("string", "bigint", "date", "timestamp"),
     "event_time": ("timestamp", "bigint"),
@@ -109,8 +106,8 @@ class Source(Strict):
             micro-batch reads; None for no limit.
         delimiter: The character between the fields of CSV files; None for a comma.
         encoding: The encoding of CSV files, as Python's codecs name it; None for UTF-8.
-        max_record_bytes: The most bytes that a record of a CSV file may have, as UTF-8; a longer
-            one makes the file bad. None for a MiB.
+        max_record_bytes: The most bytes that a record of a CSV file, or a line of JSON, may have,
+            as UTF-8; a longer one makes the file bad. None for a MiB.
         on_bad_file: Whether a bad landed file makes its day, or the stream, `stop`, or whether
             the day is published without the file, which quarantined_files then lists (`skip`;
             rule A8). None for `stop`.
@@ -326,13 +323,10 @@ def _location_problems(source: Source) -> Iterator[Problem]:
 
 
 def _format_problems(source: Source) -> Iterator[Problem]:
-    """Checks that a source has no field of landed files or CSV files if it is none of these."""
-    refused = {} if source.is_landed else _OF_FILES
-    if source.format != "csv":
-        refused = {**refused, **_OF_CSV}
-    for field, reason in refused.items():
+    """Checks that a source has no field of other formats."""
+    for field, (formats, reason) in _OF_FORMATS.items():
         value = getattr(source, field)
-        if value is not None:
+        if value is not None and source.format not in formats:
             text = f"must be left out with format: {source.format}: {reason}; remove {field}"
             yield Problem((field,), value, text)
 

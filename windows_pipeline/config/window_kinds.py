@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, parse_aggregate
-from windows_pipeline.alerts.rule_sql import columns_read, compile_expression
+from windows_pipeline.alerts.rule_sql import columns_read, compile_expression, struct_fields
 from windows_pipeline.config.fields import (
     AggregateText,
     Condition,
@@ -21,13 +21,14 @@ from windows_pipeline.config.fields import (
     epoch_ms,
 )
 from windows_pipeline.config.firing_trigger import FiringTrigger, not_empty
-from windows_pipeline.config.key_columns import NO_KEY, key_parts, key_type
+from windows_pipeline.config.key_columns import NO_KEY, key_type
 from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
 from windows_pipeline.config.own_checks import FIRING_COLUMNS, CheckName, ResultCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
+    ForwardSlidingWindows,
     PipelineWindows,
     SessionWindows,
     SlidingWindows,
@@ -155,19 +156,15 @@ class Windows(Strict):
     def checked_columns(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
         """Returns the columns that the user's own checks of a table may read, with their types.
 
-        The parts of a key of several columns are among them.
+        Of a key of several columns they read the parts.
 
         Args:
             columns: The types of the results, as of `result_columns`.
             table: `final_windows` or `firings`.
         """
-        of_firing = FIRING_COLUMNS if table == "firings" else {}
-        return {**columns, **key_parts(columns), **of_firing}
-
-    def checked_sql(self, columns: Mapping[str, str], table: str) -> dict[str, str]:
-        """Returns the SQL of `checked_columns` over rows of the table."""
-        sql = {name: f"`{name}`" for name in self.checked_columns(columns, table)}
-        return sql | {name: f"`key`.`{name}`" for name in key_parts(columns)}
+        parts = struct_fields(columns.get("key", ""))
+        plain = {name: kind for name, kind in columns.items() if name != "key" or not parts}
+        return {**parts, **plain, **(FIRING_COLUMNS if table == "firings" else {})}
 
     def failure_messages(self, columns: Mapping[str, str]) -> dict[str, str]:
         """What is wrong where an aggregate can't be computed, by the aggregate's name (rule G3).
@@ -230,6 +227,33 @@ class Sliding(Windows):
         """The window specification."""
         first_ms = _epoch_ms(self.first_window_start)
         return SlidingWindows(self.time_difference, self.grace, first_ms, self.emit_empty)
+
+
+class Forward(Windows):
+    """Windows of one size that start at each distinct time of a key's records (rule B7).
+
+    Attributes:
+        size: The time from a window's first record to its end, which belongs to it, ms.
+    """
+
+    kind: Literal["forward"]
+    grace: DurationMs = 0
+    size: PositiveDurationMs
+
+    @property
+    def spec(self) -> ForwardSlidingWindows:
+        """The window specification."""
+        return ForwardSlidingWindows(self.size, self.grace)
+
+    def problems(self, source: Source) -> Iterator[Problem]:
+        """Yields what is wrong between the fields of this kind."""
+        yield from super().problems(source)
+        if self.trigger is not None:
+            text = (
+                "windows fire only when they close; leave trigger out, or use kind: sliding, "
+                "hopping or tumbling"
+            )
+            yield Problem(("trigger",), self.kind, text)
 
 
 class Hopping(Windows):

@@ -14,7 +14,7 @@ from windows_pipeline.windows import (
 )
 
 
-def last_instant(spec: PipelineWindows | ForwardSlidingWindows, end_ms: Column) -> Column:
+def last_instant(spec: PipelineWindows, end_ms: Column) -> Column:
     """The last millisecond of a window, which is closed once the close time is later.
 
     The ends of hopping and tumbling windows do not belong to them (rules A4, C1).
@@ -42,7 +42,7 @@ def is_late(spec: FixedWindows | GracedRows) -> Column:
 def is_outside_windows(spec: FixedWindows | GracedRows) -> Column:
     """Whether a record lies before the first window, or in a gap (rules A5, B6, C1)."""
     in_gap = F.lit(False)
-    if isinstance(spec, GracedRows):
+    if isinstance(spec, (GracedRows, ForwardSlidingWindows)):
         return in_gap
     # The last sliding window that contains a record starts at the record.
     last_start_ms = F.col("_event_time_ms")

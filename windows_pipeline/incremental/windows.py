@@ -22,7 +22,7 @@ from windows_pipeline.windows import (
     GracedRows,
     PipelineWindows,
     SessionWindows,
-    TimeWindows,
+    SlidingWindows,
 )
 
 ARRIVAL = ("arrival_unit", "source_partition", "offset")
@@ -34,9 +34,10 @@ def lookback_ms(spec: FixedWindows) -> int:
 
     A hopping window that ends after the close time reaches back by less than its size. A sliding
     window that ends at the close time reaches back by one time difference. One more difference
-    shows which earlier windows counted a partly late record (rule A5).
+    shows which earlier windows counted a partly late record (rule A5). A forward window starts at
+    its first record, and each record that is not late counts in the window that it makes.
     """
-    return spec.size_ms if isinstance(spec, TimeWindows) else partly_late_look_back_ms(spec)
+    return partly_late_look_back_ms(spec) if isinstance(spec, SlidingWindows) else spec.length_ms
 
 
 def unit_windows(

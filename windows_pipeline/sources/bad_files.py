@@ -66,6 +66,12 @@ def unreadable(file: str, error: BaseException) -> BadFileError:
     return BadFileError(file, f"can't be read ({error})", LAND_AGAIN)
 
 
+def too_many_columns(file: str, most: int) -> BadFileError:
+    """The error of a file with more columns than a file of its format may have."""
+    cause = f"a file must have at most {most:,} columns, and has more"
+    return BadFileError(file, cause, "land the declared columns, or fewer others")
+
+
 def each_checked(check: Callable[[F], T], files: Iterable[F]) -> list[T]:
     """Calls a check that reads a little of each file, in threads; returns the results in order.
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.sources.bad_files import BadFileError
+from windows_pipeline.sources.bad_files import BadFileError, too_many_columns
 from windows_pipeline.sources.csv_kernel import (
     MALFORMED,
     NO_FIELD,
@@ -18,7 +18,9 @@ from windows_pipeline.sources.csv_kernel import (
     gathered_texts,
 )
 from windows_pipeline.sources.csv_scan import CsvForm, Scan, Scanner, bytes_of, scanned
+from windows_pipeline.text.limits import MAX_FILE_COLUMNS
 
+_MOST_COLUMNS = MAX_FILE_COLUMNS["CSV"]
 _BLANKS = b" \t\r\n\v\f"
 _UTF_16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -59,7 +61,7 @@ def names_in(header: bytes, form: CsvForm, file: str) -> list[str]:
     """The names of the columns in a header; an empty name is the empty text.
 
     Raises:
-        BadFileError: The header is no record of RFC 4180.
+        BadFileError: The header is no record of RFC 4180, or has too many columns.
     """
     names = fields_of(header, form.delimiter)
     if names is None:
@@ -68,6 +70,8 @@ def names_in(header: bytes, form: CsvForm, file: str) -> list[str]:
             f"its header must be a CSV record, and is {_short(header)}",
             "end each field that begins with a quote with a quote",
         )
+    if len(names) > _MOST_COLUMNS:
+        raise too_many_columns(file, _MOST_COLUMNS)
     return [name or "" for name in names]
 
 
@@ -77,8 +81,11 @@ def _short(header: bytes) -> str:
 
 
 def fields_of(record: bytes, delimiter: str) -> list[str | None] | None:
-    """The fields of one record; null stands for nothing. None if it is malformed."""
-    at_most = record.count(delimiter.encode()) + 1
+    """The fields of one record; null stands for nothing. None if it is malformed.
+
+    Of a record of too many fields for a file the first ones, and one more, are returned.
+    """
+    at_most = min(record.count(delimiter.encode()) + 1, _MOST_COLUMNS + 1)
     scanner = Scanner(delimiter, columns=range(at_most), records=1)
     scan, size, _ = scanner.scan(bytes_of(record), is_last=True)
     if not size:

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windows_pipeline.config.source import Source
+from windows_pipeline.sources.years import in_years
 
 TYPED = "typed"
 """The struct of a record's values, which the SQL of derived columns reads."""
@@ -38,7 +39,7 @@ def with_derived(
         kind, sql = derived.type, derived.sql(TYPED)
         computed = records.withColumns({_VALUE: F.expr(sql.value), _FAILS: F.expr(sql.fails)})
         value = F.col(_VALUE)
-        fitting = value if kind in _KINDS else _number(value, kind, typed)
+        fitting = _fitting(value, kind, typed)
         fails = F.col(_FAILS) | (value.isNotNull() & fitting.isNull())
         since = source.long_forms[name].since
         if since is not None:
@@ -48,6 +49,13 @@ def with_derived(
             {TYPED: F.struct(f"{TYPED}.*", fitting.alias(name)), failed(name): fails}
         ).drop(_VALUE, _FAILS)
     return records
+
+
+def _fitting(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:
+    """A value in the column's type; null if it does not fit."""
+    if kind in {"date", "timestamp"}:
+        return in_years(value)
+    return value if kind in _KINDS else _number(value, kind, typed)
 
 
 def _number(value: Column, kind: str, typed: Callable[[Column, str], Column]) -> Column:

@@ -15,12 +15,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, each_checked, unreadable
+from windows_pipeline.sources.bad_files import (
+    LAND_AGAIN,
+    BadFileError,
+    each_checked,
+    too_many_columns,
+    unreadable,
+)
+from windows_pipeline.text.limits import MAX_FILE_COLUMNS
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the end of its name."""
 _WHOLE_MAGIC = _MAGIC | {".bz2": b"BZh91AY&SY"}
 """First bytes that no text begins with."""
+_OF_SPARK = "_metadata"
+"""The column that Spark adds to the rows of a file, with the file's path and name."""
+_MOST_COLUMNS = MAX_FILE_COLUMNS["Parquet"]
+_MOST_LEVELS = 50
+"""How deep types may be nested; Arrow reads 100 levels, and beyond some thousands stacks end."""
 _OF_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows the 4 bytes of a bzip2 header: a block, or the end of a file without a byte."""
 _NANOSECONDS = (
@@ -110,6 +122,34 @@ def require_name(day: date, name: str, *, is_text: bool) -> None:
         raise BadFileError(f"{day}/{name}", cause, "rename it")
 
 
+def _require_names(schema: pa.Schema, file: LandedFile) -> None:
+    """Requires names of columns and of their fields that Spark can tell apart, at few levels."""
+    levels = [(0, schema.names, list(schema.types))]
+    while levels:
+        level, names, kinds = levels.pop()
+        if level > _MOST_LEVELS:
+            cause = (
+                f"a column must have at most {_MOST_LEVELS} levels of nested types, and has more"
+            )
+            raise BadFileError(str(file), cause, "write it as text")
+        seen: dict[str, str] = {}
+        for name in names:
+            folded = name.lower()
+            if level == 0 and folded == _OF_SPARK:
+                cause = f"column {name!r} has the name of a column that Spark adds to each file"
+                raise BadFileError(str(file), cause, "rename it")
+            if folded in seen:
+                what = "columns" if level == 0 else "fields of a column"
+                cause = f"{what} {seen[folded]!r} and {name!r} have one name to Spark"
+                raise BadFileError(str(file), cause, "rename one of them")
+            seen[folded] = name
+        for kind in kinds:
+            fields = [kind.field(number) for number in range(kind.num_fields)]
+            named = [field.name for field in fields] if pa.types.is_struct(kind) else []
+            if fields:
+                levels.append((level + 1, named, [field.type for field in fields]))
+
+
 def parquet_schemas(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> list[str]:
     """Reads the footers of Parquet files; files of an equal schema have an equal text.
 
@@ -123,8 +163,14 @@ def parquet_schemas(filesystem: fs.FileSystem, files: Sequence[LandedFile]) -> l
 def _parquet_schema(filesystem: fs.FileSystem, file: LandedFile) -> str:
     try:
         schema = pq.read_schema(file.path, filesystem=filesystem).remove_metadata()
+    except UnicodeDecodeError:
+        fix = "write its name as UTF-8"
+        raise BadFileError(str(file), "the name of a column is not UTF-8", fix) from None
     except (OSError, pa.ArrowException) as error:
         raise unreadable(str(file), error) from error
+    if len(schema) > _MOST_COLUMNS:
+        raise too_many_columns(str(file), _MOST_COLUMNS)
+    _require_names(schema, file)
     for field in schema:
         for kind, (what, fix) in _TYPES_OF_SPARK.items():
             if kind in str(field.type):

@@ -14,11 +14,12 @@ from functools import reduce
 from urllib.parse import unquote
 
 from pyarrow import fs
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ArithmeticException, IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DateType,
@@ -34,6 +35,7 @@ from pyspark.sql.types import (
 from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.config.source import Source
 from windows_pipeline.sources.bad_files import LAND_AGAIN, BadFileError, require_none
+from windows_pipeline.sources.csv_scan import CsvForm
 from windows_pipeline.sources.file_checks import LandedFile, parquet_schemas
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
 from windows_pipeline.text.paths import literal
@@ -59,6 +61,7 @@ _NOT_NUMBERS = ['"NaN"', '"Infinity"', '"-Infinity"']
 _MAY_BE_ROUNDED = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^-?Infinity$"
 """How Spark writes a JSON number with a point or an exponent: as the nearest double."""
 _MAY_BE_LOST = r"^-?(0\.0|Infinity)$"
+_USUAL_RECORD_BYTES = CsvForm().max_record_bytes
 
 
 Reader = Callable[[SparkSession, fs.FileSystem, Sequence[LandedFile], Source], DataFrame]
@@ -89,7 +92,8 @@ def read_jsonl(
     source: Source,
 ) -> DataFrame:
     """Reads JSON lines; names are case-sensitive, and each line must be one JSON object."""
-    return parsed_json(_lines(spark, files), source, ["arrival_unit", "file", BLOCK, LINE])
+    lines = _lines(spark, files, source.max_record_bytes or _USUAL_RECORD_BYTES)
+    return parsed_json(lines, source, ["arrival_unit", "file", BLOCK, LINE])
 
 
 def parsed_json(lines: DataFrame, source: Source, carried: Sequence[str]) -> DataFrame:
@@ -192,15 +196,29 @@ def read_parquet(
     )
 
 
-def _lines(spark: SparkSession, files: Sequence[LandedFile]) -> DataFrame:
+def _lines(spark: SparkSession, files: Sequence[LandedFile], most_bytes: int) -> DataFrame:
     with _refusals_named(files):
         text = spark.read.options(**_EVERY_FILE).text(_literal_paths(files))
     lines = text.select("value", *_origin(files))
-    return lines.where(F.col("value").rlike(r"\S"))
+    is_short = F.octet_length("value") <= F.lit(most_bytes)
+    value = F.when(is_short, F.col("value")).otherwise(F.raise_error(_too_long(most_bytes)))
+    return lines.withColumn("value", value).where(F.col("value").rlike(r"\S"))
+
+
+def _too_long(most_bytes: int) -> Column:
+    """The text of a BadFileError about a line, as `bad_file_in` finds it in Spark's error."""
+    file = F.translate(F.concat_ws("/", "arrival_unit", "file"), "\n\r", "  ")
+    error = BadFileError(
+        "%s",
+        f"a line must have at most {most_bytes:,} bytes (source.max_record_bytes), but one has %,d",
+        "end each record with a line break, or raise the limit",
+    )
+    text = F.format_string(str(error), file, F.octet_length("value"))
+    return F.concat(F.lit(f"\n{type(error).__name__}: "), text, F.lit("\n"))
 
 
 @contextmanager
-def _refusals_named(files: Sequence[LandedFile]) -> Iterator[None]:
+def _refusals_named(files: Sequence[LandedFile], *, is_parquet: bool = False) -> Iterator[None]:
     """Names files that Spark refuses before it reads records.
 
     Raises:
@@ -208,14 +226,14 @@ def _refusals_named(files: Sequence[LandedFile]) -> Iterator[None]:
     """
     try:
         yield
-    except AnalysisException as error:
+    except (AnalysisException, ArithmeticException, IllegalArgumentException) as error:
         condition = error.getCondition() or ""
         if condition == "PATH_NOT_FOUND":
             gone = [file for file in files if file.uri in unquote(str(error))] or files
             cause = "was deleted or renamed while it was read"
             require_none([BadFileError(str(file), cause, LAND_AGAIN) for file in gone])
-        if condition.startswith("PARQUET_TYPE"):
-            cause = f"has a type that Spark can't read ({error.getMessage()})"
+        if is_parquet:
+            cause = f"has a column that Spark can't read ({error.getMessage()})"
             fix = "write another type, or text"
             require_none([BadFileError(str(file), cause, fix) for file in files])
         raise
@@ -257,7 +275,7 @@ def _json_text(value: Column) -> Column:
 def _parquet_of_schema(
     spark: SparkSession, files: Sequence[LandedFile], source: Source, number: int
 ) -> DataFrame:
-    with _refusals_named(files):
+    with _refusals_named(files, is_parquet=True):
         found = spark.read.options(**_EVERY_FILE).parquet(*_literal_paths(files))
     rows = texts_of(found, source, _origin(files))
     # Spark numbers the tasks of each frame of a union from 0.
@@ -276,15 +294,18 @@ def texts_of(
         excluded: Columns of `rows` that are no part of the records.
     """
     fields = {field.name: field for field in rows.schema if field.name not in excluded}
-    row = F.to_json(F.struct(*[_column(name) for name in fields]), _ROW_AS_JSON)
+    row = F.lit("{}")
+    if fields:
+        row = F.to_json(F.struct(*[_column(name) for name in fields]), _ROW_AS_JSON)
     types = {name: _type_at(fields, path) for name, path in source.paths.items()}
     values = {
         name: _at(_column(path[0]), path[1:])
         for name, path in source.paths.items()
         if types[name] is not None
     }
-    texts = [value for name, value in values.items() if isinstance(types[name], StringType)]
-    not_text = [~F.coalesce(F.is_valid_utf8(text), F.lit(True)) for text in texts]
+    of_text = (StringType, BinaryType)
+    texts = [value for name, value in values.items() if isinstance(types[name], of_text)]
+    not_text = [~F.coalesce(F.is_valid_utf8(text.cast("string")), F.lit(True)) for text in texts]
     with_zone = {name for name, column in source.long_forms.items() if column.zone is not None}
     return rows.select(
         *origin,

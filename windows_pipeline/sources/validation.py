@@ -14,6 +14,8 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.sources.derived import TYPED, failed, with_derived
 from windows_pipeline.sources.local_times import local_instant
+from windows_pipeline.sources.years import EVENT_YEARS, YEARS, in_years, years_ms
+from windows_pipeline.text.limits import MAX_VALUE_BYTES
 
 _DAY_MS = 86_400_000
 _UTC = {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}
@@ -25,9 +27,6 @@ _POWER = r"^\s*[+-]?\d{1,17}(?:\.\d{0,17})?[eE]\+?\d{1,2}\s*$"
 _NOT_FINITE = r"(?i)^\s*(nan|[+-]?inf(inity)?)\s*$"
 _NOT_ZERO = r"^[^eE]*[1-9]"
 """The text of a number other than zero and infinity."""
-_MAX_MICROS = 2**63 - 1
-_MAX_EVENT_MS = _MAX_MICROS // 1_000
-"""The largest time of a Spark timestamp (microseconds); windows around it can't overflow."""
 
 
 def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = ()) -> DataFrame:
@@ -43,11 +42,13 @@ def judged_records(landed: DataFrame, source: Source, carried: Sequence[str] = (
     the faults of the columns that it follows from, and its own, come before those of the role.
 
     A text is a timestamp if it holds at least a full date, ISO 8601, with a zone (``Z``,
-    ``+02:00``) or in UTC. If it looks like a number of seconds, milliseconds, microseconds or
-    nanoseconds since 1970 instead, the reason says so. A text is a bigint if it is a
+    ``+02:00``) or in UTC, of the years 1 to 9999; an event time has the years 1000 to 9999. If it
+    looks like a number of seconds, milliseconds, microseconds or nanoseconds since 1970 instead,
+    the reason says so. A text is a bigint if it is a
     whole number (``5``, also ``5.0``), a decimal if the type holds the number exactly, and a
     double if it is a number within a double's range, ``NaN`` or ``Infinity``: a number is infinite
-    or zero only if the text says so.
+    or zero only if the text says so. Of more than `MAX_VALUE_BYTES` bytes no text is a value of
+    another type than string.
 
     Args:
         landed: The rows of `read_landed`; the session must be in time zone UTC.
@@ -168,16 +169,24 @@ def _null_before(source: Source) -> dict[str, Column]:
 
 def _value(name: str, source: Source) -> Column:
     """The value of a column that records hold; null if the text is no value of the type."""
-    column = source.long_forms.get(name)
+    column, text = source.long_forms.get(name), F.col(name)
     if column is not None and column.zone is not None:
-        return local_instant(F.col(name), column.zone, _FULL_DATE)
-    return _typed(F.col(name), source.read_types[name])
+        return _if_short(text, in_years(local_instant(text, column.zone, _FULL_DATE)))
+    return _typed(text, source.read_types[name])
 
 
 def _typed(text: Column, kind: str) -> Column:
     """The value of a text in a type; null if the text is no value of the type."""
-    if kind == "string":
-        return text
+    return text if kind == "string" else _if_short(text, _of_short(text, kind))
+
+
+def _if_short(text: Column, value: Column) -> Column:
+    """The value of a text; null if the text is longer than any number or time."""
+    # Some patterns and Java's decimals take a number of steps that is quadratic in the length.
+    return F.when(F.octet_length(text) <= F.lit(MAX_VALUE_BYTES), value)
+
+
+def _of_short(text: Column, kind: str) -> Column:
     if kind == "bigint":
         return _bigint(text)
     if kind.startswith("decimal"):
@@ -188,10 +197,11 @@ def _typed(text: Column, kind: str) -> Column:
         return _since_1970(text, kind)
     if kind == "timestamp":
         # If a date is missing, Spark takes the day of the run.
-        return F.when(text.rlike(_FULL_DATE), text.try_cast("timestamp"))
+        return F.when(text.rlike(_FULL_DATE), in_years(text.try_cast("timestamp")))
     if kind == "date":
         # Spark's date cast ignores any text after the date.
-        return F.when(_typed(text, "timestamp").isNotNull(), text.try_cast("date"))
+        is_date = _of_short(text, "timestamp").isNotNull()
+        return F.when(is_date, in_years(text.try_cast("date")))
     return text.try_cast(kind)
 
 
@@ -220,13 +230,15 @@ def _double(text: Column) -> Column:
 def _since_1970(text: Column, kind: str) -> Column:
     """The instant of a number of units since 1970; nanoseconds are rounded down."""
     if kind == "timestamp_ns":
-        whole = _typed(text, "bigint")
+        whole = _bigint(text)
         micros = F.floor(whole / F.lit(1_000).cast("decimal(4,0)"))
         return F.timestamp_micros(micros.cast("bigint"))
     unit_micros = 1_000_000 // EPOCHS[kind].per_second
     exact = F.when(_places(text) <= len(str(unit_micros)) - 1, text.try_cast("decimal(25,6)"))
     whole = (exact * unit_micros).try_cast("bigint")
-    return F.when(whole.between(-_MAX_MICROS, _MAX_MICROS), F.timestamp_micros(whole))
+    first_ms, last_ms = years_ms(*YEARS)
+    is_in_years = whole.between(first_ms * 1_000, last_ms * 1_000 + 999)
+    return F.when(is_in_years, F.timestamp_micros(whole))
 
 
 def _places(text: Column) -> Column:
@@ -242,9 +254,9 @@ def _places(text: Column) -> Column:
 
 def _event_ms(source: Source) -> Column:
     time = F.col(TYPED)[source.event_time]
-    if source.types[source.event_time] == "bigint":
-        return F.when(time.between(-_MAX_EVENT_MS, _MAX_EVENT_MS), time)
-    return F.unix_millis(time.cast("timestamp"))
+    if source.types[source.event_time] != "bigint":
+        time = F.unix_millis(time.cast("timestamp"))
+    return F.when(time.between(*years_ms(*EVENT_YEARS)), time)
 
 
 def _reason(source: Source) -> Column:

@@ -1,10 +1,22 @@
-"""Limits of users' texts: how long a parsed text may be, and how much of it an error shows."""
+"""Limits of users' input: files, texts that are parsed, and how much of them an error shows."""
 
 from __future__ import annotations
 
 MAX_TEXT = 2_000
 """The most characters of a text that is parsed: real names, types and rules are far shorter."""
 _MOST_SHOWN = 60
+MAX_DEPTH = 20
+"""The most levels of a YAML file: a pipeline has six, such as windows, name, alerts, rule, when."""
+MAX_ENTRIES = 2_000
+"""The most entries of a mapping or list of a YAML file, such as columns or aggregates."""
+MAX_VALUES = 10_000
+"""The most names and values of a YAML file."""
+MAX_VALUE_BYTES = 1_000
+"""The most bytes of a landed number, time, date or boolean, as UTF-8."""
+MAX_FILE_COLUMNS = {"CSV": 50_000, "Parquet": 5_000}
+"""The most columns of a landed file; Spark plans for each column of a Parquet file."""
+MAX_PROBLEMS = 100
+"""The most mistakes of a file that an error lists."""
 TOO_LONG = f"is longer than {MAX_TEXT} characters; make it shorter"
 """The error text for a longer text."""
 

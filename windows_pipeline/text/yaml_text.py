@@ -11,7 +11,14 @@ from typing import Any
 import yaml
 
 from windows_pipeline.text.files import read_text
-from windows_pipeline.text.limits import MAX_TEXT, shown
+from windows_pipeline.text.limits import (
+    MAX_DEPTH,
+    MAX_ENTRIES,
+    MAX_PROBLEMS,
+    MAX_TEXT,
+    MAX_VALUES,
+    shown,
+)
 from windows_pipeline.text.problems import ConfigError, FieldPath
 from windows_pipeline.text.references import Referring, reference_problem, refers
 from windows_pipeline.text.yaml_mistakes import yaml_mistake
@@ -23,6 +30,9 @@ _MAPPING, _SEQUENCE, _TEXT = (f"{_OWN_TAGS}{kind}" for kind in ("map", "seq", "s
 _NAME = re.compile(r"[\w.#/-]+")
 _LONGEST_NAME = 200
 _LONGEST_PROBLEM = 4_000
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Characters that no path, name or UTF-8 file can hold; escapes such as ``"\\0"`` write them."""
+_ESCAPED = "holds an escape for NUL or half a character (\\0, \\ud800); write text without it"
 
 
 @dataclass(slots=True)
@@ -65,17 +75,33 @@ class Document:
         """Whether a field is hidden, or below a hidden field."""
         return any(path[: len(root)] == root for root in self.hidden)
 
+    def require_no_problems(self) -> None:
+        """Raises the document's problems, each once, if there are any.
+
+        Raises:
+            ConfigError: There are problems; it lists the first `MAX_PROBLEMS`.
+        """
+        problems = list(dict.fromkeys(self.problems))
+        more = len(problems) - MAX_PROBLEMS
+        if more > 0:
+            text = f"{self.file}: has {more:,} more mistakes; correct those above first"
+            problems = [*problems[:MAX_PROBLEMS], text]
+        if problems:
+            raise ConfigError(problems)
+
     def place(self, path: FieldPath, line: int | None = None) -> str:
         """Returns `file:line: field`; shows at most one name below a hidden field."""
         for root in self.hidden:
             if path[: len(root)] == root:
                 path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
-        name = ".".join(_shortened(part, _LONGEST_NAME) for part in path) or "the file"
+        name = ".".join(_shortened(_printable(part), _LONGEST_NAME) for part in path) or "the file"
         return f"{self.file}:{line or self.line(path)}: {name}"
 
     def report(self, path: FieldPath, text: str, line: int | None = None) -> None:
         """Adds a problem of a field; shows at most one name below a hidden field."""
-        self.problems.append(f"{self.place(path, line)}: {_shortened(text, _LONGEST_PROBLEM)}")
+        self.problems.append(
+            f"{self.place(path, line)}: {_shortened(_printable(text), _LONGEST_PROBLEM)}"
+        )
 
     def refuse(self, path: FieldPath, text: str, line: int | None = None) -> None:
         """Adds a problem of a field's value, which gets no other problem."""
@@ -88,19 +114,59 @@ def _is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def _printable(text: str) -> str:
+    """Escapes line breaks and other characters that would not show, or break the error's line."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+class _LimitError(yaml.MarkedYAMLError):
+    """A file is YAML, and larger than a file of its kind may be."""
+
+
 class _Loader(yaml.SafeLoader):
-    """Reads plain values, and refuses aliases: every value must be written out."""
+    """Reads plain values within limits, and refuses aliases: every value must be written out."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._values = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # its stub
             problem = "aliases (*name) are not supported; write the value out"
             raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
-        return super().compose_node(parent, index)
+        self._depth += 1
+        self._values += 1
+        self._require_within_limits(parent)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _require_within_limits(self, parent: yaml.Node | None) -> None:
+        problem = None
+        if self._depth > MAX_DEPTH:
+            problem = (
+                f"is nested too deeply: a file must have at most {MAX_DEPTH} levels, and here "
+                f"level {self._depth} begins; simplify it"
+            )
+        elif isinstance(parent, yaml.CollectionNode) and len(parent.value) >= MAX_ENTRIES:
+            problem = (
+                f"a mapping or list must have at most {MAX_ENTRIES:,} entries, and the one that "
+                f"begins in line {parent.start_mark.line + 1} has more; remove entries"
+            )
+        elif self._values > MAX_VALUES:
+            problem = (
+                f"a file must have at most {MAX_VALUES:,} names and values, and has more from "
+                "here on; divide it into several files, or remove some"
+            )
+        if problem is not None:
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # its stub
+            raise _LimitError(None, None, problem, event.start_mark)
 
 
 def read_yaml(path: Path, holds: str = _PIPELINE, hidden: Sequence[FieldPath] = ()) -> Document:
@@ -117,6 +183,9 @@ def read_yaml(path: Path, holds: str = _PIPELINE, hidden: Sequence[FieldPath] = 
     text = read_text(path)
     try:
         return _document(path, text, holds, hidden)
+    except _LimitError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        raise ConfigError([f"{path}:{line}: {error.problem}"]) from None
     except yaml.MarkedYAMLError as error:
         raise ConfigError([f"{path}:{yaml_mistake(error, text)}"]) from None
     except yaml.YAMLError as error:
@@ -153,6 +222,10 @@ def _plain(loader: _Loader, node: yaml.Node, path: FieldPath, document: Document
         ]
     is_scalar = isinstance(node, yaml.ScalarNode)
     document.texts[path] = node.value if is_scalar else node.tag
+    if is_scalar and _NO_TEXT.search(node.value):
+        document.report(path, _ESCAPED, node.start_mark.line + 1)
+        document.faulty.add(path)
+        return node.value
     if is_scalar and len(node.value) > MAX_TEXT:
         # Reading such a text as a number or a time can take very long.
         return _text(node.value, path, document)
@@ -198,6 +271,9 @@ def _mapping(
             document.report(path, text, line)
             continue
         field_path = (*path, key.value)
+        if _NO_TEXT.search(key.value):
+            document.report(field_path, _ESCAPED, line)
+            continue
         if refers(key.value):
             document.report(path, "a name has no references; write ${env:NAME} in values", line)
             continue

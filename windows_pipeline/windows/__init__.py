@@ -23,11 +23,11 @@ from windows_pipeline.windows.time_window import TimeWindow
 from windows_pipeline.windows.time_windows import TimeWindows
 
 WindowSpec = SlidingWindows | ForwardSlidingWindows | TimeWindows | SessionWindows
-FixedWindows = SlidingWindows | TimeWindows
+FixedWindows = SlidingWindows | ForwardSlidingWindows | TimeWindows
 """Windows of a pipeline whose length is fixed, unlike that of a session."""
-FiringWindows = FixedWindows | SessionWindows
+FiringWindows = SlidingWindows | TimeWindows | SessionWindows
 """Windows that can fire before they close."""
-PipelineWindows = FiringWindows | GracedRows
+PipelineWindows = FixedWindows | SessionWindows | GracedRows
 """Windows that a pipeline's file can declare."""
 
 __all__ = [
