@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.oracle.definitions import (
     Definition,
+    ForwardDefinition,
     SessionDefinition,
     SlidingDefinition,
     TimeDefinition,
@@ -47,6 +48,8 @@ def of_definition(definition: Definition) -> str:
                 f"kind: hopping\n    size: {definition.size} ms\n"
                 f"    advance: {definition.advance} ms"
             )
+        case ForwardDefinition():
+            text = of_kind(f"kind: forward\n    size: {definition.size} ms")
         case SlidingDefinition():
             text = of_kind(f"kind: sliding\n    time_difference: {definition.time_difference} ms")
         case _:

@@ -130,7 +130,7 @@ class Project:
         tables = list(vars(self.source).values())
         if derived:
             tables += vars(self.windows).values()
-        for table in tables:
+        for table in filter(None, tables):  # a pipeline may lack a table
             place = Path(table.location).relative_to(self.folder)
             shutil.copytree(self.folder / place, folder / place)
         return Project(folder, self.base)

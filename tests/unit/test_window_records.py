@@ -24,6 +24,7 @@ from tests.support.pipeline_texts import load_text, of_definition
 from tests.support.strategies import (
     ArrivalsOf,
     arrivals_of,
+    forward_definitions,
     session_definitions,
     sliding_definitions,
     time_definitions,
@@ -40,6 +41,7 @@ FIRST_DAY = date(2013, 1, 1)
 DEFINITIONS: dict[str, tuple[Any, int]] = {
     "sliding": (sliding_definitions, 2),
     "hopping": (time_definitions, 2),
+    "forward": (forward_definitions, 2),
     "session": (session_definitions, 1),
 }
 """Definitions of a kind, and how many source partitions its pipelines may have."""

@@ -25,6 +25,7 @@ from tests.support.pipeline_texts import (
 from tests.support.strategies import (
     ArrivalsOf,
     arrivals_of,
+    forward_definitions,
     session_definitions,
     sliding_definitions,
     time_definitions,
@@ -182,6 +183,7 @@ def test_a_store_answers_as_a_list_in_memory(
 DEFINITIONS: dict[str, Any] = {
     "sliding": sliding_definitions,
     "hopping": time_definitions,
+    "forward": forward_definitions,
     "session": session_definitions,
 }
 
