@@ -123,10 +123,13 @@ def test_other_sql_is_refused(text: str) -> None:
     assert refusal(text)
 
 
-@pytest.mark.parametrize("text", ["abs(" * 30 + "whole" + ")" * 30, "+".join(["whole"] * 100)])
-def test_an_expression_that_grows_is_refused(text: str) -> None:
+def test_an_expression_that_grows_is_refused() -> None:
     """SQL that says where an expression fails repeats its parts."""
-    assert "column of its own" in refusal(text, "bigint")
+    assert "column of its own" in refusal("abs(" * 15 + "whole" + ")" * 15, "bigint")
+
+
+def test_a_long_chain_is_refused() -> None:
+    assert "simplify it" in refusal("+".join(["whole"] * 100), "bigint")
 
 
 def test_a_value_must_be_of_the_columns_type() -> None:
