@@ -49,7 +49,7 @@ def print_summary(
     source = source_tables(pipeline, settings.warehouse)
     windows = window_tables(pipeline, "hourly", settings.warehouse)
     rows = Grid("table", "rows", "a row", box=box.SIMPLE, title="The tables")
-    for table in (*vars(source).values(), *vars(windows).values()):
+    for table in (*source.all, *vars(windows).values()):
         rows.add_row(table.name, f"{table.count(spark):,}", table.description)
     console.print(rows)
     console.print(_worst(windows.alerts.read(spark)))

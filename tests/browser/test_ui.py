@@ -149,7 +149,7 @@ def instance_knows_two_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -
         runs = instance.get_runs()
         assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 2
         of_windows = [*vars(project.windows).values(), *of_firings(project)]
-        for table in [*vars(project.source).values(), *of_windows]:
+        for table in [*project.source.all, *of_windows]:
             key = dg.AssetKey(table.name.split("/"))
             if key.path[-1] != "corrections":
                 assert instance.get_materialized_partitions(key) == days

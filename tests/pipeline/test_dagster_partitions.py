@@ -57,7 +57,7 @@ def not_ingested(full_run: Project, folder: Path) -> Project:
 
 
 def raw_rows(project: Project) -> dict[str, list[str]]:
-    return {name: texts(stored_rows(table)) for name, table in vars(project.source).items()}
+    return {table.name: texts(stored_rows(table)) for table in project.source.all}
 
 
 def test_a_missing_raw_day_blocks_later_days_which_then_run_backwards(
@@ -120,7 +120,7 @@ def assert_tells_of_its_tables(
         for one in materializations(result)
     }
     source = project.source
-    of_source: list[Table] = list(vars(source).values())
+    of_source: list[Table] = source.all
     derived: list[Table] = [getattr(project.windows, name) for name in DERIVED]
     rows = {
         table.name: Counter(row[0] for row in stored_rows(table)) for table in of_source + derived

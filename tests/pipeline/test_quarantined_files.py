@@ -66,7 +66,8 @@ def test_a_day_is_published_without_its_bad_file(project: SmallProject, kind: st
     assert {row["cause"] for row in corrections} == {"a mended file"}
     assert days_of(project, "keyed_windows") == [1, 2, 3]
     mended_later = project.all_rows()
-    assert project.call("rebuild", "p", "--from", "raw_events")[0] == 0
+    status, said = project.call("rebuild", "p", "--from", "raw_events")
+    assert status == 0, said
     assert project.all_rows() == mended_later
 
 

@@ -127,10 +127,10 @@ class Project:
         """A project of the same files, definition and tables, with or without derived ones."""
         for name in ("pipelines", "data"):
             shutil.copytree(self.folder / name, folder / name)
-        tables = list(vars(self.source).values())
+        tables = self.source.all
         if derived:
             tables += vars(self.windows).values()
-        for table in filter(None, tables):  # a pipeline may lack a table
+        for table in tables:
             place = Path(table.location).relative_to(self.folder)
             shutil.copytree(self.folder / place, folder / place)
         return Project(folder, self.base)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windows_pipeline.arrival.order import ORDERED_WITHIN
-from windows_pipeline.arrival.ranges import RangedOrder, RangeSum, with_bases
+from windows_pipeline.arrival.ranges import RangedOrder, RangeSum, freed_on_error, with_bases
 from windows_pipeline.compat.numba_jit import compiled
 from windows_pipeline.kernels.groups import group_starts
 from windows_pipeline.sources.landed_columns import BLOCK, LINE
@@ -44,7 +44,9 @@ def in_line_order(judged: DataFrame) -> RangedOrder:
         judged: The frame that `judged_records` returns, with `_block` and `_line` of the reader.
     """
     cached = numbered_by_line(judged, "file").persist(StorageLevel.MEMORY_AND_DISK)
-    return RangedOrder(with_bases(cached, PART, _sums(cached)).drop(BLOCK), cached)
+    with freed_on_error(cached):
+        sums = _sums(cached)
+    return RangedOrder(with_bases(cached, PART, sums).drop(BLOCK), cached)
 
 
 def numbered_by_line(records: DataFrame, file: str) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from functools import partial
 from typing import NamedTuple
@@ -60,6 +61,20 @@ class RangeBase(NamedTuple):
     max_before: int | None
 
 
+@contextmanager
+def freed_on_error(cached: DataFrame) -> Iterator[None]:
+    """Frees a cached frame if what follows fails.
+
+    Spark answers a later read of files with the same names from the frame, even if the files were
+    changed since.
+    """
+    try:
+        yield
+    except BaseException:
+        cached.unpersist()
+        raise
+
+
 def in_arrival_order_by_ranges(
     accepted: DataFrame, arrival: str | None, ranges: int
 ) -> RangedOrder:
@@ -82,7 +97,8 @@ def in_arrival_order_by_ranges(
     in_ranges = numbered_in_ranges(accepted, ORDERED_WITHIN, order, ranges)
     cached = in_ranges.persist(StorageLevel.MEMORY_AND_DISK)
     sums = cached.groupBy(RANGE, *ORDERED_WITHIN).agg(F.count("*"), F.max("_event_time_ms"))
-    in_order = sorted(RangeSum(*row) for row in sums.collect())
+    with freed_on_error(cached):
+        in_order = sorted(RangeSum(*row) for row in sums.collect())
     return RangedOrder(with_bases(cached, RANGE, in_order), cached)
 
 

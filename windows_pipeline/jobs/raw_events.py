@@ -15,7 +15,11 @@ from pyspark.sql import functions as F
 from windows_pipeline.arrival.lines import in_line_order
 from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log, rows_of, summed_up
 from windows_pipeline.arrival.order import arrival_log, in_arrival_order
-from windows_pipeline.arrival.ranges import RangedOrder, in_arrival_order_by_ranges
+from windows_pipeline.arrival.ranges import (
+    RangedOrder,
+    freed_on_error,
+    in_arrival_order_by_ranges,
+)
 from windows_pipeline.arrival.stored_watermark import store_watermarks
 from windows_pipeline.checks.compare import units_that_differ
 from windows_pipeline.checks.own_checks import own_checks_of_records
@@ -34,7 +38,11 @@ from windows_pipeline.jobs.job import (
     cache_rows,
     publish_in_order,
 )
-from windows_pipeline.jobs.quarantine import quarantine_rows, quarantined_among
+from windows_pipeline.jobs.quarantine import (
+    QuarantinedFile,
+    quarantine_rows,
+    quarantined_among,
+)
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.bad_files import BadFileError, with_more
@@ -149,7 +157,25 @@ class RawEventsJob:
         landed = read_landed(spark, source, self.landing, days, left_out)
         # Accepted and rejected records together, so that Spark parses each text once.
         ordered, cached = self._in_order(landed, days)
-        require_fit_to_order(ordered, source)
+        read = [file for file in files if str(file) not in left_out]
+        with freed_on_error(cached):
+            require_fit_to_order(ordered, source)
+            rows, units = self._rows(ordered, days, read, quarantined_among(files, self.bad))
+            self.files.create_if_missing(spark)
+            staged = [
+                StagedTable(table, frame.select(table.schema.names))
+                for table, frame in zip([*self.tables, self.files], rows, strict=True)
+            ]
+        return Stage(staged, [cached, units])
+
+    def _rows(
+        self,
+        ordered: DataFrame,
+        days: Sequence[date],
+        read: Sequence[FileState],
+        listed: Sequence[QuarantinedFile],
+    ) -> tuple[list[DataFrame], DataFrame]:
+        """The rows of each table and of the landed files; and the cached ones of arrival_log."""
         accepted = ordered.where(F.col("reason").isNull())
         timed = with_timestamps(accepted, "event_time", "running_max")
         raw = timed.withColumn("batch", F.lit(None))
@@ -158,19 +184,9 @@ class RawEventsJob:
         of_no_stream = dict.fromkeys(("watermark", "batch", "stream"), F.lit(None))
         logged = with_timestamps(counted, "max_event_time")
         units = cache_rows(logged.withColumns(of_no_stream))
-        self.files.create_if_missing(spark)
-        listed = quarantined_among(files, self.bad)
-        read = [file for file in files if str(file) not in left_out]
-        rows = (
-            *(raw, rejected),
-            *([quarantine_rows(spark, listed)] if source.skips_bad_files else []),
-            *(units, _with_counts(read, ordered)),
-        )
-        staged = [
-            StagedTable(table, frame.select(table.schema.names))
-            for table, frame in zip([*self.tables, self.files], rows, strict=True)
-        ]
-        return Stage(staged, [cached, units])
+        skips = self.pipeline.source.skips_bad_files
+        quarantine = [quarantine_rows(ordered.sparkSession, listed)] if skips else []
+        return [raw, rejected, *quarantine, units, _with_counts(read, ordered)], units
 
     def _is_streamed(self, log: ArrivalLog) -> bool:
         """Whether a stream fills these tables; for landed files only the log can say."""
