@@ -145,7 +145,8 @@ def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
     assert by_days == all_rows(project, names), said
     status, said = project.call("check", "p")
     checked = said.split("FAILED")[:-1]
-    assert len(checked) == len(names), said
+    # The check fails where a rule reads such an aggregate; `numbers` has no rule.
+    assert len(checked) == len(names) - names.count("numbers"), said
     assert all(text.rstrip().endswith("aggregates_computed:") for text in checked), said
 
 
