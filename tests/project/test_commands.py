@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import pytest
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from tests.support.command_line import call_alone
 from windows_pipeline.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -50,26 +48,8 @@ def options(name: str) -> set[str]:
 
 @pytest.mark.parametrize("args", [["--help"], *([name, "--help"] for name in NAMES)])
 def test_help_imports_nothing_that_takes_long(args: list[str], tmp_path: Path) -> None:
-    script = (
-        "import sys\n"
-        "from windows_pipeline.cli.main import main\n"
-        f"sys.argv = ['windows-pipeline', *{args!r}]\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        f"    heavy = {HEAVY!r} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Usage: windows-pipeline" in ended.stdout
+    printed = call_alone(tmp_path, *args, heavy=HEAVY)
+    assert "Usage: windows-pipeline" in printed
 
 
 @pytest.mark.parametrize("name", NAMES)

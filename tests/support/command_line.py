@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.cli.main import main
 from windows_pipeline.compat.spark_session import start_session
+
+HEAVY = frozenset({"pyspark", "great_expectations", "numba", "pandas"})
+"""Packages that a command without Spark must not import, as that takes seconds."""
+_ROOT = Path(__file__).parents[2]
 
 
 def call(
@@ -23,3 +32,33 @@ def call(
         main(start)
     out, err = capfd.readouterr()
     return int(stopped.value.code or 0), re.sub(r"\s+", " ", out + err)
+
+
+def call_alone(folder: Path, *args: str, heavy: Collection[str] = HEAVY) -> str:
+    """What a command prints in a process of its own, where it succeeds and imports nothing heavy.
+
+    Args:
+        folder: The folder to call it in.
+        args: The command and its arguments.
+        heavy: The packages that it must not import.
+    """
+    script = (
+        "import sys\n"
+        "from windows_pipeline.cli.main import main\n"
+        f"sys.argv = ['windows-pipeline', *{list(args)!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        f"    heavy = {set(heavy)!r} & set(sys.modules)\n"
+        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(_ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout

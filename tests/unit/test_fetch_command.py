@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.command_line import call
+from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.cli.arguments import StartSession
@@ -227,23 +224,5 @@ def test_fetch_needs_neither_spark_nor_pandas(folder: Path, args: Sequence[str])
     of = tables(folder)
     write_rows(of.final_windows, [row(1)])
     write_rows(of.keyed_windows, [row(1, closed=False), row(2, closed=False)])
-    script = (
-        "import sys\n"
-        "from windows_pipeline.cli.main import main\n"
-        f"sys.argv = ['windows-pipeline', 'fetch', 'flights', 'JFK', *{list(args)!r}]\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "JFK" in ended.stdout
+    printed = call_alone(folder, "fetch", "flights", "JFK", *args)
+    assert "JFK" in printed

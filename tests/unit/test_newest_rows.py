@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -16,7 +13,7 @@ import pytest
 import yaml
 from deltalake import DeltaTable, write_deltalake
 
-from tests.support.command_line import call
+from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
@@ -266,24 +263,6 @@ def test_texts_of_rejected_records_are_shown_as_they_are(
 
 def test_newest_rows_need_neither_spark_nor_pandas(alerts: TableSpec, tmp_path: Path) -> None:
     write(alerts, [alert(9, 1)])
-    script = (
-        "import sys\n"
-        "from windows_pipeline.cli.main import main\n"
-        "sys.argv = ['windows-pipeline', 'alerts', 'flights', '--limit', '1']\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "disruption" in ended.stdout
-    assert "\x1b" not in ended.stdout
+    printed = call_alone(tmp_path, "alerts", "flights", "--limit", "1")
+    assert "disruption" in printed
+    assert "\x1b" not in printed

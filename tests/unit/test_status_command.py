@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -15,7 +12,7 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
-from tests.support.command_line import call
+from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.arguments import StartSession
@@ -192,23 +189,5 @@ def test_tables_of_another_definition_are_named(flights: Flights) -> None:
 def test_status_needs_neither_spark_nor_pandas(flights: Flights) -> None:
     flights.ingest([1])
     flights.compute(1)
-    script = (
-        "import sys\n"
-        "from windows_pipeline.cli.main import main\n"
-        "sys.argv = ['windows-pipeline', 'status', 'flights']\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=flights.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "computed through 2013-01-01" in ended.stdout
+    printed = call_alone(flights.folder, "status", "flights")
+    assert "computed through 2013-01-01" in printed

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.support.command_line import call
+from tests.support.command_line import call, call_alone
 from tests.support.pipeline_texts import FLIGHTS, load_text
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.cli.arguments import StartSession
@@ -156,23 +153,5 @@ def test_records_beyond_the_limit_are_named(flights: Flights) -> None:
 
 
 def test_trace_needs_no_spark(flights: Flights) -> None:
-    script = (
-        "import sys\n"
-        "from windows_pipeline.cli.main import main\n"
-        "sys.argv = ['windows-pipeline', 'trace', 'flights', 'JFK', '2013-01-01 13:00']\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as ended:\n"
-        "    heavy = {'pyspark', 'great_expectations', 'numba', 'pandas'} & set(sys.modules)\n"
-        "    sys.exit(f'imported: {heavy}' if heavy else ended.code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=flights.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "the window after" in ended.stdout
+    printed = call_alone(flights.folder, "trace", "flights", "JFK", "2013-01-01 13:00")
+    assert "the window after" in printed

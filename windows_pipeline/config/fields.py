@@ -253,7 +253,7 @@ def _percent_text(share: float) -> str:
 
 
 def looks(comment: str, example: object, **schema: object) -> WithJsonSchema:
-    """Returns what editors and the reference page are told of a type of field.
+    """Returns what editors and the reference page show of a type of field.
 
     Args:
         comment: The type's name for people; types of one name are explained once.
