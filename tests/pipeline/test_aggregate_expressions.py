@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.small_project import SmallProject
-from tests.support.stored_rows import named_rows, stored_rows
-from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import firing_tables
+from tests.support.stored_rows import named_rows
 
 MOST = 9_223_372_036_854_775_807
 COLUMNS = {"k": "string", "t": "bigint", "price": "decimal(6,2)", "n": "bigint", "s": "string"}
@@ -69,25 +67,6 @@ def declare(project: SmallProject, names: Sequence[str]) -> None:
     project.declare(windows[first], COLUMNS, {name: windows[name] for name in others})
 
 
-def all_rows(project: SmallProject, names: Sequence[str]) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of all results of every definition, without their units and micro-batches."""
-    found = {}
-    for name in names:
-        project.name = name
-        tables: dict[str, Table] = {
-            table: getattr(project.windows, table)
-            for table in ("final_windows", "alerts", "failed_windows")
-        }
-        fired = firing_tables(project.pipeline, name, project.settings.warehouse)
-        if fired is not None:
-            tables |= {table.name.rsplit("/", 1)[1]: table for table in fired.all}
-        for table, stored in tables.items():
-            units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
-            found[f"{name}/{table}"] = sorted(stored_rows(stored, *units), key=repr)
-    project.name = "w"
-    return found
-
-
 def finals(project: SmallProject) -> dict[tuple[str, int], list[Any]]:
     """The aggregates of the final windows, and their failed ones, by key and start."""
     return {
@@ -135,14 +114,14 @@ def test_they_are_the_same_by_days_in_a_stream_and_rebuilt(
     assert failed == {("b", "most", FAILED), ("b", "twice", FAILED)}
     alerts = sorted((row["key"], row["rule"]) for row in named_rows(project.windows.alerts))
     assert alerts == [("a", "bad"), ("a", "first"), ("b", "first"), ("b", "guessed")]
-    by_days = all_rows(project, names)
-    assert by_days == all_rows(streamed, names)
+    by_days = project.results_of(names)
+    assert by_days == streamed.results_of(names)
     for name in names:
         assert by_days[f"{name}/failed_windows"], name
     if "fires" in names:
         assert any(["most", "twice"] in row for row in by_days["fires/firings"])
     status, said = project.call("rebuild", "p")
-    assert by_days == all_rows(project, names), said
+    assert by_days == project.results_of(names), said
     status, said = project.call("check", "p")
     checked = said.split("FAILED")[:-1]
     # The check fails where a rule reads such an aggregate; `numbers` has no rule.

@@ -21,7 +21,6 @@ from tests.support.streams import run_until_killed
 from windows_pipeline.config.definition import definition_digest
 from windows_pipeline.jobs.days.chain import rebuild
 from windows_pipeline.storage.table import Table, TableRebuiltError
-from windows_pipeline.storage.tables import firing_tables
 from windows_pipeline.streaming import run_stream
 
 MOST = 9_223_372_036_854_775_807
@@ -95,25 +94,6 @@ def with_others(project: SmallProject) -> None:
     project.declare(TUMBLING, COLUMNS, others)
 
 
-def all_rows(project: SmallProject) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of all results of every definition, without their units and micro-batches."""
-    found = {}
-    for name in ("w", *OTHERS):
-        project.name = name
-        tables: dict[str, Table] = {
-            table: getattr(project.windows, table)
-            for table in ("final_windows", "alerts", "failed_windows")
-        }
-        fired = firing_tables(project.pipeline, name, project.settings.warehouse)
-        if fired is not None:
-            tables |= {table.name.rsplit("/", 1)[1]: table for table in fired.all}
-        for table, stored in tables.items():
-            units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
-            found[f"{name}/{table}"] = sorted(stored_rows(stored, *units), key=repr)
-    project.name = "w"
-    return found
-
-
 def test_one_window_fails_and_all_else_stands_by_days_and_in_a_stream(
     project: SmallProject, tmp_path: Path
 ) -> None:
@@ -143,8 +123,8 @@ def test_one_window_fails_and_all_else_stands_by_days_and_in_a_stream(
     ]
     assert failures_of(project) == [("a", 0, 10, "s", MESSAGE)]
     assert alerts_of(project) == [("a", "many"), ("b", "rated"), ("b", "rated")]
-    by_days = all_rows(project)
-    assert by_days == all_rows(streamed)
+    by_days = project.results_of(("w", *OTHERS))
+    assert by_days == streamed.results_of(("w", *OTHERS))
     for name in OTHERS:
         assert [row for row in by_days[f"{name}/failed_windows"] if row[0] == "a"], name
     assert any(row for row in by_days["fires/firings"] if ["s"] in row)
@@ -346,6 +326,6 @@ def test_the_same_windows_fail_by_days_in_any_cut_and_in_a_backfill(
             shutil.move(folder / "later", folder / "data" / "2026-11-01")
         ran.land(2, LAST)
         assert ran.ingest("stream" if way == "stream" else "run")[0] in (0, 1)
-        found.append(all_rows(ran))
+        found.append(ran.results_of(("w", *OTHERS)))
     assert found[0] == found[1]
     assert found[0] == found[2]

@@ -10,8 +10,7 @@ import yaml
 
 from definitions import build_definitions
 from tests.support.small_project import SmallProject
-from tests.support.stored_rows import named_rows, stored_rows
-from windows_pipeline.storage.tables import firing_tables
+from tests.support.stored_rows import named_rows
 
 CODE = """from windows_pipeline import UserAggregate
 
@@ -65,32 +64,6 @@ def declare(project: SmallProject, names: Sequence[str], code: str = CODE) -> No
     (project.folder / "my_module.py").write_text(code)
 
 
-def all_rows(project: SmallProject, names: Sequence[str]) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of all results, without their units, micro-batches and the project's folder."""
-    found = {}
-    for name in names:
-        project.name = name
-        tables = {
-            table: getattr(project.windows, table)
-            for table in ("final_windows", "alerts", "failed_windows")
-        }
-        fired = firing_tables(project.pipeline, name, project.settings.warehouse)
-        if fired is not None:
-            tables |= {table.name.rsplit("/", 1)[1]: table for table in fired.all}
-        for table, stored in tables.items():
-            units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
-            rows = [
-                tuple(
-                    value.replace(str(project.folder), "") if isinstance(value, str) else value
-                    for value in row
-                )
-                for row in stored_rows(stored, *units)
-            ]
-            found[f"{name}/{table}"] = sorted(rows, key=repr)
-    project.name = "w"
-    return found
-
-
 @pytest.mark.parametrize(
     "names", [FEW, pytest.param(tuple(WINDOWS), marks=pytest.mark.long)], ids=["few", "all"]
 )
@@ -142,8 +115,8 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
     }
     alerts = {(row["key"], row["spread"]) for row in named_rows(project.windows.alerts)}
     assert alerts == {("a", 5.0), ("b", 329.0)}
-    by_days = all_rows(project, names)
-    assert by_days == all_rows(streamed, names)
+    by_days = project.results_of(names)
+    assert by_days == streamed.results_of(names)
     for name in names:
         assert by_days[f"{name}/failed_windows"], name
     if "fires" in names:
@@ -161,4 +134,4 @@ def test_it_is_the_same_by_days_in_a_stream_and_rebuilt(
     assert spreads == {6.0, None, 330.0}, said
     declare(project, names)
     project.call("rebuild", "p")
-    assert all_rows(project, names) == by_days
+    assert project.results_of(names) == by_days

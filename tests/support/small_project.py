@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from windows_pipeline.settings import Settings, load_settings
 from windows_pipeline.storage.tables import (
     SourceTables,
     WindowTables,
+    firing_tables,
     source_tables,
     window_tables,
 )
@@ -129,3 +130,19 @@ class SmallProject:
             name: sorted(stored_rows(tables[name], "arrival_unit", "record_arrival_unit"), key=repr)
             for name in names
         }
+
+    def results_of(self, names: Sequence[str]) -> dict[str, list[tuple[object, ...]]]:
+        """All results of some definitions, without their units, micro-batches and the folder."""
+        found = {}
+        for name in names:
+            tables = window_tables(self.pipeline, name, self.settings.warehouse)
+            fired = firing_tables(self.pipeline, name, self.settings.warehouse)
+            of_name = [tables.final_windows, tables.alerts, tables.failed_windows]
+            for table in of_name if fired is None else [*of_name, *fired.all]:
+                units = ("arrival_unit", "record_arrival_unit", "fired_after_unit", "fired_after")
+                rows = [tuple(map(self._without_folder, row)) for row in stored_rows(table, *units)]
+                found[table.name.removeprefix("p/")] = sorted(rows, key=repr)
+        return found
+
+    def _without_folder(self, value: object) -> object:
+        return value.replace(str(self.folder), "") if isinstance(value, str) else value

@@ -18,7 +18,6 @@ from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import TableSpec, WindowTables, window_tables
 
-ROOT = Path(__file__).parents[2]
 NINE = datetime(2013, 3, 8, 9, tzinfo=UTC)
 
 

@@ -23,7 +23,6 @@ from windows_pipeline.storage.catalog import TableSpec, source_tables, window_ta
 from windows_pipeline.storage.damage import TableDamagedError
 from windows_pipeline.storage.schemas import Columns
 
-ROOT = Path(__file__).parents[2]
 ARROW = {
     "array<string>": pa.list_(pa.string()),
     "date": pa.date32(),

@@ -24,7 +24,6 @@ from windows_pipeline.storage.catalog import (
     window_tables,
 )
 
-ROOT = Path(__file__).parents[2]
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
 

@@ -18,7 +18,6 @@ from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.catalog import source_tables, window_tables
 
-ROOT = Path(__file__).parents[2]
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
 
