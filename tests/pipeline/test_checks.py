@@ -15,7 +15,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.pipelines import DAYS, DERIVED, Project, day
+from tests.support.pipelines import DAYS, DERIVED, Project, day, failed_checks
 from windows_pipeline.checks.run import SAMPLE_ROWS, validate
 from windows_pipeline.checks.window_rules import window_checks
 from windows_pipeline.config import load_pipeline
@@ -204,12 +204,17 @@ def test_each_check_finds_its_broken_row(
 def what_fails(
     result: dg.ExecuteInProcessResult, name: str
 ) -> tuple[object, list[Mapping[str, object]]]:
-    """The number of failing rows and the sample of a run's only failed check in Dagster."""
-    (evaluation,) = (found for found in result.get_asset_check_evaluations() if not found.passed)
-    assert evaluation.check_name == name
-    sample = evaluation.metadata["sample"]
+    """The number of failing rows and the sample of the only rule that failed in a run."""
+    assert failed_checks(result) == {name}
+    evaluation = next(
+        found
+        for found in result.get_asset_check_evaluations()
+        if found.check_name == "rules" and not found.passed
+    )
+    sample = evaluation.metadata[f"{name}_sample"]
     assert isinstance(sample, dg.TableMetadataValue)
-    return evaluation.metadata["failing_rows"].value, [row.data for row in sample.records]
+    failing = evaluation.metadata[f"{name}_failing_rows"].value
+    return failing, [row.data for row in sample.records]
 
 
 def test_an_empty_window_fails_without_emit_empty(full_run: Project, spark: SparkSession) -> None:

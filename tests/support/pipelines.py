@@ -161,9 +161,10 @@ def materializations(result: dg.ExecuteInProcessResult) -> list[dg.AssetMaterial
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> set[str]:
-    """The names of the checks that failed in a run."""
+    """The names of the rules of tables that failed in a run, on any day."""
     return {
-        evaluation.check_name
+        name
         for evaluation in result.get_asset_check_evaluations()
-        if not evaluation.passed
+        if not evaluation.passed and evaluation.check_name == "rules"
+        for name in str(evaluation.metadata["failed_rules"].value).split(", ")
     }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import lru_cache
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -63,12 +65,15 @@ class Batch:
         checks: The checks.
         shared: A frame from which this batch and another are computed, to be persisted while the
             checks run; None if no other batch needs it.
+        numbers: The columns to report of each arrival unit, where the batch has a row an arrival
+            unit (or a few, which agree in these columns); none if it has a row a record or window.
     """
 
     name: str
     rows: DataFrame
     checks: Sequence[Check]
     shared: DataFrame | None = None
+    numbers: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -79,11 +84,15 @@ class CheckResult:
         check: The check.
         failing_rows: The number of failing rows.
         sample: Up to `SAMPLE_ROWS` failing rows, as texts by column.
+        failing_by_unit: The number of failing rows of each arrival unit that has any.
+        numbers: The numbers that the batch reports of each arrival unit, by column.
     """
 
     check: Check
     failing_rows: int
     sample: list[dict[str, str]]
+    failing_by_unit: Mapping[date, int] = field(default_factory=dict)
+    numbers: Mapping[date, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -125,12 +134,41 @@ def validate(batch: Batch) -> list[CheckResult]:
         for check in batch.checks
     ]
     suite = gx.ExpectationSuite(batch.name, expectations=rules)
-    with _held(batch.rows.where(breaking(batch.checks))) as failing:
+    judged, numbers = _with_numbers(batch)
+    with _held(judged.where(breaking(batch.checks))) as failing:
         rows = asset.get_batch(asset.build_batch_request({"dataframe": failing}))
         # COMPLETE is bounded here: of failing rows Great Expectations fetches 200 at most.
         outcome = rows.validate(suite, result_format="COMPLETE")
         found = {_checked(result): result for result in outcome.results}
-        return [_check_result(check, found[check.name]) for check in batch.checks]
+        results = [_check_result(check, found[check.name]) for check in batch.checks]
+        return [
+            replace(result, numbers=numbers, failing_by_unit=_by_unit(failing, result))
+            for result in results
+        ]
+
+
+def _with_numbers(batch: Batch) -> tuple[DataFrame, dict[date, dict[str, int]]]:
+    """The rows of a batch, and its numbers of each arrival unit.
+
+    A batch with numbers has few rows, so the driver computes them once, for both.
+    """
+    if not batch.numbers:
+        return batch.rows, {}
+    rows = batch.rows.toArrow()
+    columns = rows.select(["arrival_unit", *batch.numbers]).to_pylist()
+    numbers = {row.pop("arrival_unit"): row for row in columns}
+    return _local(batch.rows, rows), {
+        unit: {name: int(value) for name, value in of_unit.items() if value is not None}
+        for unit, of_unit in numbers.items()
+    }
+
+
+def _by_unit(failing: DataFrame, result: CheckResult) -> dict[date, int]:
+    """The number of rows that fail a check, of each arrival unit."""
+    if result.passed or "arrival_unit" not in failing.columns:
+        return {}
+    counts = failing.where(F.expr(result.check.failing)).groupBy("arrival_unit").count()
+    return {row["arrival_unit"]: row["count"] for row in counts.collect()}
 
 
 @lru_cache(maxsize=2)
@@ -156,15 +194,20 @@ def _held(failing: DataFrame) -> Iterator[DataFrame]:
     """The failing rows, computed once: on the driver if they are few, else persisted."""
     few = failing.limit(_HELD_ROWS + 1).toArrow()
     if few.num_rows <= _HELD_ROWS:
-        # Spark refuses a column of lists without chunks.
-        known = few if few.num_rows else few.schema.empty_table()
-        yield failing.sparkSession.createDataFrame(known)
+        yield _local(failing, few)
         return
     failing.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield failing
     finally:
         failing.unpersist()
+
+
+def _local(frame: DataFrame, rows: pa.Table) -> DataFrame:
+    """The computed rows of a frame as a frame."""
+    # Spark refuses a column of lists without chunks.
+    known = rows if rows.num_rows else rows.schema.empty_table()
+    return frame.sparkSession.createDataFrame(known)
 
 
 def _checked(result: Any) -> str:

@@ -15,9 +15,9 @@ No other package of the library imports Dagster.
 
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
 from windows_pipeline.dagster.spark_resource import SparkResource, spark_resource
-from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.dagster.tables import pipeline_assets
 
 __all__ = [

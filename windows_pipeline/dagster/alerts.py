@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
-from windows_pipeline.dagster.step import ExtraMetadata, asset_key, step
+from windows_pipeline.dagster.episodes import EpisodeChecks
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.step import ExtraMetadata, step
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
 from windows_pipeline.plots import alerts_over_time
@@ -40,6 +42,7 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
             *([] if warnings is None else [asset_key(warnings)]),
         ],
         extra_metadata=plot_and_warnings(pipeline, windows_name, settings),
+        episode_checks=EpisodeChecks(pipeline, windows_name, tables.alerts),
     )
 
 

@@ -8,11 +8,11 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.checks import failing_rows
 from windows_pipeline.dagster.faults import fails_plainly
-from windows_pipeline.dagster.metadata import check_metadata
+from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import window_tables
@@ -129,9 +129,5 @@ def _not_published(correction: CorrectionResult) -> dg.Failure:
     return dg.Failure(
         f"{table}: {', '.join(found.check.name for found in failed)} failed, so the correction is "
         "not finished. Fix the cause and run the job again with the same config.",
-        metadata={
-            f"{found.check.name}_{name}": value
-            for found in failed
-            for name, value in check_metadata(found).items()
-        },
+        metadata=failing_rows(failed),
     )

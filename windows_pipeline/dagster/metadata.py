@@ -1,14 +1,12 @@
-"""The metadata of materializations and checks that Dagster's UI shows."""
+"""The metadata of assets and materializations that Dagster's UI shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 
 import dagster as dg
 from pyspark.sql import types as T
 
-from windows_pipeline.checks.run import Check, CheckResult
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.storage.table import Table
 
@@ -38,35 +36,6 @@ def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
         else:
             metadata[name] = dg.MetadataValue.text(value)
     return metadata
-
-
-def check_metadata(result: CheckResult) -> Metadata:
-    """The number of failing rows, and a sample of them."""
-    metadata: Metadata = {"failing_rows": dg.MetadataValue.int(result.failing_rows)}
-    if result.sample:
-        metadata["sample"] = dg.MetadataValue.table(
-            [dg.TableRecord(row) for row in result.sample],
-            dg.TableSchema([dg.TableColumn(name) for name in result.sample[0]]),
-        )
-    return metadata
-
-
-def check_event(
-    asset: dg.AssetKey, check: Check, metadata: Mapping[str, dg.MetadataValue], *, passed: bool
-) -> dg.AssetCheckResult:
-    """Dagster's event for the result of an asset's check."""
-    return dg.AssetCheckResult(
-        asset_key=asset,
-        check_name=check.name,
-        passed=passed,
-        severity=severity_of(check),
-        metadata=metadata,
-    )
-
-
-def severity_of(check: Check) -> dg.AssetCheckSeverity:
-    """How severe a failure of a check is."""
-    return dg.AssetCheckSeverity.WARN if check.is_warning else dg.AssetCheckSeverity.ERROR
 
 
 def column_schema(schema: T.StructType) -> dg.MetadataValue:

@@ -9,17 +9,12 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import plot_and_warnings
-from windows_pipeline.dagster.metadata import (
-    Metadata,
-    check_metadata,
-    day_metadata,
-    severity_of,
-    table_metadata,
-)
-from windows_pipeline.dagster.step import asset_key
+from windows_pipeline.dagster.checks import rules_evaluations
+from windows_pipeline.dagster.episodes import EpisodeChecks
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.metadata import Metadata, day_metadata, table_metadata
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -45,11 +40,16 @@ class InstanceReport:
         self._instance = dg.DagsterInstance.get()
         self._spark = spark
         self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
-        self._plots = {
-            window_tables(pipeline, name, settings.warehouse).alerts.name: plot_and_warnings(
-                pipeline, name, settings
-            )
+        alerts = {
+            name: window_tables(pipeline, name, settings.warehouse).alerts
             for name in pipeline.windows
+        }
+        self._plots = {
+            table.name: plot_and_warnings(pipeline, name, settings)
+            for name, table in alerts.items()
+        }
+        self._episodes = {
+            table.name: EpisodeChecks(pipeline, name, table) for name, table in alerts.items()
         }
 
     def job(self, name: str, result: JobResult) -> None:
@@ -60,10 +60,16 @@ class InstanceReport:
             result: The job's result.
         """
         main = asset_key(self._tables[name])
-        for check in result.checks:
-            self._instance.report_runless_asset_event(_evaluation(main, check))
+        days = sorted(result.days)
+        for evaluation in rules_evaluations(main, result.checks, days):
+            self._instance.report_runless_asset_event(evaluation)
         if not result.published:
             return
+        if name in self._episodes:
+            checks = self._episodes[name]
+            names = [spec.name for spec in checks.specs]
+            for evaluation in checks.evaluations(self._spark, days, names, result.facts):
+                self._instance.report_runless_asset_event(evaluation)
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
@@ -99,14 +105,3 @@ def open_report(
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return None
     return InstanceReport(Path(named), pipeline, settings, spark)
-
-
-def _evaluation(main: dg.AssetKey, result: CheckResult) -> dg.AssetCheckEvaluation:
-    return dg.AssetCheckEvaluation(
-        asset_key=main,
-        check_name=result.check.name,
-        passed=result.passed,
-        metadata=check_metadata(result),
-        severity=severity_of(result.check),
-        blocking=result.check.blocking,
-    )

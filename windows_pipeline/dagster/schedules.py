@@ -8,8 +8,8 @@ from datetime import date, timedelta
 import dagster as dg
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
-from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.tables import source_tables

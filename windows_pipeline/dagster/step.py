@@ -8,28 +8,21 @@ from datetime import date
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.checks import RULES, rules_evaluations, rules_spec
+from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.faults import fails_plainly
-from windows_pipeline.dagster.metadata import (
-    check_event,
-    check_metadata,
-    day_metadata,
-    table_metadata,
-)
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.metadata import day_metadata, table_metadata
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
+from windows_pipeline.incremental.units import Facts
 from windows_pipeline.jobs import Job, JobResult, check_published, published_days, run_job
 from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 
-StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
 ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[str, dg.MetadataValue]]
-
-
-def asset_key(table: Table) -> dg.AssetKey:
-    """A table's asset key: the parts of its name."""
-    return dg.AssetKey(table.name.split("/"))
 
 
 def step(
@@ -37,17 +30,20 @@ def step(
     job: Job,
     deps: Sequence[dg.AssetKey],
     extra_metadata: ExtraMetadata | None = None,
+    episode_checks: EpisodeChecks | None = None,
 ) -> dg.AssetsDefinition:
     """Makes the assets of a job's tables, with its checks.
 
     A run writes all tables of the job, whichever of their assets is selected. If only checks are
-    selected, they run on the published results, and the run writes nothing.
+    selected, they run on the published results, and the run writes nothing. Checks are evaluated
+    for each day.
 
     Args:
         pipeline: The pipeline.
         job: The job; the checks belong to the asset of its first table.
         deps: The assets of the tables that the job reads.
         extra_metadata: Computes further metadata of the first table.
+        episode_checks: The checks of alert rules, if the first table is that of alerts.
     """
     main = asset_key(job.tables[0])
     specs = [
@@ -62,10 +58,8 @@ def step(
         for table in job.tables
     ]
     check_specs = [
-        dg.AssetCheckSpec(
-            check.name, asset=main, description=check.description, blocking=check.blocking
-        )
-        for check in job.checks
+        rules_spec(main, job.checks),
+        *([] if episode_checks is None else episode_checks.specs),
     ]
 
     @dg.multi_asset(
@@ -82,33 +76,55 @@ def step(
     ) -> Iterator[StepEvent]:
         session = spark.spark_session
         selected = context.op_execution_context.selected_asset_keys
-        if not selected:
-            results = check_published(job, session, _days(context, job, session))
-            yield from _check_results(context, main, results)
-            return
         days = _days(context, job, session)
+        if not selected:
+            if RULES in _checked(context):
+                yield from rules_evaluations(main, check_published(job, session, days), days)
+            yield from _episodes(context, episode_checks, session, days, {})
+            return
         context.log.info(f"{job.tables[0].name}: {days_text(days)}")
         result = run_job(job, session, days)
-        yield from _check_results(context, main, result.checks)
+        if RULES in _checked(context):
+            yield from rules_evaluations(main, result.checks, days)
         if not result.published:
             raise _not_published(job, result)
+        yield from _episodes(context, episode_checks, session, days, result.facts)
         _warn_of_blocked_days(context, result)
+        if extra_metadata is not None and main in selected:
+            # Only for the last day: Dagster stores a copy for each day.
+            last = days[-1].isoformat()
+            context.add_asset_metadata(extra_metadata(session, days), main, partition_key=last)
         for table in job.tables:
-            key = asset_key(table)
-            if key not in selected:
-                continue
-            for day in days:
-                context.add_asset_metadata(
-                    day_metadata(table, result, day), key, partition_key=day.isoformat()
-                )
-            if extra_metadata and key == main:
-                # Only for the last day: Dagster stores a copy for each day.
-                context.add_asset_metadata(
-                    extra_metadata(session, days), key, partition_key=days[-1].isoformat()
-                )
-            yield dg.MaterializeResult(key, metadata=table_metadata(table, result))
+            if asset_key(table) in selected:
+                yield _materialized(context, table, result, days)
 
     return run
+
+
+def _materialized(
+    context: dg.AssetExecutionContext, table: Table, result: JobResult, days: Sequence[date]
+) -> dg.MaterializeResult[None]:
+    key = asset_key(table)
+    for day in days:
+        metadata = day_metadata(table, result, day)
+        context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
+    return dg.MaterializeResult(key, metadata=table_metadata(table, result))
+
+
+def _checked(context: dg.AssetExecutionContext) -> set[str]:
+    """The names of the checks that the run evaluates."""
+    return {key.name for key in context.selected_asset_check_keys}
+
+
+def _episodes(
+    context: dg.AssetExecutionContext,
+    checks: EpisodeChecks | None,
+    spark: SparkSession,
+    days: Sequence[date],
+    facts: Mapping[date, Facts],
+) -> Iterator[dg.AssetCheckEvaluation]:
+    if checks is not None:
+        yield from checks.evaluations(spark, days, _checked(context), facts)
 
 
 def _days(context: dg.AssetExecutionContext, job: Job, spark: SparkSession) -> list[date]:
@@ -117,23 +133,14 @@ def _days(context: dg.AssetExecutionContext, job: Job, spark: SparkSession) -> l
     return published_days(job, spark)
 
 
-def _check_results(
-    context: dg.AssetExecutionContext, main: dg.AssetKey, results: Sequence[CheckResult]
-) -> Iterator[dg.AssetCheckResult]:
-    selected = {key.name for key in context.selected_asset_check_keys}
-    for result in results:
-        if result.check.name in selected:
-            yield check_event(main, result.check, check_metadata(result), passed=result.passed)
-
-
 def _not_published(job: Job, result: JobResult) -> dg.Failure:
     failed = [
         found.check.name for found in result.checks if not found.passed and found.check.blocking
     ]
     return dg.Failure(
         f"{job.tables[0].name}: {', '.join(failed)} failed, so the run published nothing and the "
-        "table is unchanged. Each check's description says what must hold, and its metadata shows "
-        "failing rows. Fix their cause and materialize the days again."
+        "table is unchanged. The check `rules` of each day says what must hold, and shows failing "
+        "rows. Fix their cause and materialize the days again."
     )
 
 

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.checks import rules_spec, whole_evaluation
 from windows_pipeline.dagster.faults import fails_plainly
-from windows_pipeline.dagster.metadata import check_event, check_metadata, column_schema
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.metadata import column_schema
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.dagster.step import asset_key
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
@@ -29,7 +30,7 @@ _CONFIG = {
         "terminated; by default the run ingests the available records, checks them and ends.",
     )
 }
-StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
 
 
 def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
@@ -46,11 +47,7 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
         name=f"{pipeline.name}__stream",
         specs=[_spec(pipeline, job, table) for job in jobs for table in job.tables],
         check_specs=[
-            dg.AssetCheckSpec(
-                check.name, asset=asset_key(job.tables[0]), description=check.description
-            )
-            for job in jobs
-            for check in job.checks
+            rules_spec(asset_key(job.tables[0]), job.checks, blocks=False) for job in jobs
         ],
         config_schema=_CONFIG,
     )
@@ -83,7 +80,7 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
         arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
         days = _days_to_check(batches, read_log(session, arrival_log))
         for job in jobs:
-            yield from _checked(job, session, days)
+            yield _checked(job, session, days)
 
     return run
 
@@ -132,15 +129,10 @@ def _batch_metadata(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
     return metadata
 
 
-def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> Iterator[dg.AssetCheckResult]:
-    """The results of all checks on days; Dagster requires a result of each, even for no days."""
-    main = asset_key(job.tables[0])
-    if not days:
-        no_days = {"days": dg.MetadataValue.text("none so far")}
-        yield from (check_event(main, check, no_days, passed=True) for check in job.checks)
-        return
-    for result in check_published(job, spark, days):
-        yield check_event(main, result.check, check_metadata(result), passed=result.passed)
+def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> dg.AssetCheckEvaluation:
+    """The result of a table's rules on days; Dagster requires one even for no days."""
+    results = check_published(job, spark, days) if days else []
+    return whole_evaluation(asset_key(job.tables[0]), results, days)
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:

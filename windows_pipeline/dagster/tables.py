@@ -7,7 +7,8 @@ import dagster as dg
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import alerts
 from windows_pipeline.dagster.corrections import corrections
-from windows_pipeline.dagster.step import asset_key, step
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.step import step
 from windows_pipeline.dagster.stream import stream_assets
 from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
 from windows_pipeline.settings import Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -73,21 +73,24 @@ def standing(alerts: DataFrame) -> DataFrame:
     return alerts.where(F.col("retracted_by").isNull())
 
 
-def episodes(alerts: DataFrame) -> DataFrame:
+def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
     """Sums up alerts by episode.
 
     Args:
         alerts: Rows of the table alerts; `standing` filters out retracted alerts.
+        by: Further columns to group by, such as `arrival_unit`: an episode of several days is then
+            a row for each of them.
 
     Returns:
-        `rule`, `key`, `episode_start`, `episode_end` (the end of the last window), `alerts`
-        (bigint: their number), `severity` (double: the largest), and `worst` (struct: all columns
-        of the window with the largest severity; the earliest of several).
+        The columns of `by`, `rule`, `key`, `episode_start`, `episode_end` (the end of the last
+        window), `alerts` (bigint: their number), `severity` (double: the largest), and `worst`
+        (struct: all columns of the window with the largest severity; the earliest of several).
     """
-    columns = [name for name in alerts.columns if name not in ("rule", "key", "episode_start")]
+    grouped = (*by, "rule", "key", "episode_start")
+    columns = [name for name in alerts.columns if name not in grouped]
     # Structs compare field by field: severity first (null is the smallest), then earlier ends.
     rank = F.struct("severity", -timestamp_to_ms("window_end"))
-    return alerts.groupBy("rule", "key", "episode_start").agg(
+    return alerts.groupBy(*grouped).agg(
         F.max("window_end").alias("episode_end"),
         F.count("*").alias("alerts"),
         F.max("severity").alias("severity"),

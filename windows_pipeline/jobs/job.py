@@ -72,6 +72,7 @@ class JobResult:
     """The result of a job.
 
     Attributes:
+        days: The units that the job computed.
         published: Whether the rows were published.
         rows: How many rows the job computed for each table and unit.
         versions: Delta versions by table name; empty if nothing was published.
@@ -79,6 +80,7 @@ class JobResult:
         facts: What to report of each unit; empty if nothing was published.
     """
 
+    days: Sequence[date]
     published: bool
     rows: RowCounts
     versions: dict[str, int]
@@ -259,7 +261,8 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         facts = job.facts(spark, days, log, counts) if passed else {}
         if passed:
             _note(job, spark, facts)
-        return JobResult(passed, {name: counts[name] for name in computed}, versions, checks, facts)
+        rows = {name: counts[name] for name in computed}
+        return JobResult(days, passed, rows, versions, checks, facts)
     finally:
         for frame in stage.cached:
             frame.unpersist()

@@ -33,6 +33,8 @@ from windows_pipeline.storage.instants import with_instants, with_milliseconds
 from windows_pipeline.storage.table import Table
 from windows_pipeline.windows import GracedRows, SessionWindows
 
+_ACCOUNTED = ("ingested", "counted", "pending", "late", "rejected")
+
 
 class KeyedWindowsJob(WindowsJob):
     """Fills keyed_windows, late_records and failed_windows of a definition (rules A to E4, G3)."""
@@ -128,7 +130,12 @@ class KeyedWindowsJob(WindowsJob):
             accounts = self._with_logged_rejected(accounts, arrivals.rejected(days))
         return [
             Batch("keyed_windows", judged.where(F.col("is_window")), checks, shared=judged),
-            Batch("accounting", accounts, accounting_checks(self.pipeline, self.windows)),
+            Batch(
+                "accounting",
+                accounts,
+                accounting_checks(self.pipeline, self.windows),
+                numbers=_ACCOUNTED if marked is None else (*_ACCOUNTED, "filtered"),
+            ),
         ]
 
     def _with_logged_rejected(self, accounts: DataFrame, logged: Mapping[date, int]) -> DataFrame:

@@ -62,6 +62,9 @@ from windows_pipeline.storage.tables import landed_files as landed_files_table
 from windows_pipeline.storage.tables import quarantined_files as quarantined_files_table
 from windows_pipeline.storage.tables import source_tables
 
+_LANDED = ("landed", "unit_rows", "rejected")
+"""What the checks report of a day: the records that landed, were accepted and were rejected."""
+
 
 class FedByStreamError(Exception):
     """A stream fills the tables, so days can't be ingested whole; the message names the fix."""
@@ -263,7 +266,7 @@ class RawEventsJob:
             .fillna(0, counted if self._is_streamed(log) else ["landed", *counted])
         )
         return [
-            Batch("raw_events", judged, raw_events_checks(self.pipeline)),
+            Batch("raw_events", judged, raw_events_checks(self.pipeline), numbers=_LANDED),
             *own_checks_of_records(self.pipeline).batches(raw, days),
         ]
 

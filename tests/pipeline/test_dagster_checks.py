@@ -1,0 +1,110 @@
+"""What Dagster shows of each day: the rules of its tables, and the episodes of its alerts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
+from windows_pipeline.dagster import build_definitions
+
+FIRST, SECOND = "2026-11-01", "2026-11-02"
+RULES = {"many": {"when": "c >= 1", "severity": "c"}, "huge": {"when": "c > 5", "severity": 1}}
+DAY_1 = f"{HEADER}a,0,1\na,1,-2\nb,2,7\na,12,9\n"
+DAY_2 = f"{HEADER}z,1000,5\n"
+Evaluations = dict[tuple[str, str, str | None], dg.AssetCheckEvaluation]
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path,
+    small_settings: object,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> SmallProject:
+    made = SmallProject(tmp_path, small_settings, capfd, monkeypatch)  # type: ignore[arg-type]
+    made.declare(
+        {**TUMBLING, "alerts": RULES}, top={"checks": {"not_negative": {"that": "v >= 0"}}}
+    )
+    made.land(1, DAY_1)
+    made.land(2, DAY_2)
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def evaluations(project: SmallProject, instance: dg.DagsterInstance) -> Evaluations:
+    """Those of a run of both days."""
+    defs = build_definitions([project.pipeline], project.settings)
+    tags = {
+        "dagster/asset_partition_range_start": FIRST,
+        "dagster/asset_partition_range_end": SECOND,
+    }
+    result = defs.resolve_job_def("p_all").execute_in_process(instance=instance, tags=tags)
+    return {
+        (found.asset_key.to_user_string(), found.check_name, found.partition): found
+        for found in result.get_asset_check_evaluations()
+    }
+
+
+def rows_of(evaluation: dg.AssetCheckEvaluation, name: str) -> list[dict[str, object]]:
+    shown = evaluation.metadata[name]
+    assert isinstance(shown, dg.TableMetadataValue)
+    return [dict(record.data) for record in shown.records]
+
+
+def test_each_day_has_its_rules_and_episodes(project: SmallProject) -> None:
+    """Rules A5, E5: a warning of the first day is none of the second's; both days by hand.
+
+    On the first day the windows from 0 to 10 close; the second day closes that from 10 to 20,
+    which continues the episode of key 'a', and a later window cannot touch it any more.
+    """
+    with dg.DagsterInstance.ephemeral() as instance:
+        found = evaluations(project, instance)
+        keys = build_definitions([project.pipeline], project.settings)
+        wanted = keys.resolve_asset_graph().asset_check_keys
+        assert {found[:2] for found in found} == {
+            (key.asset_key.to_user_string(), key.name) for key in wanted
+        }
+        assert {day for _, _, day in found} == {FIRST, SECOND}
+        executed = instance.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(dg.AssetKey(["p", "w", "alerts"]), "alert_many"), limit=9
+        )
+        assert {(one.partition, one.status.value) for one in executed} == {
+            (FIRST, "FAILED"),
+            (SECOND, "FAILED"),
+        }
+
+    raw = found["p/raw_events", "rules", FIRST]
+    assert (raw.passed, raw.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert raw.metadata["failed_rules"].value == "not_negative"
+    assert [row["v"] for row in rows_of(raw, "not_negative_sample")] == ["-2.0"]
+    accounted = {
+        name: found["p/w/keyed_windows", "rules", FIRST].metadata[name].value
+        for name in ("ingested", "counted", "pending", "late", "rejected")
+    }
+    assert accounted == {"ingested": 4, "counted": 4, "pending": 0, "late": 0, "rejected": 0}
+    assert {at for at, one in found.items() if not one.passed} == {
+        ("p/raw_events", "rules", FIRST),
+        ("p/w/alerts", "alert_many", FIRST),
+        ("p/w/alerts", "alert_many", SECOND),
+    }
+
+    many = found["p/w/alerts", "alert_many", FIRST]
+    assert many.severity == dg.AssetCheckSeverity.WARN
+    columns = ("key", "from", "to", "length", "state", "alerts", "severity")
+    start, ten = "1970-01-01 00:00:00", "1970-01-01 00:00:00.010"
+    assert [tuple(row[name] for name in columns) for row in rows_of(many, "worst_episodes")] == [
+        ("a", start, ten, "0:00:00.010000", "still open", "1", "2"),
+        ("b", start, ten, "0:00:00.010000", "still open", "1", "1"),
+    ]
+    (row,) = rows_of(found["p/w/alerts", "alert_many", SECOND], "worst_episodes")
+    assert tuple(row[name] for name in columns) == (
+        *("a", start, "1970-01-01 00:00:00.020", "0:00:00.020000", "over", "1", "1"),
+    )
+    command = str(row["trace"]).split()
+    assert command[1:] == ["trace", "p", "a", "1970-01-01T00:00:00.020Z", "--windows", "w"]
+    status, said = project.call(*command[1:])
+    assert status == 0, said
+    assert "9.0" in said

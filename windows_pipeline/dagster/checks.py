@@ -1,0 +1,168 @@
+"""The checks of assets in Dagster: one for all rules of a table, evaluated for each day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+import dagster as dg
+
+from windows_pipeline.checks.run import Check, CheckResult
+from windows_pipeline.text.markdown import code, plain, table
+
+RULES = "rules"
+"""The name of the check of all rules of a table."""
+
+FAILED_RULES = "failed_rules"
+"""The metadata that names the rules that do not hold, with commas between them."""
+
+
+def rules_spec(
+    asset: dg.AssetKey, checks: Sequence[Check], *, blocks: bool = True
+) -> dg.AssetCheckSpec:
+    """The check of all rules of a table.
+
+    Args:
+        asset: The table's asset.
+        checks: The rules, at least one.
+        blocks: Whether rules may keep a run from publishing.
+    """
+    rules = table(
+        ("rule", "what must hold", "if not"),
+        (
+            (code(check.name), plain(check.description), _effect(check, blocks=blocks))
+            for check in checks
+        ),
+    )
+    return dg.AssetCheckSpec(
+        RULES,
+        asset=asset,
+        description=rules,
+        blocking=blocks and any(check.blocking for check in checks),
+    )
+
+
+def rules_evaluations(
+    asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date]
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """The evaluations of a table's rules, one for each day.
+
+    A rule fails on the days of its failing rows; a rule whose failing rows have no day fails on
+    all of them.
+    """
+    for day in days:
+        failed = [found for found in results if _failing(found, day)]
+        metadata = {
+            "rules": dg.MetadataValue.md(_rules_of(results, day)),
+            **_numbers(results, day),
+        }
+        yield _evaluation(asset, results, failed, metadata, day.isoformat())
+
+
+def whole_evaluation(
+    asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date]
+) -> dg.AssetCheckEvaluation:
+    """The evaluation of a table's rules for all days together, where the asset has no partitions.
+
+    Nothing waits for the tables of such an asset, so the check blocks nothing.
+
+    Args:
+        asset: The table's asset.
+        results: What the checks found.
+        days: The days that they looked at; without any, nothing can fail.
+    """
+    failed = [found for found in results if not found.passed]
+    shown = [day.isoformat() for day in (days[0], days[-1])] if days else []
+    metadata: dict[str, dg.MetadataValue] = {
+        "days": dg.MetadataValue.text(" to ".join(dict.fromkeys(shown)) or "none so far")
+    }
+    if results:
+        metadata["rules"] = dg.MetadataValue.md(_rules_of(results, None))
+    return _evaluation(asset, results, failed, metadata, None)
+
+
+def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
+    """The number of failing rows of each rule that does not hold, and a sample of them."""
+    numbers = {
+        f"{found.check.name}_failing_rows": dg.MetadataValue.int(found.failing_rows)
+        for found in failed
+    }
+    return numbers | {
+        f"{found.check.name}_sample": dg.MetadataValue.table(
+            [dg.TableRecord(row) for row in found.sample],
+            dg.TableSchema([dg.TableColumn(name) for name in found.sample[0]]),
+        )
+        for found in failed
+        if found.sample
+    }
+
+
+def _evaluation(
+    asset: dg.AssetKey,
+    results: Sequence[CheckResult],
+    failed: Sequence[CheckResult],
+    metadata: Mapping[str, dg.MetadataValue],
+    partition: str | None,
+) -> dg.AssetCheckEvaluation:
+    errors = [found for found in failed if not found.check.is_warning]
+    severity = dg.AssetCheckSeverity.WARN if failed and not errors else dg.AssetCheckSeverity.ERROR
+    names = ", ".join(found.check.name for found in failed)
+    return dg.AssetCheckEvaluation(
+        asset_key=asset,
+        check_name=RULES,
+        passed=not failed,
+        description=f"{names} failed" if failed else f"all {len(results)} rules hold",
+        metadata={
+            **({FAILED_RULES: dg.MetadataValue.text(names)} if failed else {}),
+            **metadata,
+            **failing_rows(failed),
+        },
+        severity=severity,
+        blocking=partition is not None and any(found.check.blocking for found in results),
+        partition=partition,
+    )
+
+
+def _rules_of(results: Sequence[CheckResult], day: date | None) -> str:
+    """The rules as a table in Markdown, those that fail first."""
+    in_order = sorted(results, key=lambda found: not _failing(found, day))
+    return table(
+        ("rule", "result", "failing rows", "what must hold"),
+        (
+            (
+                code(found.check.name),
+                _outcome(found, day),
+                f"{_failing(found, day):,}",
+                plain(found.check.description),
+            )
+            for found in in_order
+        ),
+    )
+
+
+def _outcome(found: CheckResult, day: date | None) -> str:
+    if not _failing(found, day):
+        return "🟢 holds"
+    return "🟡 **warning**" if found.check.is_warning else "🔴 **fails**"
+
+
+def _failing(found: CheckResult, day: date | None) -> int:
+    """The number of failing rows of a day; of all days together without one."""
+    if day is None or not found.failing_by_unit:
+        return found.failing_rows
+    return found.failing_by_unit.get(day, 0)
+
+
+def _numbers(results: Sequence[CheckResult], day: date) -> dict[str, dg.MetadataValue]:
+    """The numbers that the rules of a day compare, such as its ingested and counted records."""
+    return {
+        name: dg.MetadataValue.int(number)
+        for found in results
+        for name, number in found.numbers.get(day, {}).items()
+    }
+
+
+def _effect(check: Check, *, blocks: bool) -> str:
+    if check.is_warning:
+        return "a warning"
+    return "nothing is published" if check.blocking and blocks else "an error"

@@ -1,0 +1,175 @@
+"""A check for each alert rule, which warns of a day's episodes and lists them (rule E5)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import dagster as dg
+from pyspark.sql import Row, SparkSession, Window
+from pyspark.sql import functions as F
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.incremental.alerts import episodes, standing
+from windows_pipeline.incremental.units import Facts
+from windows_pipeline.storage.table import Table
+from windows_pipeline.text.markdown import code
+
+_SHOWN = 20
+"""A day shows at most so many episodes of a rule, the worst ones."""
+_PREFIX = "alert_"
+_COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst window", "trace")
+
+
+class EpisodeChecks:
+    """Evaluates the checks of a definition's alert rules, for each day."""
+
+    def __init__(self, pipeline: Pipeline, windows_name: str, alerts: Table) -> None:
+        """Takes the definition, and its table of alerts."""
+        self._pipeline = pipeline
+        self._name = windows_name
+        self._windows = pipeline.windows[windows_name]
+        self._alerts = alerts
+        self._asset = asset_key(alerts)
+
+    @property
+    def specs(self) -> list[dg.AssetCheckSpec]:
+        """The checks, each of a rule."""
+        return [
+            dg.AssetCheckSpec(
+                f"{_PREFIX}{name}",
+                asset=self._asset,
+                description=(
+                    "Warns of each day on which windows became final that break the rule "
+                    f"{code(rule.when)}. Its severity is {code(str(rule.severity))}."
+                ),
+            )
+            for name, rule in self._windows.alerts.items()
+        ]
+
+    def evaluations(
+        self,
+        spark: SparkSession,
+        days: Sequence[date],
+        names: Collection[str],
+        facts: Mapping[date, Facts],
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The evaluations of each rule on each day.
+
+        Args:
+            spark: The session.
+            days: The days, whose alerts are published.
+            names: The names of the checks to evaluate.
+            facts: What the job reports of days: how far windows are closed.
+        """
+        rules = [rule for rule in self._windows.alerts if f"{_PREFIX}{rule}" in names]
+        found = self._found(spark, days) if rules else {}
+        for day in days:
+            closed = facts.get(day, {}).get("closed_through_ms")
+            through = closed if isinstance(closed, int) else None
+            for rule in rules:
+                rows = found.get((day, rule), [])
+                yield self._evaluation(rule, rows, day, through)
+
+    def _found(
+        self, spark: SparkSession, days: Sequence[date]
+    ) -> dict[tuple[date, str], list[Row]]:
+        """The worst episodes of each day and rule, with the number of all of them."""
+        alerts = standing(self._alerts.of_units(spark, days))
+        of_day = Window.partitionBy("arrival_unit", "rule")
+        worst = of_day.orderBy(F.desc_nulls_last("severity"), "episode_start", "key")
+        ranked = (
+            episodes(alerts, by=["arrival_unit"])
+            .withColumns({"place": F.row_number().over(worst), "all": F.count("*").over(of_day)})
+            .where(F.col("place") <= _SHOWN)
+            .orderBy("place")
+        )
+        found: dict[tuple[date, str], list[Row]] = {}
+        for row in ranked.collect():
+            found.setdefault((row["arrival_unit"], row["rule"]), []).append(row)
+        return found
+
+    def _evaluation(
+        self, rule: str, rows: list[Row], day: date, through: int | None
+    ) -> dg.AssetCheckEvaluation:
+        number = rows[0]["all"] if rows else 0
+        declared = self._windows.alerts[rule]
+        metadata: dict[str, dg.MetadataValue] = {
+            "episodes": dg.MetadataValue.int(number),
+            "rule": dg.MetadataValue.md(code(declared.when)),
+        }
+        if rows:
+            records = [dg.TableRecord(self._shown(row, through)) for row in rows]
+            schema = dg.TableSchema([dg.TableColumn(name) for name in _COLUMNS])
+            metadata["worst_episodes"] = dg.MetadataValue.table(records, schema)
+        noun = "episode" if number == 1 else "episodes"
+        return dg.AssetCheckEvaluation(
+            asset_key=self._asset,
+            check_name=f"{_PREFIX}{rule}",
+            passed=not rows,
+            description=f"{number:,} {noun}" if rows else "no episode",
+            metadata=metadata,
+            severity=dg.AssetCheckSeverity.WARN,
+            blocking=False,
+            partition=day.isoformat(),
+        )
+
+    def _shown(self, row: Row, through: int | None) -> dict[str, str]:
+        """An episode as texts, by column."""
+        worst = row["worst"]
+        key = _key_text(row["key"])
+        first, last = _instant(row["episode_start"]), _instant(row["episode_end"])
+        end = _time(_instant(worst["window_end"]))
+        values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
+        return {
+            "key": key,
+            "from": _time(first),
+            "to": _time(last),
+            "length": str(last - first),
+            "state": self._state(last, through),
+            "alerts": f"{row['alerts']:,}",
+            "severity": "" if row["severity"] is None else f"{row['severity']:g}",
+            "worst window": f"ends {end}: "
+            + ", ".join(f"{name}={_value(value)}" for name, value in values.items()),
+            "trace": shlex.join(
+                [
+                    *("windows-pipeline", "trace", self._pipeline.name, key),
+                    *(end.replace(" ", "T") + "Z", "--windows", self._name),
+                ]
+            ),
+        }
+
+    def _result_names(self, worst: Row) -> list[str]:
+        names = (aggregate.name for aggregate in self._windows.aggregate_list)
+        return [name for name in names if name in worst]
+
+    def _state(self, last: datetime, through: int | None) -> str:
+        """Whether a later window can overlap the episode, as of the day's close time."""
+        length = getattr(self._windows.spec, "length_ms", 0)
+        if through is None:
+            return ""
+        possible = last + timedelta(milliseconds=length)
+        closed = datetime.fromtimestamp(through / 1000, UTC)
+        return "over" if possible < closed else "still open"
+
+
+def _instant(value: datetime) -> datetime:
+    """A collected timestamp, which has no zone, as an instant."""
+    return value.astimezone(UTC)
+
+
+def _time(instant: datetime) -> str:
+    """An instant in UTC, with milliseconds only where it has any."""
+    precision = "milliseconds" if instant.microsecond else "seconds"
+    return instant.isoformat(" ", precision).removesuffix("+00:00")
+
+
+def _key_text(key: object) -> str:
+    """A key as a command takes it: of several columns their values with commas between them."""
+    return ",".join(map(str, key)) if isinstance(key, Row) else str(key)
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

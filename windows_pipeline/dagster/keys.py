@@ -1,0 +1,12 @@
+"""The keys of assets."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from windows_pipeline.storage.table import Table
+
+
+def asset_key(table: Table) -> dg.AssetKey:
+    """A table's asset key: the parts of its name."""
+    return dg.AssetKey(table.name.split("/"))

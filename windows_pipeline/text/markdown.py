@@ -1,0 +1,28 @@
+"""Writes Markdown: text from files and data is never markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&$])")
+
+
+def plain(text: str) -> str:
+    """The Markdown that shows a text as it is, in one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """The Markdown that shows a text as code, in one line; also in a cell of a table."""
+    shown = " ".join(text.split()).replace("|", "\\|")
+    longest = max((len(found) for found in re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose names and cells are Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
