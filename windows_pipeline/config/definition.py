@@ -16,6 +16,8 @@ _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
     *("firings", "early_warnings", "failed_windows"),
 )
+_OF_RULE = ("when", "severity")
+"""What decides the rows of alerts; the other fields of a rule are for people."""
 _WITHOUT_RESULTS = ("late_records", "failed_windows")
 
 
@@ -118,7 +120,11 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
         left_out.add("trigger")
     if windows.key == pipeline.source.key:  # the same as no key of its own
         left_out.add("key")
-    fields = _flat(f"windows.{name}", windows.model_dump(exclude=left_out))
+    dumped = windows.model_dump(exclude=left_out)
+    if "alerts" in dumped:
+        rules = dumped["alerts"].items()
+        dumped["alerts"] = {rule: {name: of[name] for name in _OF_RULE} for rule, of in rules}
+    fields = _flat(f"windows.{name}", dumped)
     for aggregate in windows.aggregate_list:
         fields[f"windows.{name}.aggregates.{aggregate.name}"] = str(aggregate)
     for module, digest in modules_of(windows.aggregate_list).items():

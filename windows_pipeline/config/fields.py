@@ -36,6 +36,10 @@ _LONGEST_COLUMN = 255
 _NO_DELIMITERS = '"\r\n\ufeff'
 _NO_ENCODINGS_OF_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _LARGEST_RECORD_BYTES = 256 << 20
+_TEAM = re.compile(r"team:[\w.-]{1,100}", re.ASCII)
+_EMAIL = re.compile(r"[\w.+-]{1,100}@[\w-]{1,100}(\.[\w-]{1,100})+", re.ASCII)
+_TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+_URL = re.compile(r"https?://[^\s<>\"'`\\]{1,2000}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -263,6 +267,28 @@ def looks(comment: str, example: object, **schema: object) -> WithJsonSchema:
     return WithJsonSchema({"$comment": comment, "examples": [example], **schema})
 
 
+def _owner(value: str) -> str:
+    require_short(value)
+    if not (_TEAM.fullmatch(value) or _EMAIL.fullmatch(value)):
+        raise ValueError(
+            "is not an owner; write an e-mail address, or a team as in 'team:operations'"
+        )
+    return value
+
+
+def _tag(value: str) -> str:
+    if not _TAG.fullmatch(value):
+        raise ValueError("is not a tag; use at most 63 letters, digits, '_', '-' and '.'")
+    return value
+
+
+def _url(value: str) -> str:
+    require_short(value)
+    if not _URL.fullmatch(value):
+        raise ValueError("is not an address; write one that begins with https:// or http://")
+    return value
+
+
 _NAME = looks("name", "hourly", type="string", pattern=f"^{_IDENTIFIER.pattern}$")
 _COLUMN = looks("column", "dep_delay", type="string", pattern=f"^{_COLUMN_NAME.pattern}$")
 _TYPE = looks(
@@ -317,6 +343,19 @@ Percent = Annotated[
 ]
 DurationMs = Annotated[_DurationMs, AfterValidator(_not_negative), _DURATION]
 PositiveDurationMs = Annotated[_DurationMs, AfterValidator(_above_zero), _ABOVE_ZERO]
+Owner = Annotated[str, AfterValidator(_owner), looks("owner", "team:operations", type="string")]
+"""An e-mail address, or a team, as Dagster writes owners."""
+Tag = Annotated[
+    str,
+    AfterValidator(_tag),
+    looks("tag", "tier-1", type="string", pattern=f"^{_TAG.pattern}$"),
+]
+"""The name or value of a tag in Dagster."""
+WebAddress = Annotated[
+    str,
+    AfterValidator(_url),
+    looks("web address", "https://wiki.example.org/delays", type="string", pattern="^https?://"),
+]
 Day = Annotated[
     date,
     BeforeValidator(_day),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
     Field,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -16,17 +20,39 @@ from windows_pipeline.config.checks import windows_problems
 from windows_pipeline.config.fields import (
     Day,
     Identifier,
+    Owner,
     Percent,
+    Tag,
+    Text,
 )
 from windows_pipeline.config.kinds import AnyWindows
 from windows_pipeline.config.own_checks import CheckName, OwnCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
-from windows_pipeline.text.problems import Problem
+from windows_pipeline.text.problems import FieldPath, Problem
 
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log", "quarantined_files")
 """The tables that all windows of a pipeline share; windows cannot have these names."""
+
+
+@dataclass(frozen=True)
+class DeclaredIn:
+    """Where a pipeline is declared; two pipelines are equal wherever they are declared.
+
+    Attributes:
+        file: The file.
+        lines: The line of each field, by its path.
+    """
+
+    file: Path = field(compare=False)
+    lines: Mapping[FieldPath, int] = field(compare=False)
+
+    def line(self, path: FieldPath) -> int:
+        """The line of a field, or of the nearest field around it that has a line."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
 
 
 class Limits(Strict):
@@ -88,6 +114,9 @@ class Pipeline(Strict):
 
     Attributes:
         name: The pipeline's name, which its tables' names begin with.
+        description: What the pipeline is for, in Markdown; Dagster shows it.
+        owners: Who owns the tables: e-mail addresses, or `team:NAME`; Dagster shows them.
+        tags: Tags of the tables in Dagster, by name.
         source: Where the records come from, and what they hold.
         partitions: The arrival days.
         limits: The shares of rejected and late records above which a check fails.
@@ -96,6 +125,9 @@ class Pipeline(Strict):
     """
 
     name: Identifier
+    description: Text | None = None
+    owners: list[Owner] = Field(default_factory=list)
+    tags: dict[Tag, Tag] = Field(default_factory=dict)
     source: Source
     partitions: Partitions
     limits: Limits = Limits()
@@ -106,6 +138,23 @@ class Pipeline(Strict):
         Annotated[Identifier, AfterValidator(_windows_name)],
         Annotated[AnyWindows, Field(discriminator="kind"), AfterValidator(_fits_source)],
     ]
+
+    _declared_in: DeclaredIn | None = PrivateAttr(default=None)
+
+    def with_place(self, file: Path, lines: Mapping[FieldPath, int]) -> Self:
+        """The pipeline, which knows the file that declares it and the line of each field."""
+        self._declared_in = DeclaredIn(file, lines)
+        return self
+
+    def declared_in(self, *path: str) -> tuple[Path, int] | None:
+        """The file and line that declare a field, or the nearest field around it.
+
+        Returns:
+            The place; None for a pipeline that was not read from a file.
+        """
+        if self._declared_in is None:
+            return None
+        return self._declared_in.file, self._declared_in.line(path)
 
     @field_validator("windows")
     @classmethod

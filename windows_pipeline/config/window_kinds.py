@@ -24,7 +24,10 @@ from windows_pipeline.config.fields import (
     Identifier,
     Instant,
     NumberRule,
+    Owner,
     PositiveDurationMs,
+    Text,
+    WebAddress,
     epoch_ms,
     modules_in,
 )
@@ -61,10 +64,18 @@ class Rule(Strict):
     Attributes:
         when: SQL that is true for windows that break the rule.
         severity: A number, or SQL of a number; the worst window of an episode has the largest.
+        description: What a broken rule means, for whoever gets the alert.
+        level: How urgent it is.
+        owner: Who takes care of it: an e-mail address, or `team:NAME`.
+        runbook: The address of a page that says what to do.
     """
 
     when: Condition
     severity: NumberRule
+    description: Text | None = None
+    level: Literal["info", "warning", "critical"] | None = None
+    owner: Owner | None = None
+    runbook: WebAddress | None = None
 
     def when_sql(self, columns: Mapping[str, str]) -> str:
         """Compiles the condition to SQL for Spark, over `Windows.result_columns`.

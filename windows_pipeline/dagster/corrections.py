@@ -8,6 +8,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.catalogue import table_spec
 from windows_pipeline.dagster.checks import failing_rows
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
@@ -38,14 +39,11 @@ _CONFIG = {
 def corrections(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.AssetSpec:
     """The asset of the table `corrections`, which only the correction job writes."""
     tables = window_tables(pipeline, windows_name, settings.warehouse)
-    return dg.AssetSpec(
-        asset_key(tables.corrections),
+    return table_spec(
+        pipeline,
+        tables.corrections,
         deps=[asset_key(tables.final_windows)],
-        group_name=pipeline.name,
-        kinds={"pyspark", "delta"},
-        description=tables.corrections.description,
-        metadata={"location": tables.corrections.location},
-        partitions_def=arrival_days(pipeline),
+        partitions=arrival_days(pipeline),
     )
 
 

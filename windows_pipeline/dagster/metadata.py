@@ -13,11 +13,9 @@ from windows_pipeline.storage.table import Table
 Metadata = dict[str, dg.MetadataValue]
 
 
-def table_metadata(table: Table, result: JobResult) -> Metadata:
-    """The metadata common to all days of a run: schema, location, version, rows of the run."""
+def run_metadata(table: Table, result: JobResult) -> Metadata:
+    """The metadata common to all days of a run: the table's version, and the rows of the run."""
     return {
-        "dagster/column_schema": column_schema(table.schema),
-        "dagster/uri": dg.MetadataValue.text(table.location),
         "delta_version": dg.MetadataValue.int(result.versions[table.name]),
         "rows_of_run": dg.MetadataValue.int(sum(result.rows[table.name].values())),
     }

@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import plot_and_warnings
+from windows_pipeline.dagster.catalogue import column_lineage
 from windows_pipeline.dagster.checks import rules_evaluations
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import Metadata, day_metadata, table_metadata
+from windows_pipeline.dagster.metadata import Metadata, day_metadata, run_metadata
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
@@ -39,6 +40,8 @@ class InstanceReport:
         os.environ["DAGSTER_HOME"] = str(home.resolve())
         self._instance = dg.DagsterInstance.get()
         self._spark = spark
+        self._pipeline = pipeline
+        self._warehouse = settings.warehouse
         self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
         alerts = {
             name: window_tables(pipeline, name, settings.warehouse).alerts
@@ -84,7 +87,8 @@ class InstanceReport:
         for day in days:
             metadata: Metadata = {}
             if day == days[-1]:
-                metadata |= table_metadata(table, result)
+                metadata |= run_metadata(table, result)
+                metadata |= column_lineage(self._pipeline, table, self._warehouse)
                 if table.name in self._plots:
                     metadata |= self._plots[table.name](self._spark, days)
             metadata |= day_metadata(table, result, day)

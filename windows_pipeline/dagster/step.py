@@ -9,11 +9,12 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.catalogue import column_lineage, table_spec
 from windows_pipeline.dagster.checks import RULES, rules_evaluations, rules_spec
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import day_metadata, table_metadata
+from windows_pipeline.dagster.metadata import Metadata, day_metadata, run_metadata
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.incremental.units import Facts
@@ -46,17 +47,7 @@ def step(
         episode_checks: The checks of alert rules, if the first table is that of alerts.
     """
     main = asset_key(job.tables[0])
-    specs = [
-        dg.AssetSpec(
-            asset_key(table),
-            deps=deps,
-            group_name=pipeline.name,
-            kinds={"pyspark", "delta"},
-            description=table.description,
-            metadata={"location": table.location},
-        )
-        for table in job.tables
-    ]
+    specs = [table_spec(pipeline, table, deps) for table in job.tables]
     check_specs = [
         rules_spec(main, job.checks),
         *([] if episode_checks is None else episode_checks.specs),
@@ -90,25 +81,30 @@ def step(
             raise _not_published(job, result)
         yield from _episodes(context, episode_checks, session, days, result.facts)
         _warn_of_blocked_days(context, result)
-        if extra_metadata is not None and main in selected:
-            # Only for the last day: Dagster stores a copy for each day.
-            last = days[-1].isoformat()
-            context.add_asset_metadata(extra_metadata(session, days), main, partition_key=last)
         for table in job.tables:
             if asset_key(table) in selected:
-                yield _materialized(context, table, result, days)
+                extra = column_lineage(pipeline, table, job.settings.warehouse)
+                if extra_metadata is not None and table is job.tables[0]:
+                    extra |= extra_metadata(session, days)
+                yield _materialized(context, table, result, days, extra)
 
     return run
 
 
 def _materialized(
-    context: dg.AssetExecutionContext, table: Table, result: JobResult, days: Sequence[date]
+    context: dg.AssetExecutionContext,
+    table: Table,
+    result: JobResult,
+    days: Sequence[date],
+    extra: Metadata,
 ) -> dg.MaterializeResult[None]:
     key = asset_key(table)
+    # Only for the last day: Dagster stores a copy for each day.
+    context.add_asset_metadata(extra, key, partition_key=days[-1].isoformat())
     for day in days:
         metadata = day_metadata(table, result, day)
         context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
-    return dg.MaterializeResult(key, metadata=table_metadata(table, result))
+    return dg.MaterializeResult(key, metadata=run_metadata(table, result))
 
 
 def _checked(context: dg.AssetExecutionContext) -> set[str]:

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.catalogue import table_spec
 from windows_pipeline.dagster.checks import rules_spec, whole_evaluation
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import column_schema
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
@@ -94,22 +94,14 @@ def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
 
 def _spec(pipeline: Pipeline, job: Job, table: Table) -> dg.AssetSpec:
     written = {output.name for output in job.tables}
-    return dg.AssetSpec(
-        asset_key(table),
-        deps=[asset_key(source) for source in job.inputs if source.name not in written],
-        group_name=pipeline.name,
-        kinds={"pyspark", "delta"},
-        description=table.description,
-        metadata={"location": table.location},
-    )
+    deps = [asset_key(source) for source in job.inputs if source.name not in written]
+    return table_spec(pipeline, table, deps)
 
 
 def _metadata(
     table: Table, batches: list[BatchResult], spark: SparkSession
 ) -> dict[str, dg.MetadataValue]:
     metadata = {
-        "dagster/column_schema": column_schema(table.schema),
-        "dagster/uri": dg.MetadataValue.text(table.location),
         "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
         "delta_version": dg.MetadataValue.int(table.version(spark)),
     }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&$])")
+_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]|^[-+]")
 
 
 def plain(text: str) -> str:
     """The Markdown that shows a text as it is, in one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def code(text: str) -> str:
