@@ -22,11 +22,13 @@ from windows_pipeline.config.fields import (
     Identifier,
     Owner,
     Percent,
+    PositiveDurationMs,
     Tag,
     Text,
 )
 from windows_pipeline.config.kinds import AnyWindows
 from windows_pipeline.config.own_checks import CheckName, OwnCheck
+from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
@@ -119,6 +121,10 @@ class Pipeline(Strict):
         tags: Tags of the tables in Dagster, by name.
         source: Where the records come from, and what they hold.
         partitions: The arrival days.
+        schedule: When Dagster runs the pipeline by itself; None for its default: each night, or
+            every ten minutes for a stream, once somebody starts the schedule.
+        expect_every: How long raw_events may go without a new materialization before Dagster shows
+            it as late, ms; None for any time.
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.
@@ -130,6 +136,8 @@ class Pipeline(Strict):
     tags: dict[Tag, Tag] = Field(default_factory=dict)
     source: Source
     partitions: Partitions
+    schedule: Schedule | None = None
+    expect_every: PositiveDurationMs | None = None
     limits: Limits = Limits()
     checks: dict[CheckName, Annotated[OwnCheck, AfterValidator(_fits_records)]] = Field(
         default_factory=dict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 
 import dagster as dg
 
@@ -62,6 +63,7 @@ def table_spec(
             **_references(pipeline, name),
         },
         partitions_def=partitions,
+        freshness_policy=_freshness(pipeline, stored),
     )
 
 
@@ -101,6 +103,15 @@ def _stored_as(column: str, source: Source) -> str:
     return roles.get(column, column)
 
 
+def _freshness(pipeline: Pipeline, stored: Table) -> dg.FreshnessPolicy | None:
+    """How often a new materialization of raw_events is expected."""
+    if pipeline.expect_every is None or not stored.name.endswith("/raw_events"):
+        return None
+    window = timedelta(milliseconds=pipeline.expect_every)
+    # Dagster's shortest window is a minute.
+    return dg.FreshnessPolicy.time_window(fail_window=max(window, timedelta(minutes=1)))
+
+
 def _windows_name(stored: Table) -> str | None:
     """The window definition that a table belongs to; None for a table of the source."""
     _, *of_windows, _ = stored.name.split("/")
@@ -112,7 +123,9 @@ def _in_words(name: str, windows: Windows) -> str:
     rows = [("kind", windows.kind.replace("_", " "))]
     for field, value in windows.model_dump(exclude=_LEFT_OUT, exclude_none=True).items():
         rows.append((field.replace("_", " "), _text(value)))
-    rows += [(f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list]
+    rows += [
+        (f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list
+    ]
     rows += [(f"alert {rule}", of.when) for rule, of in windows.alerts.items()]
     shown = ((plain(field), code(value)) for field, value in rows)
     return f"**{plain(name)}**\n\n{table(('what', 'as declared'), shown)}"

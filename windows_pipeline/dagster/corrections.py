@@ -2,6 +2,7 @@
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
+from collections.abc import Iterator
 from datetime import date
 
 import dagster as dg
@@ -14,9 +15,14 @@ from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs.correction.run import Corrected, CorrectionResult, correct
+from windows_pipeline.jobs.correction.run import (
+    Corrected,
+    CorrectionResult,
+    correct,
+    plan_correction,
+)
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.storage.tables import WindowTables, window_tables
 
 _CONFIG = {
     "from": dg.Field(str, description="The first arrival day to recompute, such as 2013-01-02."),
@@ -56,7 +62,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         tables = {name: window_tables(pipeline, name, settings.warehouse) for name in every}
         return [name for name in every if tables[name].final_windows.exists(session)] or every
 
-    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG)
+    @dg.op(name=f"{pipeline.name}_correct", config_schema=_CONFIG, pool=pipeline.name)
     @fails_plainly
     def correct_windows(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
@@ -66,12 +72,15 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         last = date.fromisoformat(config["to"]) if "to" in config else None
         session: SparkSession = spark.spark_session
         names = [config["windows"]] if "windows" in config else _published(session)
+        unknown = [name for name in names if name not in pipeline.windows]
+        if unknown:
+            raise dg.Failure(
+                f"windows: must name a window definition of {pipeline.name}, not {unknown[0]!r}; "
+                f"use one of {', '.join(pipeline.windows)}"
+            )
+        for name in names:  # all can be corrected, or none is
+            plan_correction(session, pipeline, name, settings, first, last, config["cause"])
         for name in names:
-            if name not in pipeline.windows:
-                raise dg.Failure(
-                    f"windows: must name a window definition of {pipeline.name}, not {name!r}; "
-                    f"use one of {', '.join(pipeline.windows)}"
-                )
             result = correct(
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info
             )
@@ -83,15 +92,8 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 else f"{name}: correction {result.number} is published"
             )
             tables = window_tables(pipeline, name, settings.warehouse)
-            for day, corrected in result.units.items():
-                for table in (tables.final_windows, tables.corrections, tables.alerts):
-                    context.log_event(
-                        dg.AssetMaterialization(
-                            asset_key(table),
-                            partition=day.isoformat(),
-                            metadata=_metadata(result, corrected, config["cause"]),
-                        )
-                    )
+            for event in correction_events(tables, result, config["cause"]):
+                context.log_event(event)
 
     @dg.job(
         name=f"{pipeline.name}_correction",
@@ -104,6 +106,19 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         correct_windows()
 
     return correction
+
+
+def correction_events(
+    tables: WindowTables, result: CorrectionResult, cause: str
+) -> Iterator[dg.AssetMaterialization]:
+    """The materializations of the days that a correction changed."""
+    for day, corrected in result.units.items():
+        for table in (tables.final_windows, tables.corrections, tables.alerts):
+            yield dg.AssetMaterialization(
+                asset_key(table),
+                partition=day.isoformat(),
+                metadata=_metadata(result, corrected, cause),
+            )
 
 
 def _metadata(

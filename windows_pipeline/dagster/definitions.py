@@ -10,6 +10,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.corrections import correction_job
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.maintenance import weekly_schedule
+from windows_pipeline.dagster.operations import check_job, rebuild_job
 from windows_pipeline.dagster.schedules import source_schedule
 from windows_pipeline.dagster.spark_resource import spark_resource
 from windows_pipeline.dagster.tables import pipeline_assets
@@ -25,9 +26,10 @@ def build_definitions(
 ) -> dg.Definitions:
     """Builds the Dagster definitions of pipelines.
 
-    A pipeline NAME has the jobs `NAME_all`, `NAME_correction` and `NAME_maintenance`, and the
-    schedules `NAME_daily` (or `NAME_stream`) and `NAME_weekly_maintenance`. Its assets form the
-    group NAME and have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+    A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
+    `NAME_maintenance`, and the schedules `NAME_daily` (or `NAME_stream`) and
+    `NAME_weekly_maintenance`. Its assets form the group NAME and have keys such as
+    `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
         pipelines: The pipelines, with distinct names.
@@ -38,7 +40,9 @@ def build_definitions(
             `results_resource`.
 
     Returns:
-        The definitions; each run is one process with one Spark session.
+        The definitions; each run is one process with one Spark session. Runs that write the tables
+        of a pipeline share the pool NAME, and a stream's runs the pool `NAME_stream`: an instance
+        whose pools have the granularity `run` runs one of them at a time.
     """
     every = list(pipelines)
     if assets is None:
@@ -54,7 +58,11 @@ def build_definitions(
         assets=list(assets),
         jobs=[
             *(schedule.job for schedule in schedules),
-            *(correction_job(pipeline, settings) for pipeline in every),
+            *(
+                job(pipeline, settings)
+                for pipeline in every
+                for job in (correction_job, rebuild_job, check_job)
+            ),
         ],
         schedules=schedules,
         resources=dict(resources),

@@ -15,7 +15,7 @@ from windows_pipeline.storage.tables import all_tables
 def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     """The job that merges small files, and deletes files that no kept version needs."""
 
-    @dg.op(name=f"{pipeline.name}_maintain", config_schema={})
+    @dg.op(name=f"{pipeline.name}_maintain", config_schema={}, pool=pipeline.name)
     @fails_plainly
     def maintain_tables(
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]

@@ -1,14 +1,16 @@
-"""Reports what a command did to the Dagster instance, so that Dagster's UI shows it."""
+"""The events of jobs' results, which commands and jobs report to the Dagster instance."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import dagster as dg
 from pyspark.sql import SparkSession
 
+from windows_pipeline.checks.run import CheckResult
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import plot_and_warnings
 from windows_pipeline.dagster.catalogue import column_lineage
@@ -21,24 +23,20 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, window_tables
 
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 
-class InstanceReport:
-    """Reports the results of a pipeline's jobs to the Dagster instance, job by job."""
 
-    def __init__(
-        self, home: Path, pipeline: Pipeline, settings: Settings, spark: SparkSession
-    ) -> None:
-        """Opens the instance of a folder.
+class ResultEvents:
+    """The events of jobs' results, as runs of the assets store them."""
+
+    def __init__(self, pipeline: Pipeline, settings: Settings, spark: SparkSession) -> None:
+        """Takes what the jobs are of.
 
         Args:
-            home: The instance's folder, which has a `dagster.yaml`.
             pipeline: The pipeline.
             settings: Where its tables lie.
-            spark: The session, to plot alerts.
+            spark: The session, to read alerts.
         """
-        # `DagsterInstance.get` takes the folder from nowhere else.
-        os.environ["DAGSTER_HOME"] = str(home.resolve())
-        self._instance = dg.DagsterInstance.get()
         self._spark = spark
         self._pipeline = pipeline
         self._warehouse = settings.warehouse
@@ -55,29 +53,31 @@ class InstanceReport:
             table.name: EpisodeChecks(pipeline, name, table) for name, table in alerts.items()
         }
 
-    def job(self, name: str, result: JobResult) -> None:
-        """Reports a job's checks and, if it published, a materialization of each table and day.
+    def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
+        """A job's checks and, if it published, a materialization of each table and day.
 
         Args:
             name: The name of the job's first table, whose asset has the job's checks.
             result: The job's result.
         """
-        main = asset_key(self._tables[name])
         days = sorted(result.days)
-        for evaluation in rules_evaluations(main, result.checks, days):
-            self._instance.report_runless_asset_event(evaluation)
+        yield from rules_evaluations(asset_key(self._tables[name]), result.checks, days)
         if not result.published:
             return
         if name in self._episodes:
             checks = self._episodes[name]
             names = [spec.name for spec in checks.specs]
-            for evaluation in checks.evaluations(self._spark, days, names, result.facts):
-                self._instance.report_runless_asset_event(evaluation)
+            yield from checks.evaluations(self._spark, days, names, result.facts)
         for table_name in result.versions:
             table = self._tables.get(table_name)
             if table is not None:
-                for event in self._materializations(table, result):
-                    self._instance.report_runless_asset_event(event)
+                yield from self._materializations(table, result)
+
+    def of_checks(
+        self, name: str, results: Sequence[CheckResult], days: Sequence[date]
+    ) -> Iterator[Event]:
+        """The checks of published days of the table of a name."""
+        yield from rules_evaluations(asset_key(self._tables[name]), results, days)
 
     def _materializations(
         self, table: Table, result: JobResult
@@ -97,6 +97,22 @@ class InstanceReport:
             )
 
 
+class InstanceReport:
+    """Reports the results of a pipeline's jobs to the Dagster instance, job by job."""
+
+    def __init__(self, home: Path, events: ResultEvents) -> None:
+        """Opens the instance of a folder, which has a `dagster.yaml`."""
+        # `DagsterInstance.get` takes the folder from nowhere else.
+        os.environ["DAGSTER_HOME"] = str(home.resolve())
+        self._instance = dg.DagsterInstance.get()
+        self._events = events
+
+    def job(self, name: str, result: JobResult) -> None:
+        """Reports the result of the job whose first table has the name."""
+        for event in self._events.of_job(name, result):
+            self._instance.report_runless_asset_event(event)
+
+
 def open_report(
     pipeline: Pipeline, settings: Settings, spark: SparkSession
 ) -> InstanceReport | None:
@@ -108,4 +124,4 @@ def open_report(
     named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return None
-    return InstanceReport(Path(named), pipeline, settings, spark)
+    return InstanceReport(Path(named), ResultEvents(pipeline, settings, spark))

@@ -60,6 +60,7 @@ def step(
         partitions_def=arrival_days(pipeline),
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
+        pool=pipeline.name,
     )
     @fails_plainly
     def run(

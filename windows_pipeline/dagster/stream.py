@@ -50,6 +50,7 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             rules_spec(asset_key(job.tables[0]), job.checks, blocks=False) for job in jobs
         ],
         config_schema=_CONFIG,
+        pool=f"{pipeline.name}_stream",
     )
     @fails_plainly
     def run(

@@ -1,0 +1,101 @@
+"""The jobs that rebuild and check a pipeline's tables do what the commands of these names do."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from tests.support.small_project import HEADER, TUMBLING, SmallProject
+from tests.support.stored_rows import named_rows
+from windows_pipeline.dagster import build_definitions
+
+ALERTS = {"any": {"when": "c >= 1", "severity": "c"}}
+
+
+@pytest.fixture
+def ingested(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallProject:
+    """Two days: the windows of the keys 'a' and 'b' from 0 to 10 are final."""
+    project.declare({**TUMBLING, "alerts": ALERTS})
+    project.land(1, f"{HEADER}a,0,1\nb,2,7\na,12,9\n")
+    project.land(2, f"{HEADER}z,13,5\n")
+    status, said = project.ingest("run")
+    assert status == 0, said
+    monkeypatch.chdir(project.folder)
+    return project
+
+
+def ran(
+    project: SmallProject, job: str, config: dict[str, object] | None = None
+) -> dg.ExecuteInProcessResult:
+    """A run of one of the pipeline's jobs; the config is that of its only op."""
+    definitions = build_definitions([project.pipeline], project.settings)
+    run = definitions.resolve_job_def(f"p_{job}")
+    (op,) = (node.name for node in run.nodes)
+    with dg.DagsterInstance.ephemeral() as instance:
+        return run.execute_in_process(
+            {"ops": {op: {"config": config or {}}}}, instance=instance, raise_on_error=False
+        )
+
+
+def final_sums(project: SmallProject) -> dict[tuple[str, int], float]:
+    return {
+        (row["key"], round(row["window_start"].timestamp() * 1000)): row["s"]
+        for row in named_rows(project.windows.final_windows)
+    }
+
+
+def test_a_changed_definition_is_rebuilt_and_checked(ingested: SmallProject) -> None:
+    """Rule H1: the results of the new definition, by hand; Dagster has each day of each table."""
+    project = ingested
+    assert final_sums(project) == {("a", 0): 1.0, ("b", 0): 7.0}
+    project.declare({**TUMBLING, "size": "12 ms", "alerts": ALERTS})
+    result = ran(project, "rebuild")
+    assert result.success
+    assert final_sums(project) == {("a", 0): 1.0, ("b", 0): 7.0}
+    ends = {
+        round(row["window_end"].timestamp() * 1000) for row in named_rows(project.windows.alerts)
+    }
+    assert ends == {12}
+    days = {"2026-11-01", "2026-11-02"}
+    made = {
+        (event.asset_key.to_user_string(), event.partition)
+        for event in result.all_events
+        if event.is_step_materialization and event.asset_key
+    }
+    tables = ("keyed_windows", "late_records", "failed_windows", "final_windows", "alerts")
+    assert made == {(f"p/w/{table}", day) for table in tables for day in days}
+
+    checked = ran(project, "check")
+    assert checked.success
+    found = {
+        (one.asset_key.to_user_string(), one.partition, one.passed)
+        for one in checked.get_asset_check_evaluations()
+    }
+    with_rules = ("raw_events", "w/keyed_windows", "w/final_windows", "w/alerts")
+    assert found == {(f"p/{table}", day, True) for table in with_rules for day in days}
+
+
+def test_a_correction_begins_only_if_all_definitions_can_be_corrected(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule E1: the second definition has published the first day alone, so none is corrected."""
+    other = {**TUMBLING, "size": "20 ms"}
+    project.declare(TUMBLING, others={"x": other})
+    project.land(1, f"{HEADER}a,0,1\na,40,1\n")
+    project.ingest("run")
+    project.declare(TUMBLING)
+    project.land(2, f"{HEADER}z,100,5\n")
+    project.ingest("run")
+    project.declare(TUMBLING, others={"x": other})
+    monkeypatch.chdir(project.folder)
+    result = ran(
+        project, "correction", {"from": "2026-11-01", "to": "2026-11-02", "cause": "a trial"}
+    )
+    assert not result.success
+    (failure,) = (event for event in result.all_events if event.is_step_failure)
+    assert "2026-11-01" in str(failure.step_failure_data.error)
+    assert named_rows(project.windows.corrections) == []
+    status, said = project.call(
+        "correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "b"
+    )
+    assert status == 0, said
