@@ -11,11 +11,12 @@ from pyspark.sql import Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline
+from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.storage.table import Table
-from windows_pipeline.text.markdown import code
+from windows_pipeline.text.markdown import code, plain
 
 _SHOWN = 20
 """A day shows at most so many episodes of a rule, the worst ones."""
@@ -38,14 +39,7 @@ class EpisodeChecks:
     def specs(self) -> list[dg.AssetCheckSpec]:
         """The checks, each of a rule."""
         return [
-            dg.AssetCheckSpec(
-                f"{_PREFIX}{name}",
-                asset=self._asset,
-                description=(
-                    "Warns of each day on which windows became final that break the rule "
-                    f"{code(rule.when)}. Its severity is {code(str(rule.severity))}."
-                ),
-            )
+            dg.AssetCheckSpec(f"{_PREFIX}{name}", asset=self._asset, description=_described(rule))
             for name, rule in self._windows.alerts.items()
         ]
 
@@ -153,6 +147,19 @@ class EpisodeChecks:
         possible = last + timedelta(milliseconds=length)
         closed = datetime.fromtimestamp(through / 1000, UTC)
         return "over" if possible < closed else "still open"
+
+
+def _described(rule: Rule) -> str:
+    """What a rule's check warns of, and what the file says of the rule."""
+    text = (
+        "Warns of each day on which windows became final that break the rule "
+        f"{code(rule.when)}. Its severity is {code(rule.severity)}."
+    )
+    if rule.description:
+        text = f"{plain(rule.description)}\n\n{text}"
+    about = {"level": rule.level, "owner": rule.owner, "runbook": rule.runbook}
+    named = [f"{name}: {plain(value)}" for name, value in about.items() if value]
+    return "\n\n".join([text, *([", ".join(named)] if named else [])])
 
 
 def _instant(value: datetime) -> datetime:
