@@ -59,14 +59,39 @@ def test_a_run_by_the_shell_shows_in_dagster(
     metadata = event.asset_materialization.metadata
     assert {"plot", "dagster/column_schema", "dagster/partition_row_count"} <= set(metadata)
     for table, check in (
-        ("raw_events", "landed_is_accepted_or_rejected"),
-        ("hourly/final_windows", "final_once"),
-        ("hourly/alerts", "alert_breaks_its_rule"),
+        ("raw_events", "rules"),
+        ("hourly/final_windows", "rules"),
+        ("hourly/alerts", "rules"),
+        ("hourly/alerts", "alert_disruption"),
     ):
         key = dg.AssetCheckKey(dg.AssetKey(["flights", *table.split("/")]), check)
         evaluated = instance.get_latest_asset_check_evaluation_record(key)
         assert evaluated is not None
         assert evaluated.event is not None
+        assert evaluated.partition == day(1).isoformat()
+
+
+def test_a_correction_and_a_stream_show_in_dagster(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The days that they changed, of the tables that they wrote."""
+    home = project.folder / "home"
+    home.mkdir()
+    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    status, said = call(capfd, monkeypatch, "stream", "flights")
+    assert (status, "warning: dagster" in said) == (0, False), said
+    instance = instance_in(home, monkeypatch)
+    raw = dg.AssetKey(["flights", "raw_events"])
+    assert instance.get_materialized_partitions(raw) == {day(1).isoformat()}
+    project.declare(grace="10 minutes")
+    correct = ("correct", "flights", "--from", day(1).isoformat(), "--cause", "another grace")
+    status, said = call(capfd, monkeypatch, *correct)
+    assert (status, "warning: dagster" in said) == (0, False), said
+    corrections = dg.AssetKey(["flights", "hourly", "corrections"])
+    event = instance.get_latest_materialization_event(corrections)
+    assert event is not None
+    assert event.asset_materialization is not None
+    assert event.asset_materialization.metadata["cause"].value == "another grace"
 
 
 def test_an_instance_that_fails_is_a_warning(

@@ -10,14 +10,14 @@ import yaml
 from tests.support.pipeline_texts import FLIGHTS, load_text, problems_of
 from windows_pipeline.config import Pipeline, table_definition
 
-TOP = {
+TOP: dict[str, object] = {
     "description": "Delays of *flights*",
     "owners": ["team:operations", "ann.lee+ops@example.org"],
     "tags": {"tier": "1", "domain": "air"},
     "schedule": {"cron": "*/15  0-6,12 1 1-12/3 0", "zone": "America/New_York", "enabled": True},
     "expect_every": "1 day",
 }
-OF_RULE = {
+OF_RULE: dict[str, object] = {
     "description": "An airport is late",
     "level": "critical",
     "owner": "team:operations",

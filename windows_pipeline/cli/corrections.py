@@ -8,6 +8,7 @@ import typer
 
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import print_checks
+from windows_pipeline.cli.reports import report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
@@ -39,6 +40,12 @@ def correct_published(
         raise typer.Exit(1)
     for day, corrected in done.units.items():
         CONSOLE.print(f"{day}: {corrected}")
+    report(
+        pipeline,
+        settings,
+        spark,
+        lambda opened: opened.correction(windows_name, done, cause),
+    )
     of_windows = f"{pipeline.name} {windows_name}"
     if done.number is None:
         CONSOLE.print(f"{of_windows}: everything stands as it was published")

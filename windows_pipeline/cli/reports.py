@@ -7,7 +7,7 @@ has nowhere to report to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import Protocol
 
@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.config import Pipeline
+from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.settings import Settings
+from windows_pipeline.streaming import BatchResult
 
 _GROUP = "windows_pipeline.reports"
 
@@ -26,6 +28,14 @@ class Report(Protocol):
 
     def job(self, name: str, result: JobResult) -> None:
         """Takes the result of the job whose first table has the name."""
+        ...
+
+    def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
+        """Takes the result of a correction of a window definition."""
+        ...
+
+    def stream(self, batches: Sequence[BatchResult]) -> None:
+        """Takes the micro-batches of a run of the stream."""
         ...
 
 
@@ -50,6 +60,20 @@ def reported(
                 _warn(kind, error)
                 del reports[kind]
         yield name, result
+
+
+def report(
+    pipeline: Pipeline,
+    settings: Settings,
+    spark: SparkSession,
+    send: Callable[[Report], None],
+) -> None:
+    """Sends one result to every report; a report that fails is a warning."""
+    for kind, opened in _opened(pipeline, settings, spark).items():
+        try:
+            send(opened)
+        except Exception as error:  # noqa: BLE001  as above
+            _warn(kind, error)
 
 
 def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict[str, Report]:

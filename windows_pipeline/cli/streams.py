@@ -6,6 +6,7 @@ import typer
 
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import PrintedBatches, print_skipped
+from windows_pipeline.cli.reports import report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
@@ -29,9 +30,14 @@ def follow(
         print_skipped(pipeline.name, skipped(pipeline, landing))
     status.update(f"{pipeline.name}: waiting for the first micro-batch")
     batches = PrintedBatches(pipeline)
+    done: list[BatchResult] = []
 
     def add(result: BatchResult) -> None:
         batches.add(result)
+        if every is None:
+            done.append(result)
+        else:
+            report(pipeline, settings, spark, lambda opened: opened.stream([result]))
         status.update(
             f"{pipeline.name}: {batches.number:,} micro-batches with {batches.accepted:,} records; "
             "looking for more"
@@ -43,5 +49,7 @@ def follow(
             CONSOLE.print(f"{pipeline.name}: nothing new has come")
     except KeyboardInterrupt:
         CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline.name}")
+    if done:
+        report(pipeline, settings, spark, lambda opened: opened.stream(done))
     if batches.went_wrong:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 import dagster as dg
@@ -9,6 +10,7 @@ from pyspark.sql import types as T
 
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.storage.table import Table
+from windows_pipeline.streaming import BatchResult
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -33,6 +35,20 @@ def day_metadata(table: Table, result: JobResult, day: date) -> Metadata:
             metadata[name] = dg.MetadataValue.int(value)
         else:
             metadata[name] = dg.MetadataValue.text(value)
+    return metadata
+
+
+def batch_metadata(batches: Sequence[BatchResult]) -> Metadata:
+    """What a stream's micro-batches brought."""
+    metadata: Metadata = {
+        "micro_batches": dg.MetadataValue.int(len(batches)),
+        "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
+        "rejected": dg.MetadataValue.int(sum(batch.rejected for batch in batches)),
+        "files_passed_over": dg.MetadataValue.int(sum(batch.passed_over for batch in batches)),
+    }
+    if batches:
+        seconds = batches[-1].stream_time_ms / 1000
+        metadata["stream_time"] = dg.MetadataValue.timestamp(seconds)
     return metadata
 
 

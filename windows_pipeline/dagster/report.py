@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import plot_and_warnings
 from windows_pipeline.dagster.catalogue import column_lineage
 from windows_pipeline.dagster.checks import rules_evaluations
+from windows_pipeline.dagster.corrections import correction_events
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import Metadata, day_metadata, run_metadata
+from windows_pipeline.dagster.metadata import Metadata, batch_metadata, day_metadata, run_metadata
 from windows_pipeline.jobs import JobResult
+from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import all_tables, window_tables
+from windows_pipeline.streaming import BatchResult
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
 
@@ -73,6 +76,25 @@ class ResultEvents:
             if table is not None:
                 yield from self._materializations(table, result)
 
+    def of_correction(
+        self, windows_name: str, result: CorrectionResult, cause: str
+    ) -> Iterator[Event]:
+        """A materialization of each table and day that a correction changed."""
+        tables = window_tables(self._pipeline, windows_name, self._warehouse)
+        yield from correction_events(tables, result, cause)
+
+    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[Event]:
+        """A materialization of each table that a stream's micro-batches wrote.
+
+        One for each day that they changed, where the tables' assets have days.
+        """
+        days = sorted({day.isoformat() for batch in batches for day in batch.units})
+        for table in self._tables.values():
+            for day in days if self._pipeline.source.by_days else [None]:
+                yield dg.AssetMaterialization(
+                    asset_key(table), partition=day, metadata=batch_metadata(batches)
+                )
+
     def of_checks(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
     ) -> Iterator[Event]:
@@ -109,7 +131,18 @@ class InstanceReport:
 
     def job(self, name: str, result: JobResult) -> None:
         """Reports the result of the job whose first table has the name."""
-        for event in self._events.of_job(name, result):
+        self._store(self._events.of_job(name, result))
+
+    def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
+        """Reports what a correction changed."""
+        self._store(self._events.of_correction(windows_name, result, cause))
+
+    def stream(self, batches: Sequence[BatchResult]) -> None:
+        """Reports what micro-batches wrote."""
+        self._store(self._events.of_stream(batches))
+
+    def _store(self, events: Iterable[Event]) -> None:
+        for event in events:
             self._instance.report_runless_asset_event(event)
 
 

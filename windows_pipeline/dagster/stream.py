@@ -14,6 +14,7 @@ from windows_pipeline.dagster.catalogue import table_spec
 from windows_pipeline.dagster.checks import rules_spec, whole_evaluation
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.metadata import batch_metadata
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import window_jobs
@@ -70,7 +71,7 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             else:
                 raw_events = asset_key(tables[0])
                 context.log_event(
-                    dg.AssetMaterialization(raw_events, metadata=_batch_metadata([result]))
+                    dg.AssetMaterialization(raw_events, metadata=batch_metadata([result]))
                 )
 
         run_stream(session, pipeline, settings, every=every, on_batch=report)
@@ -106,20 +107,7 @@ def _metadata(
         "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
         "delta_version": dg.MetadataValue.int(table.version(spark)),
     }
-    return metadata | _batch_metadata(batches)
-
-
-def _batch_metadata(batches: list[BatchResult]) -> dict[str, dg.MetadataValue]:
-    metadata: dict[str, dg.MetadataValue] = {
-        "micro_batches": dg.MetadataValue.int(len(batches)),
-        "accepted": dg.MetadataValue.int(sum(batch.accepted for batch in batches)),
-        "rejected": dg.MetadataValue.int(sum(batch.rejected for batch in batches)),
-        "files_passed_over": dg.MetadataValue.int(sum(batch.passed_over for batch in batches)),
-    }
-    if batches:
-        seconds = batches[-1].stream_time_ms / 1000
-        metadata["stream_time"] = dg.MetadataValue.timestamp(seconds)
-    return metadata
+    return metadata | batch_metadata(batches)
 
 
 def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> dg.AssetCheckEvaluation:
