@@ -124,7 +124,7 @@ def _text(value: object) -> str:
 def _json_values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_timestamp(column.type):
         return list(_times(column, "T", "Z"))
-    return [_json_value(value) for value in column.to_pylist()]
+    return [json_value(value) for value in column.to_pylist()]
 
 
 def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
@@ -134,7 +134,7 @@ def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]
     return [None if text is None else f"{text}{zone}" for text in found]
 
 
-def _json_value(value: object) -> object:
+def json_value(value: object) -> object:
     """A value as JSON has it; numbers that JSON lacks, decimals and bytes are texts."""
     match value:
         case float() if not math.isfinite(value):
@@ -148,8 +148,8 @@ def _json_value(value: object) -> object:
         case date():
             return value.isoformat()
         case list():
-            return [_json_value(item) for item in value]
+            return [json_value(item) for item in value]
         case dict():
-            return {name: _json_value(item) for name, item in value.items()}
+            return {name: json_value(item) for name, item in value.items()}
         case _:
             return value

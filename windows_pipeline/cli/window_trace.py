@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,7 @@ from itertools import islice
 import pyarrow as pa
 import typer
 
-from windows_pipeline.cli.arguments import parsed_instant
+from windows_pipeline.cli.arguments import parsed_span
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.rows import json_rows, print_grid
@@ -24,13 +23,6 @@ from windows_pipeline.settings import Settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
-_PRECISIONS = {
-    r"\d\d:\d\d:\d\d[.,]\d": _MS,
-    r"\d\d:\d\d:\d\d": timedelta(seconds=1),
-    r"\d\d:\d\d": timedelta(minutes=1),
-    r"[ T]\d\d": timedelta(hours=1),
-}
-_DAY = timedelta(days=1)
 _MOST_NAMED = 5
 
 
@@ -103,15 +95,13 @@ def _window(store: WindowStore, key: object, time: str) -> StoredWindow:
     Raises:
         ValueError: There is none, or there are several.
     """
-    instant = parsed_instant("TIME", time)
-    found = [re.search(pattern, time) and precision for pattern, precision in _PRECISIONS.items()]
-    precision = next((each for each in found if each), _DAY)
-    near = list(_near(store, key, instant, precision))
+    instant, last = parsed_span("TIME", time)
+    near = list(_near(store, key, instant, last))
     for chosen in (
         [each for each in near if each.end == instant],
         [each for each in near if each.start == instant],
-        [each for each in near if instant <= each.end < instant + precision],
-        [each for each in near if instant <= each.start < instant + precision],
+        [each for each in near if instant <= each.end <= last],
+        [each for each in near if instant <= each.start <= last],
     ):
         if len(chosen) == 1:
             return chosen[0]
@@ -128,10 +118,9 @@ def _window(store: WindowStore, key: object, time: str) -> StoredWindow:
 
 
 def _near(
-    store: WindowStore, key: object, instant: datetime, precision: timedelta
+    store: WindowStore, key: object, instant: datetime, last: datetime
 ) -> Iterator[StoredWindow]:
-    """The windows of a key that end or start within a time."""
-    last = instant + precision - _MS
+    """The windows of a key that end or start between two instants."""
     if store.has_sessions:
         yield from store.find_sessions(key, instant, last)
         return

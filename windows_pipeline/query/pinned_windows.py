@@ -14,14 +14,14 @@ from windows_pipeline.query.keys import KEY, in_order
 from windows_pipeline.query.local_tables import LocalTable
 from windows_pipeline.query.slices import slices_of
 from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
-from windows_pipeline.query.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.windows import GracedRows, SessionWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Which = Literal["final", "current", "firings"]
 """Closed windows; every window as it stands now; every firing."""
@@ -33,6 +33,24 @@ def length_us(windows: Windows) -> int | None:
     if isinstance(spec, (SessionWindows, GracedRows)):
         return None
     return spec.length_ms * 1_000
+
+
+def holding(windows: Windows, at_us: int) -> dict[str, Span]:
+    """What is true of the windows whose interval has an instant, in microseconds since 1970.
+
+    The end belongs to a window, unless it is a hopping or tumbling one (rules B2, C1, D1).
+    """
+    # Event times are whole milliseconds, finer parts are cut off.
+    at_us = at_us // 1_000 * 1_000
+    first_end_us = at_us + 1 if isinstance(windows.spec, TimeWindows) else at_us
+    length = length_us(windows)
+    if length is None:
+        return {"window_start": Span(None, at_us), "window_end": Span(first_end_us, None)}
+    # Files have statistics of ends.
+    return {
+        "window_start": Span(first_end_us - length, at_us),
+        "window_end": Span(first_end_us, at_us + length),
+    }
 
 
 def table_of(
