@@ -23,6 +23,28 @@ class Declared(NamedTuple):
     warehouse: str
 
 
+def declared_pipeline(name: str, project: str | Path) -> tuple[Pipeline, str]:
+    """Finds a pipeline by its name; returns it with the folder of all tables.
+
+    Args:
+        name: The pipeline's name.
+        project: The folder with settings.yaml.
+
+    Raises:
+        SettingsError: settings.yaml is not as it must be.
+        ValueError: There is no such pipeline.
+    """
+    settings = load_settings(Path(project).absolute())
+    loaded = load_folder(settings.pipelines, settings.modules).pipelines.values()
+    pipelines = {found.name: found for found in loaded}
+    if name not in pipelines:
+        raise ValueError(
+            f"pipeline: {name!r} must be declared in {settings.pipelines} without a mistake; "
+            f"found: {', '.join(pipelines) or 'none'}. To see mistakes: windows-pipeline validate"
+        )
+    return pipelines[name], settings.warehouse
+
+
 def declared_windows(pipeline: str, windows_name: str | None, project: str | Path) -> Declared:
     """Finds a window definition by its name.
 
@@ -35,16 +57,7 @@ def declared_windows(pipeline: str, windows_name: str | None, project: str | Pat
         SettingsError: settings.yaml is not as it must be.
         ValueError: There is no such pipeline, or it has several definitions and none is named.
     """
-    settings = load_settings(Path(project).absolute())
-    loaded = load_folder(settings.pipelines, settings.modules).pipelines.values()
-    pipelines = {found.name: found for found in loaded}
-    if pipeline not in pipelines:
-        raise ValueError(
-            f"pipeline: {pipeline!r} must be declared in {settings.pipelines} without a "
-            f"mistake; found: {', '.join(pipelines) or 'none'}. To see mistakes: "
-            "windows-pipeline validate"
-        )
-    found = pipelines[pipeline]
+    found, warehouse = declared_pipeline(pipeline, project)
     if windows_name is None:
         if len(found.windows) > 1:
             raise ValueError(
@@ -52,4 +65,4 @@ def declared_windows(pipeline: str, windows_name: str | None, project: str | Pat
                 f"{', '.join(found.windows)}"
             )
         (windows_name,) = found.windows
-    return Declared(found, windows_name, settings.warehouse)
+    return Declared(found, windows_name, warehouse)
