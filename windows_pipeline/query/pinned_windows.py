@@ -12,6 +12,7 @@ from windows_pipeline.query.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.current import current_windows
 from windows_pipeline.query.keys import KEY, in_order
 from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.slices import slices_of
 from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
 from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
@@ -77,6 +78,7 @@ class PinnedWindows:
         *,
         version: int | None,
         most_rows: int,
+        open_table: OpenTable = LocalTable,
     ) -> None:
         """Opens the table.
 
@@ -88,6 +90,7 @@ class PinnedWindows:
             which: Which windows they are.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
+            open_table: Opens tables; without Spark by default.
 
         Raises:
             NoTableError: The table does not exist.
@@ -95,10 +98,10 @@ class PinnedWindows:
             UnreadableTableError: The table is not for readers other than Spark, or has no such
                 version.
         """
-        self.table = LocalTable(spec, version)
+        self.table = open_table(spec, version)
         self._windows, self._which, self._most_rows = windows, which, most_rows
         log = source_tables(pipeline, warehouse).arrival_log
-        self._watermarks = Watermarks(log_parts(log))
+        self._watermarks = Watermarks(log_parts(log, open_table))
 
     def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
         """The windows that are wanted, in the order of key, start and end, or in the reverse.

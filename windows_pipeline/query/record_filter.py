@@ -194,7 +194,7 @@ def _instant(value: Any, kinds: set[type]) -> datetime:
             raise _OnlySparkTellsError
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 

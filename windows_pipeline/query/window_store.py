@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn, Self, get_args
 
@@ -12,7 +13,9 @@ from windows_pipeline.query.declared import declared_windows
 from windows_pipeline.query.explain import MOST_EXPLAINED, Explainer, Explanation
 from windows_pipeline.query.history import WindowHistory, corrections_in
 from windows_pipeline.query.keys import KeyColumn, KeyRange
+from windows_pipeline.query.local_tables import LocalTable
 from windows_pipeline.query.pinned_windows import PinnedWindows, Which, holding, length_us, table_of
+from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.wanted_files import Span, Wanted
 from windows_pipeline.storage.catalog import firing_tables, window_tables
@@ -45,6 +48,7 @@ class WindowStore:
         *,
         version: int | None = None,
         most_rows: int = _MOST_ROWS,
+        open_table: OpenTable = LocalTable,
     ) -> None:
         """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
 
@@ -55,6 +59,7 @@ class WindowStore:
             table: Which windows: `final`, `current` or `firings`.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
+            open_table: Opens tables; without Spark by default.
 
         Raises:
             NoTableError: The table does not exist.
@@ -74,6 +79,7 @@ class WindowStore:
         self._windows = pipeline.windows[windows_name]
         self._which = table
         self._most_rows = most_rows
+        self._open_table = open_table
         spec = table_of(pipeline, windows_name, warehouse, table)
         if spec is None:
             raise ValueError(
@@ -112,6 +118,40 @@ class WindowStore:
         """
         found = declared_windows(pipeline, windows_name, project)
         return cls(*found, table, version=version)
+
+    @classmethod
+    def on(
+        cls,
+        spark: object,
+        pipeline: str,
+        windows_name: str | None = None,
+        table: Which = "final",
+        *,
+        project: str | Path = ".",
+        version: int | None = None,
+    ) -> Self:
+        """Opens the windows of a pipeline with Spark, for tables that only Spark reaches.
+
+        The store answers as that of `open`, with the same rows; `explain` reads local tables only.
+
+        Args:
+            spark: The session.
+            pipeline: The pipeline's name.
+            windows_name: The window definition; None for a pipeline's only one.
+            table: Which windows: `final`, `current` or `firings`.
+            project: The folder with settings.yaml.
+            version: The table's version; None for the newest.
+
+        Raises:
+            NoTableError: The table does not exist.
+            SettingsError: settings.yaml is not as it must be.
+            UnreadableTableError: The table has no such version.
+            ValueError: There is no such pipeline, or it has no such windows.
+        """
+        # Imported by its name: without Spark, stores do not need the module, nor have pyspark.
+        tables = import_module("windows_pipeline.query.spark_tables").SparkTables(spark)
+        found = declared_windows(pipeline, windows_name, project)
+        return cls(*found, table, version=version, open_table=tables)
 
     @property
     def name(self) -> str:
@@ -316,12 +356,18 @@ class WindowStore:
         fired = firing_tables(self._pipeline, self._name, self._warehouse)
         firings: tuple[StoredWindow, ...] = ()
         if fired is not None and self._which != "firings":
-            store = type(self)(self._pipeline, self._name, self._warehouse, "firings")
+            store = type(self)(
+                self._pipeline,
+                self._name,
+                self._warehouse,
+                "firings",
+                open_table=self._open_table,
+            )
             firings = tuple(store._pinned.found(wanted))  # noqa: SLF001  another store of the class
         elif fired is not None:
             firings = tuple(self._pinned.found(wanted))
         tables = window_tables(self._pipeline, self._name, self._warehouse)
-        return WindowHistory(firings, corrections_in(tables.corrections, wanted))
+        return WindowHistory(firings, corrections_in(tables.corrections, wanted, self._open_table))
 
     def explain(
         self,
@@ -378,6 +424,7 @@ class WindowStore:
             self._which,
             version=version,
             most_rows=self._most_rows,
+            open_table=self._open_table,
         )
 
     def _one(self, key: object) -> KeyRange:
