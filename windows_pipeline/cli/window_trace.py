@@ -14,7 +14,7 @@ import typer
 from windows_pipeline.cli.arguments import parsed_span
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.rows import json_rows, print_grid
+from windows_pipeline.cli.rows import json_rows, json_value, print_grid
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
@@ -74,7 +74,7 @@ def trace_window(
     corrections = [each for each in history.corrections if each.end == window.end]
     firings = [each for each in history.firings if each.end == window.end]
     if as_json:
-        _print_json(found, len(firings), [vars(each) for each in corrections])
+        _print_json(found, firings, [vars(each) for each in corrections])
         return
     aggregates = [each.name for each in pipeline.windows[windows_name].aggregate_list]
     print_grid(store.name, row, ["key", "window_start", "window_end", "record_count", *aggregates])
@@ -82,8 +82,10 @@ def trace_window(
     for name, neighbour in (("before", found.before), ("after", found.after)):
         if neighbour is not None:
             CONSOLE.print(f"the window {name}: {_bounds(neighbour)}")
-    if firings:
-        CONSOLE.print(f"firings: {len(firings):,}; windows-pipeline fetch has their final window")
+    for firing in firings[:limit]:
+        CONSOLE.print(_firing_text(firing))
+    if len(firings) > limit:
+        tell("note", f"it fired {len(firings):,} times; raise --limit {limit} to see all firings")
     for each in corrections:
         CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
     _print_records(pipeline, traced.records, limit)
@@ -175,13 +177,35 @@ def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
         tell("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
 
 
-def _print_json(found: _Found, firing_count: int, corrections: list[dict[str, object]]) -> None:
+def _firing_text(firing: StoredWindow) -> str:
+    """A firing in a line: when and why, and its aggregates (rule E2)."""
+    of = firing.other
+    values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    return (
+        f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
+        f"{_text(of['stream_time'])}: {', '.join([f'{firing.record_count:,} records', *values])}"
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
+    named = {"record_count": firing.record_count, **firing.values, "failed": list(firing.failed)}
+    listed = {**firing.other, **named, "is_final": firing.closed}
+    return {name: json_value(value) for name, value in listed.items()}
+
+
+def _print_json(
+    found: _Found, firings: list[StoredWindow], corrections: list[dict[str, object]]
+) -> None:
     answer = {
         "window": json_rows(found.row)[0],
         "closed_at_ms": found.traced.closed_at_ms,
         "before": None if found.before is None else _bounds(found.before),
         "after": None if found.after is None else _bounds(found.after),
-        "firings": firing_count,
+        "firings": list(map(_firing_as_json, firings)),
         "corrections": [
             {name: each[name] for name in ("number", "change", "cause")} for each in corrections
         ],
