@@ -36,13 +36,12 @@ from windows_pipeline.query.local_tables import UnreadableTableError
 from windows_pipeline.query.window_records import records_of_window
 from windows_pipeline.storage.catalog import source_tables
 
-DEFINITIONS: dict[str, tuple[Any, int]] = {
-    "sliding": (sliding_definitions, 2),
-    "hopping": (time_definitions, 2),
-    "forward": (forward_definitions, 2),
-    "session": (session_definitions, 1),
+DEFINITIONS: dict[str, Any] = {
+    "sliding": sliding_definitions,
+    "hopping": time_definitions,
+    "forward": forward_definitions,
+    "session": session_definitions,
 }
-"""Definitions of a kind, and how many source partitions its pipelines may have."""
 
 
 def found(
@@ -66,9 +65,8 @@ def found(
 @given(st.data())
 def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.DataObject) -> None:
     """Rules A5, B5 and D2: late and partly late records, and sessions around closed ones."""
-    definitions, partitions = DEFINITIONS[kind]
     case: ArrivalsOf[Any] = data.draw(
-        arrivals_of(definitions, source_partitions=partitions).filter(
+        arrivals_of(DEFINITIONS[kind], source_partitions=2).filter(
             lambda each: each.definition.idle_after is None
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -492,6 +493,27 @@ def test_maintenance_changes_no_answer_and_a_version_without_files_says_so(
         found(before.fetch("JFK"))
     before.refresh()
     assert len(found(before.fetch("JFK"))) == 5
+
+
+def test_reads_while_a_writer_commits_are_each_of_one_version(flights: Project) -> None:
+    """Each commit adds a window to every key, so an answer with other numbers would mix two."""
+    keys = ("JFK", "LGA", "EWR")
+    commits = 12
+
+    def write(number: int) -> None:
+        write_rows(flights.final, [final_row(At(key, number, number % 3)) for key in keys])
+
+    write(0)
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(lambda: [write(number) for number in range(1, commits)])
+        seen = []
+        while not written.done() or not seen or seen[-1] < commits - 1:
+            store = flights.store(most_rows=4)
+            starts = {key: [start for _, start in found(store.fetch(key))] for key in keys}
+            assert starts == {key: list(range(store.version + 1)) for key in keys}
+            seen.append(store.version)
+        written.result()
+    assert seen == sorted(seen)
 
 
 def test_files_of_other_times_and_keys_are_not_opened(flights: Project) -> None:

@@ -42,6 +42,7 @@ _MOST_ROWS = 250_000
 MOST_EXPLAINED = 20
 """So many records are explained, unless the caller asks for more."""
 _NOT_YET = ": its first window was closed as it arrived, and no open window holds it"
+_NOT_MERGED = ": another source partition may still bring a record before it"
 _LATE = {
     "late": "every window of its event time was closed as it arrived: the close time was {close}",
     "partly_late": "some window of its event time was open as it arrived, at close time {close}, "
@@ -276,7 +277,13 @@ class Explainer:
         if windows:
             count = "1 window counts" if len(windows) == 1 else f"{len(windows):,} windows count"
             return Fate.COUNTED, f"{count} it{self._not_stored}", windows
-        return Fate.PENDING, f"no window counts it so far{self._not_stored or _NOT_YET}", ()
+        return Fate.PENDING, f"no window counts it so far{self._not_yet}", ()
+
+    @property
+    def _not_yet(self) -> str:
+        """Why it is not known yet whether any window counts a record."""
+        is_session = isinstance(self._spec, SessionWindows)
+        return self._not_stored or (_NOT_MERGED if is_session else _NOT_YET)
 
     @property
     def _not_stored(self) -> str:

@@ -47,6 +47,7 @@ class _Record(NamedTuple):
 
     position: int
     unit: date
+    partition: str
     offset: int
     time_ms: int
     stream_time_ms: int
@@ -121,16 +122,16 @@ def _run_around(
 
 def _records(rows: pa.Table, times: RecordTimes) -> Iterator[_Record]:
     """The records that the log has, with their close times (rules A2 to A4)."""
-    columns = [rows[name].to_pylist() for name in ("arrival_unit", "offset")]
-    for position, (day, offset, met) in enumerate(zip(*columns, times.of(rows), strict=True)):
+    columns = [rows[name].to_pylist() for name in _ARRIVAL]
+    for position, (*arrival, met) in enumerate(zip(*columns, times.of(rows), strict=True)):
         if met is not None:
-            yield _Record(position, day, offset, met.event_ms, met.stream_ms, met.close_ms)
+            yield _Record(position, *arrival, met.event_ms, met.stream_ms, met.close_ms)
 
 
 def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -> list[_Record]:
     """The records of the session with these bounds, joined in the order of arrival (rule D2)."""
     sessions: list[list[_Record]] = []
-    for record in sorted(records, key=lambda each: (each.unit, each.offset)):
+    for record in sorted(records, key=_arrival):
         merged, others = [record], []
         for session in sessions:
             is_open = session[-1].time_ms >= record.close_ms
@@ -146,6 +147,11 @@ def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -
         if (session[0].time_ms, session[-1].time_ms) == bounds:
             return session
     return []
+
+
+def _arrival(record: _Record) -> tuple[int, str, date, int]:
+    """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
+    return (record.close_ms, record.partition, record.unit, record.offset)
 
 
 def _with_times(rows: pa.Table, counted: Sequence[_Record]) -> pa.Table:
