@@ -22,7 +22,7 @@ from windows_pipeline.cli.status import Status
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
-    from windows_pipeline.query.explain import ExplainedRecord, Explanation
+    from windows_pipeline.query.explained import ExplainedRecord, Explanation
 
 _LIMIT = 20
 _MOST_CHARACTERS = 300
