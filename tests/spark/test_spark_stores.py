@@ -15,10 +15,13 @@ from tests.support.pipeline_texts import FLIGHTS, changed, load_text, of_kind
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
-from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
+from windows_pipeline.query.keys import KeyRange
+from windows_pipeline.query.local_tables import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.spark_tables import SparkTables
 from windows_pipeline.query.stored_window import FoundWindows
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.storage.catalog import TableSpec, source_tables, window_tables
+from windows_pipeline.storage.schemas import Column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SESSIONS = of_kind("kind: session\n    gap: 60 minutes")
@@ -132,3 +135,31 @@ def test_a_store_by_spark_has_versions_and_history(
     assert store.get("a", at(60)) is not None
     with pytest.raises(UnreadableTableError, match=r"must have version 7 in its log, and has not"):
         WindowStore.on(spark, "flights", project=tmp_path, version=7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("bigint", (None, -(2**63), -1, 0, 2**63 - 1)),
+        ("date", (None, date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31))),
+        ("timestamp", (None, at(-0.5), EPOCH + timedelta(microseconds=1), at(1))),
+    ],
+)
+def test_keys_of_each_type_are_found(
+    tmp_path: Path, spark: SparkSession, kind: str, keys: tuple[object, ...]
+) -> None:
+    """Null is a key, before all others; bounds are included."""
+    columns = (Column("arrival_unit", "date", ""), Column("key", kind, ""))
+    spec = TableSpec("p/w/t", "", str(tmp_path / "t"), columns, ("key",), {})
+    write_rows(spec, [{"arrival_unit": date(2013, 1, 1), "key": key} for key in keys])
+    without, by_spark = LocalTable(spec), SparkTables(spark)(spec)
+    assert by_spark.schema.field("key").type == without.schema.field("key").type
+    values = [without.key.value(key, "key") for key in keys]
+    ranges = [KeyRange(value, value) for value in values]
+    ranges += [KeyRange(values[0], values[2]), KeyRange(values[1], None), KeyRange(None, values[2])]
+    sizes = []
+    for wanted in map(Wanted, ranges):
+        found = [set(table.read(wanted)["key"].to_pylist()) for table in (without, by_spark)]
+        assert found[0] == found[1]
+        sizes.append(len(found[0]))
+    assert sizes == [*[1] * len(keys), 3, len(keys) - 1, 3]

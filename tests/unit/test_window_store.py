@@ -504,9 +504,14 @@ def test_reads_while_a_writer_commits_are_each_of_one_version(flights: Project) 
         write_rows(flights.final, [final_row(At(key, number, number % 3)) for key in keys])
 
     write(0)
+
+    def write_all() -> None:
+        for number in range(1, commits):
+            write(number)
+
     with ThreadPoolExecutor(1) as writer:
-        written = writer.submit(lambda: [write(number) for number in range(1, commits)])
-        seen = []
+        written = writer.submit(write_all)
+        seen: list[int] = []
         while not written.done() or not seen or seen[-1] < commits - 1:
             store = flights.store(most_rows=4)
             starts = {key: [start for _, start in found(store.fetch(key))] for key in keys}

@@ -22,9 +22,11 @@ from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange
 from windows_pipeline.query.local_tables import DAY, NoTableError, UnreadableTableError
 from windows_pipeline.query.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.catalog import TableSpec
+from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
 from windows_pipeline.storage.table import Table
 
 _END = "window_end"
+_MS_US = 1_000
 
 
 class SparkTables:
@@ -80,14 +82,14 @@ class SparkTable:
         counted = (
             self._frame.where(_condition(wanted))
             .groupBy(DAY)
-            .agg(F.count("*").alias("row_count"), F.unix_micros(ends).alias("first_end"))
+            .agg(F.count("*").alias("row_count"), timestamp_to_ms(ends).alias("first_end_ms"))
         )
         return [
             FileEntry(
                 row[DAY].isoformat(),
                 scalar(row[DAY], pa.date32()),
                 row["row_count"],
-                {} if row["first_end"] is None else {_END: row["first_end"]},
+                {} if row["first_end_ms"] is None else {_END: row["first_end_ms"] * _MS_US},
                 {},
             )
             for row in counted.collect()
@@ -122,10 +124,12 @@ def _condition(wanted: Wanted) -> Column:
     """The condition that a row is wanted."""
     conditions = [F.lit(True), *_of_keys(wanted.keys)]
     for name, span in wanted.times.items():
+        # Times in tables are whole milliseconds.
+        time = F.col(f"`{name}`")
         if span.first_us is not None:
-            conditions.append(F.col(f"`{name}`") >= F.timestamp_micros(F.lit(span.first_us)))
+            conditions.append(time >= ms_to_timestamp(F.lit(-(-span.first_us // _MS_US))))
         if span.last_us is not None:
-            conditions.append(F.col(f"`{name}`") <= F.timestamp_micros(F.lit(span.last_us)))
+            conditions.append(time <= ms_to_timestamp(F.lit(span.last_us // _MS_US)))
     if wanted.days is not None:
         conditions.append(F.col(DAY).isin(sorted(wanted.days)))
     return reduce(and_, conditions)
@@ -154,8 +158,6 @@ def _column(name: str) -> Column:
 def _literal(value: pa.Scalar) -> Column:
     if not value.is_valid:
         return F.lit(None)
-    if pa.types.is_timestamp(value.type):
-        return F.timestamp_micros(F.lit(value.cast(pa.timestamp("us", "UTC")).value))
     return F.lit(value.as_py())
 
 

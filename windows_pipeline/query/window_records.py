@@ -123,9 +123,11 @@ def _run_around(
 def _records(rows: pa.Table, times: RecordTimes) -> Iterator[_Record]:
     """The records that the log has, with their close times (rules A2 to A4)."""
     columns = [rows[name].to_pylist() for name in _ARRIVAL]
-    for position, (*arrival, met) in enumerate(zip(*columns, times.of(rows), strict=True)):
+    arrivals = zip(*columns, times.of(rows), strict=True)
+    for position, (day, partition, offset, met) in enumerate(arrivals):
         if met is not None:
-            yield _Record(position, *arrival, met.event_ms, met.stream_ms, met.close_ms)
+            ms = (met.event_ms, met.stream_ms, met.close_ms)
+            yield _Record(position, day, partition, offset, *ms)
 
 
 def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -> list[_Record]:
