@@ -128,7 +128,8 @@ class Explainer:
         rejected: tuple[RejectedRecord, ...] = ()
         skipped: tuple[SkippedFile, ...] = ()
         if not found:
-            texts = [] if keys is None else [str(part.as_py() or "") for part in keys.first or ()]
+            parts = () if keys is None or keys.first is None else keys.first
+            texts = ["" if part.as_py() is None else str(part.as_py()) for part in parts]
             rejected = rejected_records(
                 self._pipeline, self._warehouse, [text for text in texts if text], times, limit
             )
@@ -258,7 +259,8 @@ class Explainer:
         last = _MS * isinstance(self._spec, TimeWindows)  # hopping windows exclude their end
         held = self._current.found(Wanted(keys, holding(self._windows, at)))
         was_open = [each for each in held if _ms(each.end - last) >= met.close_ms]
-        if isinstance(self._spec, SessionWindows) and len(was_open) > 1:
+        is_session = isinstance(self._spec, SessionWindows)
+        if is_session and len(was_open) > 1 and self._rows.passes(row):
             # A later session may overlap a closed one: the record is in one of them.
             return tuple(each for each in was_open if self._has(each, keys, row))
         return tuple(was_open)
