@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
+from pyspark.sql import SparkSession
+
 from tests.support.oracle.windows import (
     Definition,
     Record,
@@ -16,6 +18,7 @@ from tests.support.oracle.windows import (
 )
 from tests.support.small_project import HEADER, SmallProject
 from windows_pipeline.query import WindowStore
+from windows_pipeline.query.registration import register_tables
 from windows_pipeline.query.stored_window import FoundWindows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +83,21 @@ def declared(project: SmallProject) -> None:
     project.declare(KINDS["w"], others={name: KINDS[name] for name in ("slides", "sessions")})
 
 
-def test_the_windows_of_a_stream_are_found_as_they_stand(project: SmallProject) -> None:
+def named_in_sql(
+    project: SmallProject, spark: SparkSession, name: str
+) -> list[tuple[str, int, int, int, bool]]:
+    """The current windows of a definition, by the view that `register` makes."""
+    register_tables(spark, project.pipeline, project.settings.warehouse)
+    times = ("unix_millis(window_start)", "unix_millis(window_end)")
+    current = spark.table(f"p.{name}_current_windows")
+    rows = current.selectExpr("key", *times, "record_count", "closed").collect()
+    spark.sql("DROP SCHEMA p CASCADE")
+    return sorted(map(tuple, rows))
+
+
+def test_the_windows_of_a_stream_are_found_as_they_stand(
+    project: SmallProject, spark: SparkSession
+) -> None:
     """Rule E4, after each micro-batch; `maintain` changes no answer."""
     declared(project)
     for number, unit in enumerate(UNITS):
@@ -91,6 +108,10 @@ def test_the_windows_of_a_stream_are_found_as_they_stand(project: SmallProject) 
         for name in KINDS:
             for key in ("a", "b"):
                 assert of_key(project, name, key) == standing(UNITS[: number + 1], name, key)
+    for name in KINDS:
+        assert named_in_sql(project, spark, name) == sorted(
+            (key, *window) for key in ("a", "b") for window in standing(UNITS, name, key)
+        )
     before = store(project, "sessions")
     status, said = project.call("maintain", "p")
     assert status == 0, said

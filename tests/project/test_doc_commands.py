@@ -26,6 +26,7 @@ VALUES: dict[str, object] = {
     "day": DAYS[2],
     "key": "LGA",
     "window_end": "2013-01-01 10:55:00",
+    "event_time": "2013-01-01 10:55",
     "rule": "disruption",
     "every": None,
     "cause": "source fixed",

@@ -47,6 +47,24 @@ def test_the_first_columns_stay_and_others_are_named(monkeypatch: pytest.MonkeyP
     assert "empty" not in "".join(lines)
 
 
+def test_a_text_that_fits_in_part_is_cut_to_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a rejected record's reason, file and a part of its text fit 80 characters."""
+    table = pa.table(
+        {
+            "reason": ["malformed"],
+            "file": ["2013-03-08/flights.jsonl"],
+            "original": ["x" * 200],
+            "arrival_unit": [1],
+        }
+    )
+    lines = printed(monkeypatch, table, 80, "reason", "file", "original")
+    assert max(map(len, lines)) <= 80
+    shown = next(line for line in lines if "malformed" in line)
+    assert shown.split()[:2] == ["malformed", "2013-03-08/flights.jsonl"]
+    assert shown.rstrip().endswith("x…")
+    assert "left out: arrival_unit; --json" in "".join(lines)
+
+
 def test_the_newest_row_is_last_and_small_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = printed(monkeypatch, TABLE, 300, "number")
     first, last = (line.split()[0] for line in lines if line.strip().startswith("1"))

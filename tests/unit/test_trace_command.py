@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from tests.support.command_line import call, call_alone
-from tests.support.pipeline_texts import FLIGHTS, load_text
+from tests.support.pipeline_texts import FLIGHTS, changed, load_text
 from tests.support.written_tables import Row, write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.catalog import firing_tables, source_tables, window_tables
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
@@ -154,3 +154,34 @@ def test_records_beyond_the_limit_are_named(flights: Flights) -> None:
 def test_trace_needs_no_spark(flights: Flights) -> None:
     printed = call_alone(flights.folder, "trace", "flights", "JFK", "2013-01-01 13:00")
     assert "the window after" in printed
+
+
+def test_a_window_is_shown_with_its_firings(flights: Flights) -> None:
+    """Rule E2: each with reason, cause, stream time and aggregates."""
+    text = changed("    emit_empty: true", "    trigger:\n      early_every: 10 minutes\n    #")
+    pipeline = load_text(flights.folder / "pipelines", text)
+    fired = firing_tables(pipeline, "hourly", str(flights.folder / "warehouse"))
+    assert fired is not None
+    firing = {**window(0, 1), "cause": "STREAM_TIME", "stream_time": NOON, "avg_dep_delay": 1 / 3}
+    listed = [
+        {**firing, "firing_id": number, "reason": reason, "is_final": number == 1}
+        for number, reason in enumerate(("EARLY", "ON_TIME"))
+    ]
+    write_rows(fired.firings, [*listed, {**window(30), "firing_id": 0}])
+    status, said = flights.trace("JFK", "2013-01-01 13:00")
+    assert status == 0, said
+    assert (
+        "firing 0: EARLY, by STREAM_TIME, at stream time 2013-01-01 12:00:00.000: 1 records, "
+        "avg_dep_delay 0.333333," in said
+    )
+    assert "firing 1: ON_TIME, by" in said
+    status, said = flights.trace("JFK", "2013-01-01 13:00", "--limit", "1")
+    assert (status, "it fired 2 times; raise --limit 1 to see all firings" in said) == (0, True)
+    status, said = flights.trace("JFK", "2013-01-01 13:00", "--json")
+    firings = json.loads(said)["firings"]
+    assert [(each["firing_id"], each["reason"], each["is_final"]) for each in firings] == [
+        (0, "EARLY", False),
+        (1, "ON_TIME", True),
+    ]
+    assert firings[0]["stream_time"] == "2013-01-01T12:00:00.000Z"
+    assert (firings[0]["record_count"], firings[0]["avg_dep_delay"]) == (1, 1 / 3)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +16,6 @@ from tests.support.oracle.windows import (
     Record,
     SlidingDefinition,
     Window,
-    keyed_windows,
     windows_after,
 )
 from tests.support.pipeline_texts import load_text, of_definition
@@ -29,73 +27,21 @@ from tests.support.strategies import (
     sliding_definitions,
     time_definitions,
 )
+from tests.support.written_cases import EPOCH, FIRST_DAY, MS, write_case
+from tests.support.written_flights import FILTERED, NOON, OWN_KEY, flights
 from tests.support.written_tables import write_rows
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
+from windows_pipeline.query.local_tables import UnreadableTableError
 from windows_pipeline.query.window_records import records_of_window
-from windows_pipeline.storage.catalog import source_tables, window_tables
+from windows_pipeline.storage.catalog import source_tables
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MS = timedelta(milliseconds=1)
-FIRST_DAY = date(2013, 1, 1)
-DEFINITIONS: dict[str, tuple[Any, int]] = {
-    "sliding": (sliding_definitions, 2),
-    "hopping": (time_definitions, 2),
-    "forward": (forward_definitions, 2),
-    "session": (session_definitions, 1),
+DEFINITIONS: dict[str, Any] = {
+    "sliding": sliding_definitions,
+    "hopping": time_definitions,
+    "forward": forward_definitions,
+    "session": session_definitions,
 }
-"""Definitions of a kind, and how many source partitions its pipelines may have."""
-
-
-def write(pipeline: Pipeline, warehouse: str, case: ArrivalsOf[Any]) -> None:
-    """Writes the records, the log and the final windows, by days."""
-    source = source_tables(pipeline, warehouse)
-    raw, log = [], []
-    for unit in range(case.units):
-        day = FIRST_DAY + timedelta(days=unit)
-        latest: dict[int, int] = {}
-        counts: dict[int, int] = defaultdict(int)
-        for record in (each for each in case.records if each.unit == unit):
-            partition = record.source_partition
-            latest[partition] = max(latest.get(partition, record.event_time), record.event_time)
-            counts[partition] += 1
-            raw.append(
-                {
-                    "arrival_unit": day,
-                    "source_partition": str(partition),
-                    "offset": record.offset,
-                    "key": record.key,
-                    "event_time": EPOCH + record.event_time * MS,
-                    "running_max": EPOCH + latest[partition] * MS,
-                }
-            )
-        part = {"arrival_unit": day, "unit_rejected": 0}
-        log += [
-            {
-                **part,
-                "source_partition": str(of),
-                "rows": counts[of],
-                "max_event_time": EPOCH + time * MS,
-            }
-            for of, time in latest.items()
-        ] or [{**part, "rows": 0}]
-    write_rows(source.raw_events, raw, row_group_rows=2)
-    write_rows(source.arrival_log, log)
-    rows = keyed_windows(case.records, case.units, case.definition, {})
-    write_rows(
-        window_tables(pipeline, "hourly", warehouse).final_windows,
-        [
-            {
-                "arrival_unit": FIRST_DAY + timedelta(days=row.unit),
-                "key": row.key,
-                "window_start": EPOCH + row.start * MS,
-                "window_end": EPOCH + row.end * MS,
-                "record_count": row.record_count,
-            }
-            for row in rows
-            if row.closed
-        ],
-    )
 
 
 def found(
@@ -119,16 +65,15 @@ def found(
 @given(st.data())
 def test_the_records_of_each_closed_window_are_the_oracles(kind: str, data: st.DataObject) -> None:
     """Rules A5, B5 and D2: late and partly late records, and sessions around closed ones."""
-    definitions, partitions = DEFINITIONS[kind]
     case: ArrivalsOf[Any] = data.draw(
-        arrivals_of(definitions, source_partitions=partitions).filter(
+        arrivals_of(DEFINITIONS[kind], source_partitions=2).filter(
             lambda each: each.definition.idle_after is None
         )
     )
     with TemporaryDirectory() as folder:
         pipeline = load_text(Path(folder), of_definition(case.definition))
         warehouse = f"{folder}/warehouse"
-        write(pipeline, warehouse, case)
+        write_case(pipeline, warehouse, case)
         store = WindowStore(pipeline, "hourly", warehouse)
         met = close_times_met(case.records, case.definition)
         for window in windows_after(case.records, case.units - 1, case.definition):
@@ -157,7 +102,7 @@ def test_a_record_that_the_log_lacks_is_in_no_window(tmp_path: Path) -> None:
     case = ArrivalsOf(records, 1, SlidingDefinition(5, 0))
     pipeline = load_text(tmp_path, of_definition(case.definition))
     warehouse = str(tmp_path / "warehouse")
-    write(pipeline, warehouse, case)
+    write_case(pipeline, warehouse, case)
     extra = {"source_partition": "0", "key": "a", "event_time": EPOCH, "running_max": EPOCH}
     write_rows(
         source_tables(pipeline, warehouse).raw_events,
@@ -166,3 +111,27 @@ def test_a_record_that_the_log_lacks_is_in_no_window(tmp_path: Path) -> None:
     store = WindowStore(pipeline, "hourly", warehouse)
     (window, *_) = windows_after(case.records, 0, case.definition)
     assert [row["offset"] for row in found(pipeline, warehouse, window, store)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "counted"),
+    [(FILTERED, "JFK", [1]), (OWN_KEY, ("UA", "JFK"), [0, 1])],
+    ids=["filter", "key"],
+)
+def test_records_are_those_of_the_definitions_key_and_filter(
+    tmp_path: Path, text: str, key: object, counted: list[int]
+) -> None:
+    """Rule A9."""
+    project = flights(tmp_path, text)
+    store = WindowStore(project.pipeline, "hourly", project.warehouse, "current")
+    window = store.get(key, NOON)
+    assert window is not None
+    keys = store.key.one(key, "key")
+    traced = records_of_window(project.pipeline, "hourly", project.warehouse, window, keys)
+    assert traced.records["offset"].to_pylist() == counted
+    if text == FILTERED:
+        folder = tmp_path / "spark"
+        folder.mkdir()
+        asking = flights(folder, text.replace("dep_delay > 5", "abs(dep_delay) > 5"))
+        with pytest.raises(UnreadableTableError, match=r"filter must be of comparisons.*abs\(dep"):
+            records_of_window(asking.pipeline, "hourly", asking.warehouse, window, keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -235,12 +236,50 @@ def test_current_windows_are_found_as_they_stand(
                 assert bounds(store.sessions(key)) == spans(mine, lambda _: True)
                 late = store.find_sessions(key, at, None, newest_first=True)
                 assert bounds(late) == spans(mine, lambda w: w.end >= at_ms)[::-1]
+                assert bounds(store.backward_find_sessions(key, at)) == bounds(late)
                 early = store.find_sessions(key, None, at)
                 assert bounds(early) == spans(mine, lambda w: w.start <= at_ms)
             else:
                 assert bounds(store.fetch(key, at)) == spans(mine, lambda w: w.start >= at_ms)
                 back = store.backward_fetch(key, None, at)
                 assert bounds(back) == spans(mine, lambda w: w.start <= at_ms)[::-1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    stored(), st.sampled_from((None, *KEYS)), st.sampled_from((None, *KEYS)),
+    BOUNDS, BOUNDS, st.sampled_from((2, 7, 1_000)),
+)  # fmt: skip
+def test_sessions_of_a_range_of_keys_are_those_of_a_list_in_memory(
+    days: list[list[At]], first: str | None, last: str | None,
+    earliest_end: int | None, latest_start: int | None, most_rows: int,
+) -> None:  # fmt: skip
+    """Kafka's `findSessions` of keys: both bounds of keys and times are included."""
+    with TemporaryDirectory() as folder:
+        flights = project(Path(folder), SESSIONS)
+        write_rows(flights.final, [])
+        for rows in filter(None, days):
+            in_file = sorted(rows, key=lambda at: (at.start, at.key))
+            write_rows(flights.final, list(map(final_row, in_file)), row_group_rows=3)
+        store = flights.store(most_rows=most_rows)
+        listed = sorted((at.key, at.start) for rows in days for at in rows)
+        wanted = [
+            (key, start)
+            for key, start in listed
+            if (first is None or key >= first)
+            and (last is None or key <= last)
+            and (earliest_end is None or start + 60 >= earliest_end)
+            and (latest_start is None or start <= latest_start)
+        ]
+        times = [None if at is None else instant(at) for at in (earliest_end, latest_start)]
+        assert found(store.find_sessions_of_keys(first, last, *times)) == wanted
+        assert found(store.backward_find_sessions_of_keys(first, last, *times)) == wanted[::-1]
+        assert found(store.find_sessions_of_keys()) == listed
+        for key, start in listed[:2]:
+            one = store.session(key, instant(start), instant(start + 60))
+            assert one is not None
+            assert (one.key, one.start) == (key, instant(start))
+            assert store.session(key, instant(start), instant(start + 61)) is None
 
 
 def _holds(window: Window, at_ms: int, case: ArrivalsOf[Any]) -> bool:
@@ -349,6 +388,8 @@ def test_find_sessions_takes_those_that_overlap(tmp_path: Path) -> None:
         (SESSIONS, "final", lambda s: s.fetch("a"), "are sessions; use sessions, find_sessions"),
         (SESSIONS, "final", lambda s: s.fetch_keys(), "fetch_keys does not fit flights/hourly/fin"),
         (FLIGHTS, "final", lambda s: s.sessions("a"), "are no sessions; use fetch or holding"),
+        (FLIGHTS, "final", lambda s: s.find_sessions_of_keys(), "are no sessions; use fetch or h"),
+        (SESSIONS, "final", lambda s: s.backward_fetch("a"), "are sessions; use sessions, find_"),
         (FIRING, "firings", lambda s: s.get("a", instant(0)), "several firings; use history(key,"),
     ],
 )
@@ -452,6 +493,32 @@ def test_maintenance_changes_no_answer_and_a_version_without_files_says_so(
         found(before.fetch("JFK"))
     before.refresh()
     assert len(found(before.fetch("JFK"))) == 5
+
+
+def test_reads_while_a_writer_commits_are_each_of_one_version(flights: Project) -> None:
+    """Each commit adds a window to every key, so an answer with other numbers would mix two."""
+    keys = ("JFK", "LGA", "EWR")
+    commits = 12
+
+    def write(number: int) -> None:
+        write_rows(flights.final, [final_row(At(key, number, number % 3)) for key in keys])
+
+    write(0)
+
+    def write_all() -> None:
+        for number in range(1, commits):
+            write(number)
+
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(write_all)
+        seen: list[int] = []
+        while not written.done() or not seen or seen[-1] < commits - 1:
+            store = flights.store(most_rows=4)
+            starts = {key: [start for _, start in found(store.fetch(key))] for key in keys}
+            assert starts == {key: list(range(store.version + 1)) for key in keys}
+            seen.append(store.version)
+        written.result()
+    assert seen == sorted(seen)
 
 
 def test_files_of_other_times_and_keys_are_not_opened(flights: Project) -> None:

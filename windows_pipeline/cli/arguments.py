@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import re
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,8 +24,18 @@ __all__ = [
     "declared",
     "parsed_day",
     "parsed_instant",
+    "parsed_span",
     "project_settings",
 ]
+
+_MS = timedelta(milliseconds=1)
+_PRECISIONS = {
+    r"\d\d:\d\d:\d\d[.,]\d": _MS,
+    r"\d\d:\d\d:\d\d": timedelta(seconds=1),
+    r"\d\d:\d\d": timedelta(minutes=1),
+    r"[ T]\d\d": timedelta(hours=1),
+}
+_DAY = timedelta(days=1)
 
 PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipeline's name.")]
 WindowsName = Annotated[
@@ -90,6 +101,19 @@ def parsed_instant(option: str, text: str) -> datetime:
             f"{option}: {text!r} is no time; write it as '2013-03-08 21:15:00'"
         ) from None
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
+def parsed_span(option: str, text: str) -> tuple[datetime, datetime]:
+    """The first and the last millisecond of a time that is written as exactly as it is known.
+
+    `2013-03-08 21:15` is the whole minute.
+
+    Raises:
+        typer.BadParameter: The text is no time.
+    """
+    first = parsed_instant(option, text)
+    found = (precision for form, precision in _PRECISIONS.items() if re.search(form, text))
+    return first, first + next(found, _DAY) - _MS
 
 
 def chosen_windows(pipeline: Pipeline, name: str | None) -> str:

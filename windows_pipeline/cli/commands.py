@@ -6,7 +6,7 @@ Only the standard library and typer are imported here, so that help and refusals
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,9 +22,6 @@ from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import begin
 from windows_pipeline.cli.status import Status
-
-if TYPE_CHECKING:  # read when a command needs it, so that `--help` answers at once
-    from windows_pipeline.config import Windows
 
 
 class Step(StrEnum):
@@ -220,13 +217,13 @@ def trace(
 ) -> None:
     """Shows an alert's window: its records, why it is final, and what was corrected.
 
-    Spark reads windows of rows, windows with a key or filter of their own, and tables that only it
+    Spark reads windows of rows, windows whose filter only it can evaluate, and tables that only it
     reaches: TIME is then the exact end.
     """
     instant = parsed_instant("TIME", window_end)
     settings, found = declared(pipeline)
     name = chosen_windows(found, windows)
-    if _without_spark(found.windows[name]):
+    if not found.windows[name].row_key:
         from windows_pipeline.query.local_tables import NoTableError, UnreadableTableError
 
         try:
@@ -246,8 +243,3 @@ def trace(
     from windows_pipeline.cli.trace import list_records
 
     list_records(context, settings, found, name, key, instant, limit)
-
-
-def _without_spark(windows: Windows) -> bool:
-    """Whether the records of windows are found without Spark."""
-    return not windows.row_key and windows.key is None and windows.where is None

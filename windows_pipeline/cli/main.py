@@ -22,6 +22,7 @@ from windows_pipeline.cli.commands import (
     trace,
 )
 from windows_pipeline.cli.console import ERRORS
+from windows_pipeline.cli.explain import explain
 from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
@@ -55,6 +56,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         fetch: "fetch flights JFK --windows hourly --from 2013-03-08 --to '2013-03-08 21:15:00'",
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
+        explain: "explain flights LGA '2013-09-13 01:25' --windows hourly",
     },
     "Keep tables in order": {
         check: "check flights",

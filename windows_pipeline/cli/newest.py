@@ -99,7 +99,7 @@ def late(
     shown = []
     for name in _chosen(found, windows):
         values = found.windows[name].keyed(found.source).values
-        first_columns = ("key", "event_time", *values, "reason", "late_by_ms")
+        first_columns = ("key", "event_time", "reason", "late_by_ms", *values)
         spec = window_tables(found, name, settings.warehouse).late_records
         shown.append(Shown(name, spec, first_columns))
     _show(found, shown, days, limit, as_json=as_json)
@@ -119,7 +119,7 @@ def rejected(
     from windows_pipeline.storage.catalog import source_tables
 
     spec = source_tables(found, settings.warehouse).rejected_records
-    shown = [Shown(None, spec, ("file", "original", "reason"))]
+    shown = [Shown(None, spec, ("reason", "file", "original"))]
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -21,6 +21,7 @@ from windows_pipeline.cli.console import CONSOLE, PlainConsole, UserStream, prin
 _MOST_WIDTH = 40
 """A terminal shows at most so many characters of a value; a pipe gets them all."""
 _LEAST_COLUMNS = 2
+_LEAST_WIDTH = 12
 _GAP = 3
 _MARGIN = 1
 _LEAST_ROUNDED = 0.001
@@ -48,18 +49,19 @@ def print_grid(
     texts = {name: _texts(rows[name])[::step] for name in names}
     names = [name for name in names if any(texts[name])]
     widths = {name: max(map(cell_len, (name, *texts[name]))) for name in names}
-    console, cut = CONSOLE, None
-    shown = names
+    console = CONSOLE
+    shown: Mapping[str, int | None] = dict.fromkeys(names)
     if CONSOLE.is_terminal:
-        cut = _MOST_WIDTH
-        shown = _fitting({name: min(width, cut) for name, width in widths.items()}, CONSOLE.width)
+        of_text = {name for name in names if pa.types.is_string(rows.schema.field(name).type)}
+        cut = {name: min(width, _MOST_WIDTH) for name, width in widths.items()}
+        shown = _fitting(cut, of_text, CONSOLE.width)
     else:
         whole = sum(widths.values()) + _GAP * len(names) + _MARGIN
         console = PlainConsole(file=UserStream("stdout"), width=whole)
     CONSOLE.print(title)
     grid = Grid(box=box.SIMPLE)
-    for name in shown:
-        grid.add_column(name, no_wrap=True, overflow="ellipsis", max_width=cut)
+    for name, most_width in shown.items():
+        grid.add_column(name, no_wrap=True, overflow="ellipsis", max_width=most_width)
     for row in zip(*(texts[name] for name in shown), strict=True):
         grid.add_row(*row)
     console.print(grid)
@@ -92,15 +94,20 @@ def json_rows(rows: pa.Table) -> list[dict[str, object]]:
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
-def _fitting(widths: Mapping[str, int], width: int) -> list[str]:
-    """The first columns that fit a width, and at least a few."""
-    found: list[str] = []
-    used = _MARGIN
+def _fitting(widths: Mapping[str, int], of_text: Collection[str], width: int) -> dict[str, int]:
+    """The first columns that fit a width, and at least a few, with the width of each.
+
+    The last one is cut to what is left, if it is a text and some of it can be read.
+    """
+    found: dict[str, int] = {}
+    left = width - _MARGIN
     for name, needed in widths.items():
-        used += needed + _GAP
-        if used > width and len(found) >= _LEAST_COLUMNS:
+        left -= needed + _GAP
+        if left < 0 and len(found) >= _LEAST_COLUMNS:
+            if name in of_text and left + needed >= max(_LEAST_WIDTH, cell_len(name)):
+                found[name] = left + needed
             break
-        found.append(name)
+        found[name] = needed
     return found
 
 
@@ -124,7 +131,7 @@ def _text(value: object) -> str:
 def _json_values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_timestamp(column.type):
         return list(_times(column, "T", "Z"))
-    return [_json_value(value) for value in column.to_pylist()]
+    return [json_value(value) for value in column.to_pylist()]
 
 
 def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]:
@@ -134,7 +141,7 @@ def _times(column: pa.ChunkedArray, between: str, zone: str) -> list[str | None]
     return [None if text is None else f"{text}{zone}" for text in found]
 
 
-def _json_value(value: object) -> object:
+def json_value(value: object) -> object:
     """A value as JSON has it; numbers that JSON lacks, decimals and bytes are texts."""
     match value:
         case float() if not math.isfinite(value):
@@ -148,8 +155,8 @@ def _json_value(value: object) -> object:
         case date():
             return value.isoformat()
         case list():
-            return [_json_value(item) for item in value]
+            return [json_value(item) for item in value]
         case dict():
-            return {name: _json_value(item) for name, item in value.items()}
+            return {name: json_value(item) for name, item in value.items()}
         case _:
             return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,10 +11,10 @@ from itertools import islice
 import pyarrow as pa
 import typer
 
-from windows_pipeline.cli.arguments import parsed_instant
+from windows_pipeline.cli.arguments import parsed_span
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
-from windows_pipeline.cli.rows import json_rows, print_grid
+from windows_pipeline.cli.rows import json_rows, json_value, print_grid
 from windows_pipeline.config import Pipeline
 from windows_pipeline.query import WindowStore
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
@@ -24,13 +23,6 @@ from windows_pipeline.settings import Settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
-_PRECISIONS = {
-    r"\d\d:\d\d:\d\d[.,]\d": _MS,
-    r"\d\d:\d\d:\d\d": timedelta(seconds=1),
-    r"\d\d:\d\d": timedelta(minutes=1),
-    r"[ T]\d\d": timedelta(hours=1),
-}
-_DAY = timedelta(days=1)
 _MOST_NAMED = 5
 
 
@@ -82,7 +74,7 @@ def trace_window(
     corrections = [each for each in history.corrections if each.end == window.end]
     firings = [each for each in history.firings if each.end == window.end]
     if as_json:
-        _print_json(found, len(firings), [vars(each) for each in corrections])
+        _print_json(found, firings, [vars(each) for each in corrections])
         return
     aggregates = [each.name for each in pipeline.windows[windows_name].aggregate_list]
     print_grid(store.name, row, ["key", "window_start", "window_end", "record_count", *aggregates])
@@ -90,8 +82,10 @@ def trace_window(
     for name, neighbour in (("before", found.before), ("after", found.after)):
         if neighbour is not None:
             CONSOLE.print(f"the window {name}: {_bounds(neighbour)}")
-    if firings:
-        CONSOLE.print(f"firings: {len(firings):,}; windows-pipeline fetch has their final window")
+    for firing in firings[:limit]:
+        CONSOLE.print(_firing_text(firing))
+    if len(firings) > limit:
+        tell("note", f"it fired {len(firings):,} times; raise --limit {limit} to see all firings")
     for each in corrections:
         CONSOLE.print(f"correction {each.number}: {each.change}, as {each.cause!r}")
     _print_records(pipeline, traced.records, limit)
@@ -103,15 +97,13 @@ def _window(store: WindowStore, key: object, time: str) -> StoredWindow:
     Raises:
         ValueError: There is none, or there are several.
     """
-    instant = parsed_instant("TIME", time)
-    found = [re.search(pattern, time) and precision for pattern, precision in _PRECISIONS.items()]
-    precision = next((each for each in found if each), _DAY)
-    near = list(_near(store, key, instant, precision))
+    instant, last = parsed_span("TIME", time)
+    near = list(_near(store, key, instant, last))
     for chosen in (
         [each for each in near if each.end == instant],
         [each for each in near if each.start == instant],
-        [each for each in near if instant <= each.end < instant + precision],
-        [each for each in near if instant <= each.start < instant + precision],
+        [each for each in near if instant <= each.end <= last],
+        [each for each in near if instant <= each.start <= last],
     ):
         if len(chosen) == 1:
             return chosen[0]
@@ -128,10 +120,9 @@ def _window(store: WindowStore, key: object, time: str) -> StoredWindow:
 
 
 def _near(
-    store: WindowStore, key: object, instant: datetime, precision: timedelta
+    store: WindowStore, key: object, instant: datetime, last: datetime
 ) -> Iterator[StoredWindow]:
-    """The windows of a key that end or start within a time."""
-    last = instant + precision - _MS
+    """The windows of a key that end or start between two instants."""
     if store.has_sessions:
         yield from store.find_sessions(key, instant, last)
         return
@@ -186,13 +177,35 @@ def _print_records(pipeline: Pipeline, records: pa.Table, limit: int) -> None:
         tell("note", f"there are {records.num_rows:,} records; raise --limit {limit} to see them")
 
 
-def _print_json(found: _Found, firing_count: int, corrections: list[dict[str, object]]) -> None:
+def _firing_text(firing: StoredWindow) -> str:
+    """A firing in a line: when and why, and its aggregates (rule E2)."""
+    of = firing.other
+    values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    return (
+        f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
+        f"{_text(of['stream_time'])}: {', '.join([f'{firing.record_count:,} records', *values])}"
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _firing_as_json(firing: StoredWindow) -> dict[str, object]:
+    named = {"record_count": firing.record_count, **firing.values, "failed": list(firing.failed)}
+    listed = {**firing.other, **named, "is_final": firing.closed}
+    return {name: json_value(value) for name, value in listed.items()}
+
+
+def _print_json(
+    found: _Found, firings: list[StoredWindow], corrections: list[dict[str, object]]
+) -> None:
     answer = {
         "window": json_rows(found.row)[0],
         "closed_at_ms": found.traced.closed_at_ms,
         "before": None if found.before is None else _bounds(found.before),
         "after": None if found.after is None else _bounds(found.after),
-        "firings": firing_count,
+        "firings": list(map(_firing_as_json, firings)),
         "corrections": [
             {name: each[name] for name in ("number", "change", "cause")} for each in corrections
         ],

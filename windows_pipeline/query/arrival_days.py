@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from windows_pipeline.query.arrow_values import instants
 from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec
 
@@ -30,15 +31,19 @@ class LogPart(NamedTuple):
     batch: int | None
 
 
-def log_parts(arrival_log: TableSpec) -> tuple[LogPart, ...]:
+def log_parts(arrival_log: TableSpec, open_table: OpenTable = LocalTable) -> tuple[LogPart, ...]:
     """The rows of a pipeline's arrival log; none if the table does not exist.
+
+    Args:
+        arrival_log: The log.
+        open_table: Opens it.
 
     Raises:
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: The table is not for readers other than Spark.
     """
     try:
-        table = LocalTable(arrival_log)
+        table = open_table(arrival_log)
     except NoTableError:
         return ()
     rows = table.read(Wanted(), columns=_COLUMNS)

@@ -8,7 +8,8 @@ from datetime import date, datetime
 from typing import Any
 
 from windows_pipeline.query.arrow_values import python_rows
-from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.local_tables import NoTableError
+from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.stored_window import StoredWindow
 from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.storage.catalog import TableSpec
@@ -52,15 +53,22 @@ class WindowHistory:
     corrections: tuple[WindowCorrection, ...]
 
 
-def corrections_in(corrections: TableSpec, wanted: Wanted) -> tuple[WindowCorrection, ...]:
+def corrections_in(
+    corrections: TableSpec, wanted: Wanted, open_table: OpenTable
+) -> tuple[WindowCorrection, ...]:
     """The corrections of some windows, in order; none if the table does not exist.
+
+    Args:
+        corrections: The table.
+        wanted: Which windows.
+        open_table: Opens the table.
 
     Raises:
         TableDamagedError: A file of the table is damaged.
         UnreadableTableError: The table is not for readers other than Spark.
     """
     try:
-        table = LocalTable(corrections)
+        table = open_table(corrections)
     except NoTableError:
         return ()
     found = [

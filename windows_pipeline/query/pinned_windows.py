@@ -12,16 +12,17 @@ from windows_pipeline.query.arrival_days import Watermarks, log_parts
 from windows_pipeline.query.current import current_windows
 from windows_pipeline.query.keys import KEY, in_order
 from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.slices import slices_of
 from windows_pipeline.query.stored_window import WATERMARK, FoundWindows
-from windows_pipeline.query.wanted_files import FileEntry, Wanted
+from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
 from windows_pipeline.storage.catalog import (
     TableSpec,
     firing_tables,
     source_tables,
     window_tables,
 )
-from windows_pipeline.windows import GracedRows, SessionWindows
+from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
 Which = Literal["final", "current", "firings"]
 """Closed windows; every window as it stands now; every firing."""
@@ -33,6 +34,24 @@ def length_us(windows: Windows) -> int | None:
     if isinstance(spec, (SessionWindows, GracedRows)):
         return None
     return spec.length_ms * 1_000
+
+
+def holding(windows: Windows, at_us: int) -> dict[str, Span]:
+    """What is true of the windows whose interval has an instant, in microseconds since 1970.
+
+    The end belongs to a window, unless it is a hopping or tumbling one (rules B2, C1, D1).
+    """
+    # Event times are whole milliseconds, finer parts are cut off.
+    at_us = at_us // 1_000 * 1_000
+    first_end_us = at_us + 1 if isinstance(windows.spec, TimeWindows) else at_us
+    length = length_us(windows)
+    if length is None:
+        return {"window_start": Span(None, at_us), "window_end": Span(first_end_us, None)}
+    # Files have statistics of ends.
+    return {
+        "window_start": Span(first_end_us - length, at_us),
+        "window_end": Span(first_end_us, at_us + length),
+    }
 
 
 def table_of(
@@ -59,6 +78,7 @@ class PinnedWindows:
         *,
         version: int | None,
         most_rows: int,
+        open_table: OpenTable = LocalTable,
     ) -> None:
         """Opens the table.
 
@@ -70,6 +90,7 @@ class PinnedWindows:
             which: Which windows they are.
             version: The table's version; None for the newest.
             most_rows: How many rows of the table to have in memory at a time.
+            open_table: Opens tables; without Spark by default.
 
         Raises:
             NoTableError: The table does not exist.
@@ -77,10 +98,10 @@ class PinnedWindows:
             UnreadableTableError: The table is not for readers other than Spark, or has no such
                 version.
         """
-        self.table = LocalTable(spec, version)
+        self.table = open_table(spec, version)
         self._windows, self._which, self._most_rows = windows, which, most_rows
         log = source_tables(pipeline, warehouse).arrival_log
-        self._watermarks = Watermarks(log_parts(log))
+        self._watermarks = Watermarks(log_parts(log, open_table))
 
     def found(self, wanted: Wanted, *, backward: bool = False) -> FoundWindows:
         """The windows that are wanted, in the order of key, start and end, or in the reverse.

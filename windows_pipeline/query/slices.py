@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange, flattened
-from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.readable import ReadableTable
 from windows_pipeline.query.wanted_files import FileEntry, Span, Wanted
 
 _END = "window_end"
@@ -21,7 +21,12 @@ _Parts = tuple[Any, ...]
 
 
 def slices_of(
-    table: LocalTable, wanted: Wanted, files: Sequence[FileEntry], most_rows: int, *, by_end: bool
+    table: ReadableTable,
+    wanted: Wanted,
+    files: Sequence[FileEntry],
+    most_rows: int,
+    *,
+    by_end: bool,
 ) -> Iterator[Wanted]:
     """Yields the slices of a query, in order; a slice may have no rows.
 
@@ -69,7 +74,7 @@ def _time_slices(files: Sequence[FileEntry], most_rows: int) -> list[Span]:
 
 
 def _rows_by_key(
-    table: LocalTable, wanted: Wanted, files: Sequence[FileEntry]
+    table: ReadableTable, wanted: Wanted, files: Sequence[FileEntry]
 ) -> list[tuple[_Parts, int]]:
     """Each key with its number of wanted rows, in order."""
     counts: Counter[_Parts] = Counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -157,20 +157,43 @@ def _windows_state(
     log: tuple[LogPart, ...],
     ready: list[date],
 ) -> WindowsState:
-    """The state of a definition; a stream computes the days as it ingests them."""
-    lacking: list[date] = []
-    if all(part.batch is None for part in log):
-        fires = [False] if windows.trigger is None else [False, True]
-        noted = [
-            _days_in(catalog.computed_days(pipeline, name, warehouse, fired=fired))
-            for fired in fires
-        ]
-        lacking = [day for day in ready if any(day not in days for days in noted)]
+    """The state of a definition."""
+    lacking = days_to_compute(pipeline, name, warehouse, log, ready)
     done = [day for day in ready if not lacking or day < lacking[0]]
     through = max(done, default=None)
     watermark_ms = _watermark_ms(log, through)
     close_time_ms = None if watermark_ms is None else watermark_ms - windows.spec.close_delay_ms
     return WindowsState(name, through, close_time_ms, tuple(lacking))
+
+
+def days_to_compute(
+    pipeline: Pipeline,
+    windows_name: str,
+    warehouse: str,
+    log: tuple[LogPart, ...],
+    days: Sequence[date],
+) -> list[date]:
+    """Which ingested days the windows of a definition lack; a stream computes as it ingests.
+
+    Args:
+        pipeline: The pipeline.
+        windows_name: The definition.
+        warehouse: The folder of all tables.
+        log: The rows of the arrival log.
+        days: The ingested days, in order.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table is not for readers other than Spark.
+    """
+    if any(part.batch is not None for part in log):
+        return []
+    fires = [False] if pipeline.windows[windows_name].trigger is None else [False, True]
+    noted = [
+        _days_in(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
+        for fired in fires
+    ]
+    return [day for day in days if any(day not in found for found in noted)]
 
 
 def _days_in(spec: catalog.TableSpec) -> set[date]:

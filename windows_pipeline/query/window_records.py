@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from windows_pipeline.arrival.watermark import Arrival, Timeline, build_timeline
 from windows_pipeline.config import Pipeline
-from windows_pipeline.kernels.time import NEVER_MS
-from windows_pipeline.query.arrival_days import LogPart, log_parts
+from windows_pipeline.query.arrival_days import log_parts
 from windows_pipeline.query.arrow_values import booleans, instants, microseconds
+from windows_pipeline.query.definition_rows import DefinitionRows
 from windows_pipeline.query.keys import KeyRange, in_order
 from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.record_times import RecordTimes
 from windows_pipeline.query.stored_window import StoredWindow
-from windows_pipeline.query.wanted_files import Span, Wanted
+from windows_pipeline.query.wanted_files import Span
 from windows_pipeline.storage.catalog import source_tables
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
@@ -47,6 +47,7 @@ class _Record(NamedTuple):
 
     position: int
     unit: date
+    partition: str
     offset: int
     time_ms: int
     stream_time_ms: int
@@ -60,7 +61,7 @@ def records_of_window(
 
     Args:
         pipeline: The pipeline.
-        windows_name: The window definition; not one of rows, nor with a key or filter of its own.
+        windows_name: The window definition; not one of rows.
         warehouse: The folder of all tables.
         window: The window, of the table `final`.
         keys: The window's key.
@@ -68,46 +69,45 @@ def records_of_window(
     Raises:
         NoTableError: A table does not exist.
         TableDamagedError: A file of a table is damaged.
-        UnreadableTableError: A table is not for readers other than Spark.
-        ValueError: Such windows are not read without Spark.
+        UnreadableTableError: A table is not for readers other than Spark, or only Spark can tell
+            whether a record passes the definition's filter.
+        ValueError: Windows of rows are not read without Spark.
     """
     windows = pipeline.windows[windows_name]
     spec = windows.spec
-    if isinstance(spec, GracedRows) or windows.key is not None or windows.where is not None:
+    if isinstance(spec, GracedRows):
         raise ValueError(
-            f"windows {pipeline.name}/{windows_name} must not be of rows, nor have a key or filter "
-            "of their own: Spark reads their records; use records_of_alert"
+            f"windows {pipeline.name}/{windows_name} must not be of rows: Spark reads their "
+            "records; use records_of_alert"
         )
     source = source_tables(pipeline, warehouse)
-    log = log_parts(source.arrival_log)
-    arrivals = (Arrival(*part[:2], part.max_event_time_ms, *part[5:7]) for part in log)
-    timeline = build_timeline(arrivals, pipeline.partitions.start, pipeline.source.idle_after)
-    raw = LocalTable(source.raw_events)
+    times = RecordTimes(pipeline, log_parts(source.arrival_log), spec.close_delay_ms)
+    raw = DefinitionRows(LocalTable(source.raw_events), pipeline, windows)
     start_us, end_us = microseconds(window.start), microseconds(window.end)
     if isinstance(spec, SessionWindows):
         rows = _run_around(raw, keys, (start_us, end_us), spec.gap_ms * _MS_US)
     else:
         last_us = end_us - isinstance(spec, TimeWindows)  # hopping windows exclude their end
-        rows = raw.read(Wanted(keys, {"event_time": Span(start_us, last_us)}))
+        rows = raw.passing(keys, Span(start_us, last_us))
     rows = in_order(rows, ("event_time", *_ARRIVAL))
-    records = list(_records(rows, timeline, log, spec.close_delay_ms))
+    records = list(_records(rows, times))
     if isinstance(spec, SessionWindows):
         counted = _session(records, spec.gap_ms, (start_us // _MS_US, end_us // _MS_US))
     else:
         last_ms = end_us // _MS_US - isinstance(spec, TimeWindows)
         counted = [record for record in records if record.close_ms <= last_ms]
-    unit = timeline.unit(window.arrival_unit)
-    closed_at_ms = None if unit is None else unit.watermark_after_ms - spec.close_delay_ms
-    return TracedWindow(_with_times(rows, counted), closed_at_ms)
+    return TracedWindow(_with_times(rows, counted), times.closed_after_ms(window.arrival_unit))
 
 
-def _run_around(raw: LocalTable, keys: KeyRange, bounds: tuple[int, int], gap_us: int) -> pa.Table:
+def _run_around(
+    raw: DefinitionRows, keys: KeyRange, bounds: tuple[int, int], gap_us: int
+) -> pa.Table:
     """A key's records between two silences longer than the gap, of which a session is a part."""
     first_us, last_us = bounds
     reach_us = gap_us
     while True:
         from_us, to_us = first_us - reach_us - gap_us, last_us + reach_us + gap_us
-        rows = raw.read(Wanted(keys, {"event_time": Span(from_us, to_us)}))
+        rows = raw.passing(keys, Span(from_us, to_us))
         times = np.unique(rows["event_time"].cast(pa.int64()).to_numpy())
         silences = np.flatnonzero(np.diff(times) > gap_us)
         before = silences[times[silences + 1] <= first_us]
@@ -116,33 +116,24 @@ def _run_around(raw: LocalTable, keys: KeyRange, bounds: tuple[int, int], gap_us
         ends = times[after[0]] if len(after) else times[-1]
         # A record just beyond the edge could belong to the run.
         if begins > from_us + gap_us and ends < to_us - gap_us:
-            return raw.read(Wanted(keys, {"event_time": Span(int(begins), int(ends))}))
+            return raw.passing(keys, Span(int(begins), int(ends)))
         reach_us *= 2
 
 
-def _records(
-    rows: pa.Table, timeline: Timeline, log: Sequence[LogPart], delay_ms: int
-) -> Iterator[_Record]:
+def _records(rows: pa.Table, times: RecordTimes) -> Iterator[_Record]:
     """The records that the log has, with their close times (rules A2 to A4)."""
-    last_batch = max((part.batch for part in log if part.batch is not None), default=None)
-    columns = [rows[name].to_pylist() for name in (*_ARRIVAL, "batch")]
-    times = [_milliseconds(rows[name]) for name in ("event_time", "running_max")]
-    for position, (day, partition, offset, batch, time_ms, running_ms) in enumerate(
-        zip(*columns, *times, strict=True)
-    ):
-        unit = timeline.unit(day)
-        is_unlogged = batch is not None and last_batch is not None and batch > last_batch
-        if unit is None or is_unlogged:
-            continue
-        stream_ms = max(running_ms, unit.stream_time_before_ms.get(partition, NEVER_MS))
-        reached_ms = max(stream_ms, unit.watermark_before_ms)
-        yield _Record(position, day, offset, time_ms, stream_ms, reached_ms - delay_ms)
+    columns = [rows[name].to_pylist() for name in _ARRIVAL]
+    arrivals = zip(*columns, times.of(rows), strict=True)
+    for position, (day, partition, offset, met) in enumerate(arrivals):
+        if met is not None:
+            ms = (met.event_ms, met.stream_ms, met.close_ms)
+            yield _Record(position, day, partition, offset, *ms)
 
 
 def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -> list[_Record]:
     """The records of the session with these bounds, joined in the order of arrival (rule D2)."""
     sessions: list[list[_Record]] = []
-    for record in sorted(records, key=lambda each: (each.unit, each.offset)):
+    for record in sorted(records, key=_arrival):
         merged, others = [record], []
         for session in sessions:
             is_open = session[-1].time_ms >= record.close_ms
@@ -160,6 +151,11 @@ def _session(records: Sequence[_Record], gap_ms: int, bounds: tuple[int, int]) -
     return []
 
 
+def _arrival(record: _Record) -> tuple[int, str, date, int]:
+    """What orders the merge of the source partitions: stream time, partition, arrival (rule A1)."""
+    return (record.close_ms, record.partition, record.unit, record.offset)
+
+
 def _with_times(rows: pa.Table, counted: Sequence[_Record]) -> pa.Table:
     """The rows of the records, with what they met when they arrived."""
     chosen = np.zeros(rows.num_rows, dtype=bool)
@@ -174,10 +170,3 @@ def _with_times(rows: pa.Table, counted: Sequence[_Record]) -> pa.Table:
             "late_by_ms", pa.Array.from_buffers(pa.int64(), len(late), [None, pa.py_buffer(late)])
         )
     )
-
-
-def _milliseconds(times: pa.ChunkedArray) -> list[int]:
-    found: list[int] = (
-        times.cast(pa.timestamp("ms", tz=times.type.tz), safe=False).cast(pa.int64()).to_pylist()
-    )
-    return found

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from pathlib import Path
-from typing import NoReturn, Self, get_args
 
-from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.query.arrow_values import microseconds
+from windows_pipeline.query.explain import MOST_EXPLAINED, Explainer
+from windows_pipeline.query.explained import Explanation
 from windows_pipeline.query.history import WindowHistory, corrections_in
-from windows_pipeline.query.keys import KeyColumn, KeyRange
-from windows_pipeline.query.pinned_windows import PinnedWindows, Which, length_us, table_of
+from windows_pipeline.query.keys import KeyRange
+from windows_pipeline.query.pinned_store import PinnedStore
+from windows_pipeline.query.pinned_windows import holding, length_us
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.wanted_files import Span, Wanted
-from windows_pipeline.settings import load_settings
 from windows_pipeline.storage.catalog import firing_tables, window_tables
-from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
+from windows_pipeline.windows import GracedRows
 
 _START, _END = "window_start", "window_end"
-_MS_US = 1_000
-_MOST_ROWS = 250_000
-"""So many rows of a table are in memory at a time, unless one key's sessions are more."""
 
 
-class WindowStore:
+class WindowStore(PinnedStore):
     """The windows of a definition, read only, pinned to a version of their table.
 
     Bounds on times are bounds on a window's start, both included; None is no bound. Times are
@@ -35,137 +31,6 @@ class WindowStore:
     | `current` | every window as it stands now, open ones included |
     | `firings` | every firing, each a row of its window |
     """
-
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        windows_name: str,
-        warehouse: str,
-        table: Which = "final",
-        *,
-        version: int | None = None,
-        most_rows: int = _MOST_ROWS,
-    ) -> None:
-        """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
-
-        Args:
-            pipeline: The pipeline.
-            windows_name: The window definition.
-            warehouse: The folder of all tables.
-            table: Which windows: `final`, `current` or `firings`.
-            version: The table's version; None for the newest.
-            most_rows: How many rows of the table to have in memory at a time.
-
-        Raises:
-            NoTableError: The table does not exist.
-            TableDamagedError: A file of the table is damaged.
-            UnreadableTableError: The table is not for readers other than Spark, or has no such
-                version.
-            ValueError: There are no such windows, or no such table.
-        """
-        self._pipeline, self._name, self._warehouse = pipeline, windows_name, warehouse
-        if windows_name not in pipeline.windows:
-            raise ValueError(
-                f"windows_name: {windows_name!r} is not in {pipeline.name}; use one of "
-                f"{', '.join(pipeline.windows)}"
-            )
-        if table not in get_args(Which):
-            raise ValueError(f"table: must be final, current or firings, not {table!r}")
-        self._windows = pipeline.windows[windows_name]
-        self._which = table
-        self._most_rows = most_rows
-        spec = table_of(pipeline, windows_name, warehouse, table)
-        if spec is None:
-            raise ValueError(
-                f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
-                "'firings', and have none; use final or current"
-            )
-        self._spec = spec
-        self._pinned = self._opened(version)
-
-    @classmethod
-    def open(
-        cls,
-        pipeline: str,
-        windows_name: str | None = None,
-        table: Which = "final",
-        *,
-        project: str | Path = ".",
-        version: int | None = None,
-    ) -> Self:
-        """Opens the windows of a pipeline by its name.
-
-        Args:
-            pipeline: The pipeline's name.
-            windows_name: The window definition; None for a pipeline's only one.
-            table: Which windows: `final`, `current` or `firings`.
-            project: The folder with settings.yaml.
-            version: The table's version; None for the newest.
-
-        Raises:
-            NoTableError: The table does not exist.
-            SettingsError: settings.yaml is not as it must be.
-            TableDamagedError: A file of the table is damaged.
-            UnreadableTableError: The table is not for readers other than Spark, or has no such
-                version.
-            ValueError: There is no such pipeline, or it has no such windows.
-        """
-        settings = load_settings(Path(project).absolute())
-        loaded = load_folder(settings.pipelines, settings.modules).pipelines.values()
-        pipelines = {found.name: found for found in loaded}
-        if pipeline not in pipelines:
-            raise ValueError(
-                f"pipeline: {pipeline!r} must be declared in {settings.pipelines} without a "
-                f"mistake; found: {', '.join(pipelines) or 'none'}. To see mistakes: "
-                "windows-pipeline validate"
-            )
-        found = pipelines[pipeline]
-        if windows_name is None:
-            if len(found.windows) > 1:
-                raise ValueError(
-                    f"windows_name: must name windows, as {pipeline} has several; use one of "
-                    f"{', '.join(found.windows)}"
-                )
-            (windows_name,) = found.windows
-        return cls(found, windows_name, settings.warehouse, table, version=version)
-
-    @property
-    def name(self) -> str:
-        """The table's name: `flights/hourly/final_windows`."""
-        return self._spec.name
-
-    @property
-    def version(self) -> int:
-        """The version of the table that is read."""
-        return self._pinned.table.version
-
-    @property
-    def through(self) -> date | None:
-        """The last arrival day that has rows in this version; None without rows."""
-        return max(self._pinned.table.days, default=None)
-
-    @property
-    def key(self) -> KeyColumn:
-        """The windows' key."""
-        return self._pinned.table.key
-
-    def parsed_key(self, text: str | None, argument: str) -> object:
-        """The key that a text of a command line stands for; see `KeyColumn.parsed`.
-
-        Raises:
-            ValueError: The text does not stand for a key.
-        """
-        has_key = bool(self._windows.keyed(self._pipeline.source).key_columns)
-        return self.key.parsed(text if has_key or text else None, argument)
-
-    @property
-    def has_sessions(self) -> bool:
-        """Whether the windows are sessions."""
-        return isinstance(self._windows.spec, SessionWindows)
-
-    def refresh(self) -> None:
-        """Goes on to the newest version; answers that were returned before stay as they are."""
-        self._pinned = self._opened(None)
 
     def get(self, key: object, start: datetime) -> StoredWindow | None:
         """The window of a key that starts at an instant; None if there is none.
@@ -183,25 +48,27 @@ class WindowStore:
         return next(iter(self._by_start(self._one(key), Span(at, at))), None)
 
     def fetch(
-        self, key: object, start_from: datetime | None = None, start_to: datetime | None = None
+        self,
+        key: object,
+        start_from: datetime | None = None,
+        start_to: datetime | None = None,
+        *,
+        newest_first: bool = False,
     ) -> FoundWindows:
         """The windows of a key that start between two instants, the oldest first.
 
         Raises:
             ValueError: The windows are sessions, or an argument is wrong.
         """
-        return self._fetched("fetch", self._one(key), start_from, start_to)
+        self._require_no_sessions("fetch")
+        starts = self._span(("start_from", start_from), ("start_to", start_to))
+        return self._by_start(self._one(key), starts, backward=newest_first)
 
     def backward_fetch(
         self, key: object, start_from: datetime | None = None, start_to: datetime | None = None
     ) -> FoundWindows:
-        """The windows of a key that start between two instants, the newest first.
-
-        Raises:
-            ValueError: The windows are sessions, or an argument is wrong.
-        """
-        keys = self._one(key)
-        return self._fetched("backward_fetch", keys, start_from, start_to, backward=True)
+        """The windows of a key that start between two instants, the newest first; see `fetch`."""
+        return self.fetch(key, start_from, start_to, newest_first=True)
 
     def fetch_keys(
         self,
@@ -209,14 +76,17 @@ class WindowStore:
         key_to: object = None,
         start_from: datetime | None = None,
         start_to: datetime | None = None,
+        *,
+        newest_first: bool = False,
     ) -> FoundWindows:
         """The windows of the keys from one to another, by key, then start.
 
         Raises:
             ValueError: The windows are sessions, or an argument is wrong.
         """
-        keys = self._range(key_from, key_to)
-        return self._fetched("fetch_keys", keys, start_from, start_to)
+        self._require_no_sessions("fetch_keys")
+        starts = self._span(("start_from", start_from), ("start_to", start_to))
+        return self._by_start(self._range(key_from, key_to), starts, backward=newest_first)
 
     def backward_fetch_keys(
         self,
@@ -225,13 +95,8 @@ class WindowStore:
         start_from: datetime | None = None,
         start_to: datetime | None = None,
     ) -> FoundWindows:
-        """The windows of the keys from one to another, the last key and the newest first.
-
-        Raises:
-            ValueError: The windows are sessions, or an argument is wrong.
-        """
-        keys = self._range(key_from, key_to)
-        return self._fetched("backward_fetch_keys", keys, start_from, start_to, backward=True)
+        """The same as of `fetch_keys`, the last key and the newest first."""
+        return self.fetch_keys(key_from, key_to, start_from, start_to, newest_first=True)
 
     def holding(self, key: object, instant: datetime) -> FoundWindows:
         """The windows of a key whose interval has an instant, the oldest first.
@@ -241,14 +106,18 @@ class WindowStore:
         Raises:
             ValueError: An argument is wrong.
         """
-        # Event times are whole milliseconds, finer parts are cut off.
-        at = self._instant(instant, "instant") // _MS_US * _MS_US
-        first_end = at + 1 if isinstance(self._windows.spec, TimeWindows) else at
-        times = {_START: Span(None, at), _END: Span(first_end, None)}
-        length = length_us(self._windows)
-        if length is not None:  # files have statistics of ends
-            times = {_START: Span(first_end - length, at), _END: Span(first_end, at + length)}
+        times = holding(self._windows, self._instant(instant, "instant"))
         return self._pinned.found(Wanted(self._one(key), times))
+
+    def session(self, key: object, start: datetime, end: datetime) -> StoredWindow | None:
+        """The session of a key with these bounds, its first and last record; None if none has.
+
+        Raises:
+            ValueError: The windows are no sessions, or an argument is wrong.
+        """
+        found = self.find_sessions(key, end, start)
+        bounds = (microseconds(start), microseconds(end))
+        return next((each for each in found if _bounds_us(each) == bounds), None)
 
     def sessions(self, key: object) -> FoundWindows:
         """All sessions of a key, the oldest first.
@@ -271,12 +140,49 @@ class WindowStore:
         Raises:
             ValueError: The windows are no sessions, or an argument is wrong.
         """
-        if not self.has_sessions:
-            self._refuse("find_sessions", "these windows are no sessions", "fetch or holding")
-        end = self._instant_or_none(earliest_end, "earliest_end")
-        start = self._instant_or_none(latest_start, "latest_start")
-        times = {_START: Span(None, start), _END: Span(end, None)}
+        self._require_sessions("find_sessions")
+        times = self._overlapping(earliest_end, latest_start)
         return self._pinned.found(Wanted(self._one(key), times), backward=newest_first)
+
+    def backward_find_sessions(
+        self,
+        key: object,
+        earliest_end: datetime | None = None,
+        latest_start: datetime | None = None,
+    ) -> FoundWindows:
+        """The same as of `find_sessions`, the newest first."""
+        return self.find_sessions(key, earliest_end, latest_start, newest_first=True)
+
+    def find_sessions_of_keys(
+        self,
+        key_from: object = None,
+        key_to: object = None,
+        earliest_end: datetime | None = None,
+        latest_start: datetime | None = None,
+        *,
+        newest_first: bool = False,
+    ) -> FoundWindows:
+        """The sessions of the keys from one to another, by key, then start; see `find_sessions`.
+
+        Raises:
+            ValueError: The windows are no sessions, or an argument is wrong.
+        """
+        self._require_sessions("find_sessions_of_keys")
+        times = self._overlapping(earliest_end, latest_start)
+        keys = self._range(key_from, key_to)
+        return self._pinned.found(Wanted(keys, times), backward=newest_first)
+
+    def backward_find_sessions_of_keys(
+        self,
+        key_from: object = None,
+        key_to: object = None,
+        earliest_end: datetime | None = None,
+        latest_start: datetime | None = None,
+    ) -> FoundWindows:
+        """The same as of `find_sessions_of_keys`, the last key and the newest first."""
+        return self.find_sessions_of_keys(
+            key_from, key_to, earliest_end, latest_start, newest_first=True
+        )
 
     def history(self, key: object, start: datetime) -> WindowHistory:
         """The firings and corrections of the windows of a key that start at an instant.
@@ -291,48 +197,78 @@ class WindowStore:
         fired = firing_tables(self._pipeline, self._name, self._warehouse)
         firings: tuple[StoredWindow, ...] = ()
         if fired is not None and self._which != "firings":
-            store = type(self)(self._pipeline, self._name, self._warehouse, "firings")
+            store = type(self)(
+                self._pipeline,
+                self._name,
+                self._warehouse,
+                "firings",
+                open_table=self._open_table,
+            )
             firings = tuple(store._pinned.found(wanted))  # noqa: SLF001  another store of the class
         elif fired is not None:
             firings = tuple(self._pinned.found(wanted))
         tables = window_tables(self._pipeline, self._name, self._warehouse)
-        return WindowHistory(firings, corrections_in(tables.corrections, wanted))
+        return WindowHistory(firings, corrections_in(tables.corrections, wanted, self._open_table))
 
-    def _opened(self, version: int | None) -> PinnedWindows:
-        return PinnedWindows(
-            self._pipeline,
-            self._windows,
-            self._warehouse,
-            self._spec,
-            self._which,
-            version=version,
-            most_rows=self._most_rows,
-        )
-
-    def _one(self, key: object) -> KeyRange:
-        return self.key.one(key, "key")
-
-    def _range(self, key_from: object, key_to: object) -> KeyRange:
-        first, last = (
-            None if key is None else self.key.value(key, argument)
-            for key, argument in ((key_from, "key_from"), (key_to, "key_to"))
-        )
-        return self.key.between(first, last)
-
-    def _fetched(
+    def explain(
         self,
-        method: str,
-        keys: KeyRange,
-        start_from: datetime | None,
-        start_to: datetime | None,
+        key: object,
+        event_time: datetime,
+        event_time_to: datetime | None = None,
         *,
-        backward: bool = False,
-    ) -> FoundWindows:
+        limit: int = MOST_EXPLAINED,
+    ) -> Explanation:
+        """What became of the records of a key at an event time: the windows, or why none.
+
+        The tables' newest versions answer.
+
+        Args:
+            key: The windows' key.
+            event_time: The event time, or the first of several.
+            event_time_to: The last event time; None for that instant alone.
+            limit: The greatest number of records.
+
+        Raises:
+            ValueError: An argument is wrong.
+        """
+        last = event_time if event_time_to is None else event_time_to
+        for name, instant in (("event_time", event_time), ("event_time_to", last)):
+            self._instant(instant, name)
+        explainer = Explainer(self._pipeline, self._name, self._warehouse)
+        return explainer.at(key, event_time, last, limit)
+
+    def explain_arrival(
+        self,
+        source_partition: str,
+        offset: int,
+        arrival_unit: date | None = None,
+        *,
+        limit: int = MOST_EXPLAINED,
+    ) -> Explanation:
+        """What became of the records of an offset of a source partition; see `explain`.
+
+        Args:
+            source_partition: The source partition; '0' where the source declares none.
+            offset: The offset, which counts from 0 in each arrival day and source partition.
+            arrival_unit: The arrival day; None for each day that has the offset.
+            limit: The greatest number of records.
+        """
+        explainer = Explainer(self._pipeline, self._name, self._warehouse)
+        return explainer.arrived(source_partition, offset, arrival_unit, limit)
+
+    def _require_no_sessions(self, method: str) -> None:
         if self.has_sessions:
             self._refuse(method, "these windows are sessions", "sessions, find_sessions or holding")
-        first = self._instant_or_none(start_from, "start_from")
-        last = self._instant_or_none(start_to, "start_to")
-        return self._by_start(keys, Span(first, last), backward=backward)
+
+    def _require_sessions(self, method: str) -> None:
+        if not self.has_sessions:
+            self._refuse(method, "these windows are no sessions", "fetch or holding")
+
+    def _overlapping(
+        self, earliest_end: datetime | None, latest_start: datetime | None
+    ) -> dict[str, Span]:
+        end, start = self._span(("earliest_end", earliest_end), ("latest_start", latest_start))
+        return {_START: Span(None, start), _END: Span(end, None)}
 
     def _by_start(self, keys: KeyRange, starts: Span, *, backward: bool = False) -> FoundWindows:
         times = {_START: starts}
@@ -344,19 +280,6 @@ class WindowStore:
             times[_END] = Span(first, last)
         return self._pinned.found(Wanted(keys, times), backward=backward)
 
-    def _refuse(self, method: str, reason: str, right: str) -> NoReturn:
-        raise ValueError(f"{method} does not fit {self._spec.name}: {reason}; use {right}")
 
-    def _instant_or_none(self, instant: datetime | None, argument: str) -> int | None:
-        return None if instant is None else self._instant(instant, argument)
-
-    @staticmethod
-    def _instant(instant: datetime, argument: str) -> int:
-        if not isinstance(instant, datetime):
-            raise ValueError(f"{argument}: must be a datetime with a zone, not {instant!r}")
-        if instant.utcoffset() is None:
-            raise ValueError(
-                f"{argument}: must be an instant, so a datetime with a zone, and {instant} has "
-                "none; write datetime(..., tzinfo=UTC)"
-            )
-        return microseconds(instant)
+def _bounds_us(window: StoredWindow) -> tuple[int, int]:
+    return microseconds(window.start), microseconds(window.end)

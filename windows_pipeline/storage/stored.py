@@ -148,7 +148,7 @@ class StoredTable(TableSpec):
         """
         if self.driver_can_reach(spark):
             return dict(delta_rs.properties(self.location))
-        rows = spark.sql(f"SHOW TBLPROPERTIES {self._sql_path}").collect()
+        rows = spark.sql(f"SHOW TBLPROPERTIES {self.sql_path}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def texts(self, spark: SparkSession) -> dict[str, str]:
@@ -196,17 +196,18 @@ class StoredTable(TableSpec):
     def set_properties(self, spark: SparkSession, properties: Mapping[str, str]) -> None:
         """Sets table properties in one commit."""
         listed = ", ".join(f"'{name}' = '{_quoted(text)}'" for name, text in properties.items())
-        spark.sql(f"ALTER TABLE {self._sql_path} SET TBLPROPERTIES ({listed})")
+        spark.sql(f"ALTER TABLE {self.sql_path} SET TBLPROPERTIES ({listed})")
         self.remember_files(spark)
 
     def unset_properties(self, spark: SparkSession, *names: str) -> None:
         """Removes table properties in one commit, if they are set."""
         listed = ", ".join(f"'{name}'" for name in names)
-        spark.sql(f"ALTER TABLE {self._sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
+        spark.sql(f"ALTER TABLE {self.sql_path} UNSET TBLPROPERTIES IF EXISTS ({listed})")
         self.remember_files(spark)
 
     @property
-    def _sql_path(self) -> str:
+    def sql_path(self) -> str:
+        """The table as SQL names it by its location."""
         escaped = self.location.replace("`", "``")
         return f"delta.`{escaped}`"
 

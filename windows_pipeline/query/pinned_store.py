@@ -1,0 +1,217 @@
+"""A table of windows at one version, by which a store's questions are asked."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn, Self, get_args
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.arrow_values import microseconds
+from windows_pipeline.query.declared import declared_windows
+from windows_pipeline.query.keys import KeyColumn, KeyRange
+from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.pinned_windows import PinnedWindows, Which, table_of
+from windows_pipeline.query.readable import OpenTable
+from windows_pipeline.query.wanted_files import Span
+from windows_pipeline.windows import SessionWindows
+
+_MOST_ROWS = 250_000
+"""So many rows of a table are in memory at a time, unless one key's sessions are more."""
+
+
+class PinnedStore:
+    """The table of a definition's windows, pinned to a version; how arguments are read."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        windows_name: str,
+        warehouse: str,
+        table: Which = "final",
+        *,
+        version: int | None = None,
+        most_rows: int = _MOST_ROWS,
+        open_table: OpenTable = LocalTable,
+    ) -> None:
+        """Opens the table of a pipeline's windows; `open` finds the pipeline by its name.
+
+        Args:
+            pipeline: The pipeline.
+            windows_name: The window definition.
+            warehouse: The folder of all tables.
+            table: Which windows: `final`, `current` or `firings`.
+            version: The table's version; None for the newest.
+            most_rows: How many rows of the table to have in memory at a time.
+            open_table: Opens tables; without Spark by default.
+
+        Raises:
+            NoTableError: The table does not exist.
+            TableDamagedError: A file of the table is damaged.
+            UnreadableTableError: The table is not for readers other than Spark, or has no such
+                version.
+            ValueError: There are no such windows, or no such table.
+        """
+        self._pipeline, self._name, self._warehouse = pipeline, windows_name, warehouse
+        if windows_name not in pipeline.windows:
+            raise ValueError(
+                f"windows_name: {windows_name!r} is not in {pipeline.name}; use one of "
+                f"{', '.join(pipeline.windows)}"
+            )
+        if table not in get_args(Which):
+            raise ValueError(f"table: must be final, current or firings, not {table!r}")
+        self._windows = pipeline.windows[windows_name]
+        self._which = table
+        self._most_rows = most_rows
+        self._open_table = open_table
+        spec = table_of(pipeline, windows_name, warehouse, table)
+        if spec is None:
+            raise ValueError(
+                f"table: windows {pipeline.name}/{windows_name} must have a trigger for "
+                "'firings', and have none; use final or current"
+            )
+        self._spec = spec
+        self._pinned = self._opened(version)
+
+    @classmethod
+    def open(
+        cls,
+        pipeline: str,
+        windows_name: str | None = None,
+        table: Which = "final",
+        *,
+        project: str | Path = ".",
+        version: int | None = None,
+    ) -> Self:
+        """Opens the windows of a pipeline by its name.
+
+        Args:
+            pipeline: The pipeline's name.
+            windows_name: The window definition; None for a pipeline's only one.
+            table: Which windows: `final`, `current` or `firings`.
+            project: The folder with settings.yaml.
+            version: The table's version; None for the newest.
+
+        Raises:
+            NoTableError: The table does not exist.
+            SettingsError: settings.yaml is not as it must be.
+            TableDamagedError: A file of the table is damaged.
+            UnreadableTableError: The table is not for readers other than Spark, or has no such
+                version.
+            ValueError: There is no such pipeline, or it has no such windows.
+        """
+        found = declared_windows(pipeline, windows_name, project)
+        return cls(*found, table, version=version)
+
+    @classmethod
+    def on(
+        cls,
+        spark: object,
+        pipeline: str,
+        windows_name: str | None = None,
+        table: Which = "final",
+        *,
+        project: str | Path = ".",
+        version: int | None = None,
+    ) -> Self:
+        """Opens the windows of a pipeline with Spark, for tables that only Spark reaches.
+
+        The store answers as that of `open`, with the same rows; `explain` reads local tables only.
+
+        Args:
+            spark: The session.
+            pipeline: The pipeline's name.
+            windows_name: The window definition; None for a pipeline's only one.
+            table: Which windows: `final`, `current` or `firings`.
+            project: The folder with settings.yaml.
+            version: The table's version; None for the newest.
+
+        Raises:
+            NoTableError: The table does not exist.
+            SettingsError: settings.yaml is not as it must be.
+            UnreadableTableError: The table has no such version.
+            ValueError: There is no such pipeline, or it has no such windows.
+        """
+        # Imported by its name: without Spark, stores do not need the module, nor have pyspark.
+        tables = import_module("windows_pipeline.query.spark_tables").SparkTables(spark)
+        found = declared_windows(pipeline, windows_name, project)
+        return cls(*found, table, version=version, open_table=tables)
+
+    @property
+    def name(self) -> str:
+        """The table's name: `flights/hourly/final_windows`."""
+        return self._spec.name
+
+    @property
+    def version(self) -> int:
+        """The version of the table that is read."""
+        return self._pinned.table.version
+
+    @property
+    def through(self) -> date | None:
+        """The last arrival day that has rows in this version; None without rows."""
+        return max(self._pinned.table.days, default=None)
+
+    @property
+    def key(self) -> KeyColumn:
+        """The windows' key."""
+        return self._pinned.table.key
+
+    def parsed_key(self, text: str | None, argument: str) -> object:
+        """The key that a text of a command line stands for; see `KeyColumn.parsed`.
+
+        Raises:
+            ValueError: The text does not stand for a key.
+        """
+        has_key = bool(self._windows.keyed(self._pipeline.source).key_columns)
+        return self.key.parsed(text if has_key or text else None, argument)
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether the windows are sessions."""
+        return isinstance(self._windows.spec, SessionWindows)
+
+    def refresh(self) -> None:
+        """Goes on to the newest version; answers that were returned before stay as they are."""
+        self._pinned = self._opened(None)
+
+    def _opened(self, version: int | None) -> PinnedWindows:
+        return PinnedWindows(
+            self._pipeline,
+            self._windows,
+            self._warehouse,
+            self._spec,
+            self._which,
+            version=version,
+            most_rows=self._most_rows,
+            open_table=self._open_table,
+        )
+
+    def _one(self, key: object) -> KeyRange:
+        return self.key.one(key, "key")
+
+    def _range(self, key_from: object, key_to: object) -> KeyRange:
+        first, last = (
+            None if key is None else self.key.value(key, argument)
+            for key, argument in ((key_from, "key_from"), (key_to, "key_to"))
+        )
+        return self.key.between(first, last)
+
+    def _refuse(self, method: str, reason: str, right: str) -> NoReturn:
+        raise ValueError(f"{method} does not fit {self._spec.name}: {reason}; use {right}")
+
+    def _span(self, *bounds: tuple[str, datetime | None]) -> Span:
+        """Two instants by the names of their arguments; None is no bound."""
+        return Span(*(None if at is None else self._instant(at, name) for name, at in bounds))
+
+    @staticmethod
+    def _instant(instant: datetime, argument: str) -> int:
+        if not isinstance(instant, datetime):
+            raise ValueError(f"{argument}: must be a datetime with a zone, not {instant!r}")
+        if instant.utcoffset() is None:
+            raise ValueError(
+                f"{argument}: must be an instant, so a datetime with a zone, and {instant} has "
+                "none; write datetime(..., tzinfo=UTC)"
+            )
+        return microseconds(instant)
