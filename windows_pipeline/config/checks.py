@@ -65,7 +65,7 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     columns = fixed_result_columns(source)
     problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
     problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
-    problems += windows.problems(source)
+    problems += [*windows.problems(source), *_process_problems(windows, source)]
     for aggregate in windows.aggregate_list:
         problem = _aggregate_problem(aggregate, source, windows.aggregates[aggregate.name])
         if problem is None:
@@ -109,6 +109,20 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
             names = ", ".join(sorted(_FIRING_COLUMNS))
             text = f"is the name of a column that every firing has ({names}); rename it"
             yield Problem(("aggregates", name), name, text)
+
+
+def _process_problems(windows: Windows, source: Source) -> Iterator[Problem]:
+    """Checks the function of firings: that there are firings, and its columns."""
+    if windows.process is None:
+        return
+    if windows.trigger is None:
+        text = (
+            "is called at each firing, and windows without a trigger have none; write "
+            "'trigger: {}' beside it, for firings on time and late"
+        )
+        yield Problem(("process", "function"), windows.process.function, text)
+    for problem in windows.process.problems(source.values):
+        yield Problem(("process", *problem.path), problem.value, problem.text)
 
 
 def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:
