@@ -81,8 +81,8 @@ class FiringFunction:
         )
         schema = T.StructType([needed.schema[name] for name in _KEPT])
         schema.add(FunctionKernel.ROW_NUMBER, T.LongType())
-        for field in T.StructType.fromDDL(process.schema_text):
-            schema.add(field)
+        for name, kind in process.columns.items():
+            schema.add(name, T.DataType.fromDDL(kind))
         return needed.mapInArrow(kernel, schema)
 
     def _key_parts(self) -> list[Column]:
