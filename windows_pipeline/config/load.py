@@ -15,6 +15,7 @@ from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
+from windows_pipeline.config.row_frames import Frame
 from windows_pipeline.config.source import Source, Topic
 from windows_pipeline.config.window_function import Process
 from windows_pipeline.config.window_kinds import Rule
@@ -40,6 +41,7 @@ _EXAMPLES = {
     "since": "2026-01-31",
     "function": "my_module:warn",
 }
+_EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
 _EXAMPLES_BELOW = {
     "source": "path: ...",
     "kafka": "servers: ...",
@@ -51,6 +53,7 @@ _EXAMPLES_BELOW = {
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
     "process": "function: my_module:warn",
+    "frames": "name: {preceding: 1 hour}",
     "limits": "rejected: 50 %",
     "checks": "name: ...",
 }
@@ -292,12 +295,10 @@ def _no_mapping(details: ErrorDetails) -> str:
 def _example(path: Sequence[object]) -> str:
     """Returns an example of the lines that a field needs."""
     match [str(part) for part in path]:
-        case ["source", "columns", name]:
+        case ["source", "columns", name] | ["windows", _, *_, "process", "columns", name]:
             return f"'{name}: string'"
-        case ["windows", _, *_, "process", "columns", name]:
-            return f"'{name}: string'"
-        case ["windows", _, *_, "aggregates", name]:
-            return f"'{name}: avg(column)'"
+        case ["windows", _, *_, ("aggregates" | "frames") as field, name]:
+            return f"'{name}: {_EXAMPLES_OF_NAMES[field]}'"
         case ["windows", _, *_, "alerts", name]:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
         case ["checks", name] | ["windows", _, *_, "checks", name]:
@@ -343,6 +344,8 @@ def _model_of_windows(path: FieldPath, kind: str) -> type[BaseModel]:
             return FiringTrigger
         case ("process",):
             return Process
+        case ("frames", _):
+            return Frame
         case ("checks", _):
             return ResultCheck
         case ("checks", _, expectation):

@@ -141,6 +141,11 @@ class Windows(Strict):
         return ()
 
     @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names of the frames that aggregates choose from; empty for windows of one frame."""
+        return ()
+
+    @property
     def window_key(self) -> tuple[str, ...]:
         """The columns that identify a window."""
         return ("key", "window_start", "window_end", *self.row_key)
