@@ -274,6 +274,20 @@ def test_each_row_has_its_firing_and_its_number() -> None:
     assert made.num_rows == 0
 
 
+def test_tuples_and_dicts_may_be_mixed() -> None:
+    """Rule E3: within a firing, too."""
+
+    def both(*_: object) -> Any:
+        return [("a", 1), {"n": 2, "word": "b"}, ["c", 3]]
+
+    (made,) = kernel_of(both, "word string, n bigint")(iter([firings(["x"])]))
+    assert [tuple(row.values())[2:] for row in made.to_pylist()] == [
+        (0, "a", 1),
+        (1, "b", 2),
+        (2, "c", 3),
+    ]
+
+
 def test_an_error_names_key_window_firing_and_place() -> None:
     """Rule E3."""
     line = repeated.__code__.co_firstlineno + 3

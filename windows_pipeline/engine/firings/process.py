@@ -128,7 +128,8 @@ class FunctionKernel:
             fits = set(row) == set(self._names)
         if not fits:
             raise TypeError(self._no_row(row, key, context))
-        return tuple(row) if isinstance(row, list) else row
+        # Arrow takes either tuples or dicts in one array.
+        return tuple(row[name] for name in self._names) if isinstance(row, Mapping) else tuple(row)
 
     def _check_types(
         self, batch: pa.RecordBatch, results: Sequence[Row], firing_of: Sequence[int]
