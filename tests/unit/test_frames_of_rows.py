@@ -127,6 +127,21 @@ def test_an_aggregates_frame_is_part_of_the_definition(tmp_path: Path) -> None:
         ),
         (
             FRAMES,
+            {**AGGREGATES, "more": "averge(dep_delay) over hour"},
+            "aggregates.more",
+            "'averge(dep_delay) over hour' unknown aggregate 'averge'; use one of count, ",
+        ),
+        (
+            FRAMES,
+            {**AGGREGATES, "more": "avg(dep_delay) over hour where dep_delay > 3"},
+            "aggregates.more",
+            (
+                "has its condition after the frame; write 'avg(dep_delay) where dep_delay > 3 over "
+                "hour'"
+            ),
+        ),
+        (
+            FRAMES,
             {"mean": AGGREGATES["mean"]},
             "frames.last_3",
             (

@@ -20,6 +20,9 @@ _CODE = re.compile(r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?")
 _NO_MODULES = UserModules()
 _REST = re.compile(r"\s*(where\b(?P<condition>.*))?", re.IGNORECASE | re.DOTALL)
 _OVER = re.compile(r"(?P<call>.*\S)\s+over\s+(?P<frame>\w+)\s*", re.IGNORECASE | re.DOTALL)
+_OVER_FIRST = re.compile(
+    r"(?P<call>.*\S)\s+over\s+(?P<frame>\w+)\s+(?P<condition>where\b.*)", re.IGNORECASE | re.DOTALL
+)
 _FILTER = re.compile(r"\s*filter\s*\(\s*where\b(?P<condition>.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _QUOTES = "'\"`"
 _NO_CALL = re.compile(
@@ -73,10 +76,18 @@ def parse_aggregate(
     """
     require_short(text, "aggregate")
     named = _OVER.fullmatch(text) if frames else None
-    if named is not None:
-        aggregate = _parsed(name, named["call"], modules, counts_rows=True)
-        return replace(aggregate, over=named["frame"])
-    return _parsed(name, text, modules, counts_rows=False)
+    call = text if named is None else named["call"]
+    try:
+        aggregate = _parsed(name, call, modules, counts_rows=named is not None)
+    except ValueError as error:
+        turned = _OVER_FIRST.fullmatch(text) if frames else None
+        if turned is not None:
+            fix = f"{turned['call']} {turned['condition'].strip()} over {turned['frame']}"
+            raise ValueError(f"{text!r} has its condition after the frame; write {fix!r}") from None
+        if named is None:
+            raise
+        raise ValueError(f"{text!r}: {str(error).removeprefix(repr(call)).lstrip(': ')}") from None
+    return aggregate if named is None else replace(aggregate, over=named["frame"])
 
 
 def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) -> Aggregate:
