@@ -83,7 +83,7 @@ class Settings(BaseModel):
             has no DAGSTER_HOME. None for no report.
         packages: More packages for Spark to load, as `organisation:module:version` of a Maven
             repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
-        modules: The Python files whose aggregates pipelines may name (`my_module:spread`). The
+        modules: The Python files whose code pipelines may name (`my_module:spread`). The
             settings name them without '.py'; they lie in the settings file's folder.
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.

@@ -22,7 +22,7 @@ from windows_pipeline.aggregates.functions import (
 )
 from windows_pipeline.aggregates.parse import parse_aggregate, split_arguments
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
-from windows_pipeline.aggregates.user_modules import ProjectAggregate, UserModules
+from windows_pipeline.aggregates.user_modules import ProjectAggregate, UserFunction, UserModules
 
 __all__ = [
     "Aggregate",
@@ -30,6 +30,7 @@ __all__ = [
     "Function",
     "ProjectAggregate",
     "UserAggregate",
+    "UserFunction",
     "UserModules",
     "avg",
     "collect_list",

@@ -52,6 +52,7 @@ class Aggregate:
         written: The user's text for the column or expression, where `column` is a name of the
             engine's.
         condition: The user's text for a condition: `column` is null where it is not true.
+        over: The name of the frame that holds the values, in windows of several frames.
 
     Raises:
         ValueError: The percentage is out of range, or the function takes none.
@@ -63,6 +64,7 @@ class Aggregate:
     percentage: float | None = None
     written: str | None = None
     condition: str | None = None
+    over: str | None = None
 
     def __post_init__(self) -> None:
         """Checks the percentage."""
@@ -73,7 +75,9 @@ class Aggregate:
         if self.percentage is not None:
             arguments.append(str(self.percentage))
         call = f"{function_name(self.function)}({', '.join(arguments)})"
-        return call if self.condition is None else f"{call} where {self.condition}"
+        if self.condition is not None:
+            call += f" where {self.condition}"
+        return call if self.over is None else f"{call} over {self.over}"
 
     def result_type(self, column_type: str) -> str:
         """Returns the Spark type of the result for a column of this type.

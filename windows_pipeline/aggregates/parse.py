@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windows_pipeline.aggregates.aggregate import Aggregate, Function, function_name
 from windows_pipeline.aggregates.other_names import RECORD_COUNTS, meant
@@ -19,6 +19,10 @@ _START = re.compile(r"\s*(\w+|[^\s():]*:[^\s():]*)\s*\(")
 _CODE = re.compile(r"\s*(?P<reference>[^\s():]+:[^\s():]+)\s*(\(\s*\)\s*)?")
 _NO_MODULES = UserModules()
 _REST = re.compile(r"\s*(where\b(?P<condition>.*))?", re.IGNORECASE | re.DOTALL)
+_OVER = re.compile(r"(?P<call>.*\S)\s+over\s+(?P<frame>\w+)\s*", re.IGNORECASE | re.DOTALL)
+_OVER_FIRST = re.compile(
+    r"(?P<call>.*\S)\s+over\s+(?P<frame>\w+)\s+(?P<condition>where\b.*)", re.IGNORECASE | re.DOTALL
+)
 _FILTER = re.compile(r"\s*filter\s*\(\s*where\b(?P<condition>.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _QUOTES = "'\"`"
 _NO_CALL = re.compile(
@@ -52,7 +56,9 @@ class _Call:
     filtered: str | None = None
 
 
-def parse_aggregate(name: str, text: str, modules: UserModules = _NO_MODULES) -> Aggregate:
+def parse_aggregate(
+    name: str, text: str, modules: UserModules = _NO_MODULES, *, frames: bool = False
+) -> Aggregate:
     """Parses an aggregate such as 'avg(dep_delay)' or 'sum(price * quantity) where price > 0'.
 
     An aggregate of an expression, or with a condition, takes a column that the caller computes;
@@ -62,13 +68,31 @@ def parse_aggregate(name: str, text: str, modules: UserModules = _NO_MODULES) ->
         name: The result's column.
         text: The aggregate. Its expression and its condition are not parsed.
         modules: Where a user's aggregate, such as `my_module:spread(price)`, comes from.
+        frames: Whether the text may end with `over NAME`, the name of a frame.
 
     Raises:
         ValueError: The text is not the call of a known function, or is too long; the message
             has the text and the fix.
     """
     require_short(text, "aggregate")
-    call = _call(text)
+    named = _OVER.fullmatch(text) if frames else None
+    call = text if named is None else named["call"]
+    try:
+        aggregate = _parsed(name, call, modules, counts_rows=named is not None)
+    except ValueError as error:
+        turned = _OVER_FIRST.fullmatch(text) if frames else None
+        if turned is not None:
+            fix = f"{turned['call']} {turned['condition'].strip()} over {turned['frame']}"
+            raise ValueError(f"{text!r} has its condition after the frame; write {fix!r}") from None
+        if named is None:
+            raise
+        raise ValueError(f"{text!r}: {str(error).removeprefix(repr(call)).lstrip(': ')}") from None
+    return aggregate if named is None else replace(aggregate, over=named["frame"])
+
+
+def _parsed(name: str, text: str, modules: UserModules, *, counts_rows: bool) -> Aggregate:
+    """See `parse_aggregate`; `counts_rows` is whether `count()` needs no condition."""
+    call = _call(text, counts_rows=counts_rows)
     if call is None:
         raise ValueError(_not_a_call(text))
     function, argument = _function(text, call, modules), str(call.arguments[0])
@@ -76,7 +100,8 @@ def parse_aggregate(name: str, text: str, modules: UserModules = _NO_MODULES) ->
         plain = f"{function_name(function)}({', '.join(call.arguments)})"
         fix = f"{plain} where {call.filtered.strip()}"
         raise ValueError(f"{text!r} is not an aggregate; write {fix!r}")
-    if argument in ("", "*") and (function is not Function.COUNT or call.condition is None):
+    counts = function is Function.COUNT and (counts_rows or call.condition is not None)
+    if argument in ("", "*") and not counts:
         raise ValueError(f"{text!r}: {_RECORD_COUNT}")
     percentage = None
     if function is Function.PERCENTILE and len(call.arguments) > 1:
@@ -107,7 +132,7 @@ def split_arguments(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _call(text: str) -> _Call | None:
+def _call(text: str, *, counts_rows: bool) -> _Call | None:
     """Splits a text into the parts of a call; None if the text is not a call."""
     start = _START.match(text)
     if start is None or _DISTINCT.fullmatch(text):
@@ -121,7 +146,7 @@ def _call(text: str) -> _Call | None:
     if filtered:
         return _Call(start[1], arguments, None, filtered["condition"])
     rest = _REST.fullmatch(after)
-    if rest is None or (arguments == [""] and rest["condition"] is None):
+    if rest is None or (arguments == [""] and rest["condition"] is None and not counts_rows):
         return None
     condition = rest["condition"]
     return _Call(start[1], arguments, condition if condition is None else condition.strip())

@@ -1,4 +1,4 @@
-"""Loads a user's aggregates from the Python files that settings.yaml names (`modules`).
+"""Loads a user's aggregates and window functions from the files of `modules` in settings.yaml.
 
 A module is not put into `sys.modules`: so it hides no other module, and Spark's pickles hold its
 functions whole, as those of a program are, so that workers need no file.
@@ -10,18 +10,18 @@ import ast
 import hashlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from traceback import extract_tb
-from types import ModuleType
-from typing import ClassVar
+from types import FunctionType, ModuleType
+from typing import Any, ClassVar, NamedTuple
 
 from windows_pipeline.aggregates.user_aggregate import UserAggregate
 from windows_pipeline.text.limits import shown
-from windows_pipeline.text.problems import nearest
+from windows_pipeline.text.problems import listed, nearest
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LIBRARY = "windows_pipeline"
@@ -51,9 +51,33 @@ class ProjectAggregate(UserAggregate):
         return self.reference.partition(":")[0]
 
 
+class UserFunction(NamedTuple):
+    """A user's function that a pipeline's file names.
+
+    Attributes:
+        call: The function.
+        file: The module's file.
+        module: The module's name.
+        digest: The SHA-256 of the module's text, in hex.
+    """
+
+    call: Callable[..., Any]
+    file: str
+    module: str
+    digest: str
+
+
+class _Code(NamedTuple):
+    """What a module has: its names and their values, its file, and the digest of its text."""
+
+    values: dict[str, object]
+    file: Path
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class UserModules:
-    """The modules whose aggregates pipelines may name.
+    """The modules whose aggregates and functions pipelines may name.
 
     A module is read once: a pipeline that runs on does not see a later edit.
 
@@ -74,6 +98,46 @@ class UserModules:
         Raises:
             ValueError: The module is not among these, has a mistake, or has no such aggregate.
         """
+        code, name = self._code(reference)
+        found, file = code.values, code.file
+        aggregates = {
+            key: value for key, value in found.items() if isinstance(value, UserAggregate)
+        }
+        if name not in aggregates:
+            what = f"{name!r} is no UserAggregate" if name in found else f"there is no {name!r}"
+            fix = f"write one, as in {name} = UserAggregate(create, ...)"
+            if aggregates:
+                fix = nearest(name, aggregates, f"use one of {', '.join(aggregates)}")
+            raise ValueError(f"{what} in {file}; {fix}")
+        aggregate = aggregates[name]
+        values = {each.name: getattr(aggregate, each.name) for each in fields(UserAggregate)}
+        return ProjectAggregate(**values, reference=reference, file=str(file), digest=code.digest)
+
+    def function(self, reference: str) -> UserFunction:
+        """Loads a function.
+
+        Args:
+            reference: `my_module:warn`.
+
+        Raises:
+            ValueError: The module is not among these, has a mistake, or has no such function.
+        """
+        code, name = self._code(reference)
+        functions = {
+            key: value for key, value in code.values.items() if isinstance(value, FunctionType)
+        }
+        if name not in functions:
+            known = name in code.values
+            what = f"{name!r} is no function" if known else f"there is no {name!r}"
+            fix = f"write it, as in def {name}(key, window, content, context): ..."
+            if functions:
+                fix = nearest(name, functions, f"use one of {listed(functions)}")
+            raise ValueError(f"{what} in {code.file}; {fix}")
+        module = reference.partition(":")[0]
+        return UserFunction(functions[name], str(code.file), module, code.digest)
+
+    def _code(self, reference: str) -> tuple[_Code, str]:
+        """Runs the module of a reference; returns what it has, and the name after the colon."""
         module, _, name = reference.partition(":")
         if not _NAME.fullmatch(module) or not _NAME.fullmatch(name):
             raise ValueError(
@@ -91,20 +155,8 @@ class UserModules:
         if file not in self.texts:
             self.texts[file] = _text(file)
         text = self.texts[file]
-        found = _loaded(file, text)
-        aggregates = {
-            key: value for key, value in found.items() if isinstance(value, UserAggregate)
-        }
-        if name not in aggregates:
-            what = f"{name!r} is no UserAggregate" if name in found else f"there is no {name!r}"
-            fix = f"write one, as in {name} = UserAggregate(create, ...)"
-            if aggregates:
-                fix = nearest(name, aggregates, f"use one of {', '.join(aggregates)}")
-            raise ValueError(f"{what} in {file}; {fix}")
-        aggregate = aggregates[name]
-        values = {each.name: getattr(aggregate, each.name) for each in fields(UserAggregate)}
         digest = hashlib.sha256(text.encode()).hexdigest()
-        return ProjectAggregate(**values, reference=reference, file=str(file), digest=digest)
+        return _Code(_loaded(file, text), file, digest), name
 
 
 def _text(file: Path) -> str:
@@ -142,7 +194,7 @@ def _loaded(file: Path, text: str) -> dict[str, object]:
         if imported != _LIBRARY and any(map(Path.exists, beside)):
             raise ValueError(
                 f"{file}, line {line}: imports {imported!r}, another file of the project; put "
-                "what the aggregates need into one module"
+                "what the code needs into one module"
             )
     module = ModuleType(file.stem)
     module.__file__ = str(file)

@@ -1,4 +1,4 @@
-"""The checks of firings and early warnings, as SQL over the frames of `recount_firings`."""
+"""The checks of firings and what follows from them, as SQL over the frames of `recount_firings`."""
 
 from __future__ import annotations
 
@@ -94,5 +94,17 @@ def early_warning_checks(windows: Windows, columns: Mapping[str, str]) -> list[C
             "A window and rule have at most one open warning, which is confirmed or withdrawn at "
             "most once (rule E5)",
             "open_rows > 1 OR closed_rows > 1",
+        ),
+    ]
+
+
+def processed_checks() -> list[Check]:
+    """Checks over a row that a user's function made, with its firing."""
+    return [
+        Check(
+            "processed_follow_firings",
+            "Each row of a window function belongs to a firing of its arrival unit, and the rows "
+            "of a firing have the numbers 0, 1, 2, ..., each once (rule E3)",
+            "NOT is_firing OR row_number <> in_order",
         ),
     ]

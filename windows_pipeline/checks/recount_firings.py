@@ -138,6 +138,25 @@ def with_their_results(
     )
 
 
+def with_their_firing(made: DataFrame, firings: DataFrame) -> DataFrame:
+    """Joins each row that a function made of a firing with the firing.
+
+    Args:
+        made: Rows of the table processed.
+        firings: Rows of the table firings of the same units.
+
+    Returns:
+        The rows with `is_firing` (whether their firing is there) and `in_order` (which number a
+        row has among the rows of its firing).
+    """
+    firing = ["arrival_unit", *_WINDOW, "firing_id", "reason"]
+    known = firings.select(*firing, F.lit(True).alias("is_firing"))
+    of_firing = Window.partitionBy(*firing).orderBy("row_number")
+    numbered = made.withColumn("in_order", F.row_number().over(of_firing) - 1)
+    joined = join_on(numbered, known, firing, "left")
+    return joined.withColumn("is_firing", F.coalesce("is_firing", F.lit(False)))
+
+
 def _equals_result(values: Sequence[str]) -> Column:
     """Whether a row's values equal those of its column `result`."""
     return reduce(and_, [F.col(name).eqNullSafe(F.col("result")[name]) for name in values])

@@ -5,7 +5,9 @@ The engine's kernel finds frames with moving indices in NumPy; the recount leave
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -18,7 +20,9 @@ from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
     GracedRows,
+    RowWindow,
     SessionRows,
+    SeveralRows,
     SlideRows,
     TumbleRows,
 )
@@ -31,7 +35,7 @@ _NEVER_FINAL_MS = 2**62
 
 
 class _Expected(NamedTuple):
-    """What a row's window should be.
+    """What a row's window, or one of the frames that together are its window, should be.
 
     Attributes:
         frame: The records that the window holds.
@@ -93,7 +97,9 @@ def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
         "offset",
         "_is_new",
     )
-    expected = _expected(spec)
+    if isinstance(spec.window, SeveralRows):
+        return _of_several(in_time.withColumn("part", F.lit(0)), spec.window)
+    expected = _expected(spec.window)
     in_frame = {
         "recount": F.count("*"),
         "recount_first_ms": F.min(_TIME_MS),
@@ -104,6 +110,43 @@ def _recounted(records: DataFrame, spec: GracedRows) -> DataFrame:
     )
     end_ms = F.when(expected.has_result, expected.last_instant_ms)
     return counted.withColumns({"recount_start_ms": expected.start_ms, "recount_end_ms": end_ms})
+
+
+def _of_several(in_time: DataFrame, window: SeveralRows) -> DataFrame:
+    """Each record with the window from the first to the last record of its outermost frames.
+
+    Each of these frames holds the record itself, so nothing lies between two of them.
+    """
+    numbered = in_time.withColumn("place", F.row_number().over(_by_time("key", "part")))
+    frames = [_expected(frame) for frame in window.outer]
+    least = {"first_place": "place", "recount_first_ms": _TIME_MS}
+    most = {"last_place": "place", "recount_last_ms": _TIME_MS}
+    counted = numbered.withColumns(
+        {
+            **{
+                name: _of_all(F.least, [F.min(of).over(each.frame) for each in frames])
+                for name, of in least.items()
+            },
+            **{
+                name: _of_all(F.greatest, [F.max(of).over(each.frame) for each in frames])
+                for name, of in most.items()
+            },
+        }
+    )
+    ends_ms = [each.last_instant_ms for each in frames]
+    known = reduce(and_, [each.isNotNull() for each in ends_ms])
+    return counted.withColumns(
+        {
+            "recount": F.col("last_place") - F.col("first_place") + F.lit(1).cast("bigint"),
+            "recount_start_ms": _of_all(F.least, [each.start_ms for each in frames]),
+            "recount_end_ms": F.when(known, _of_all(F.greatest, ends_ms)),
+        }
+    )
+
+
+def _of_all(choose: Callable[..., Column], columns: Sequence[Column]) -> Column:
+    """The least or greatest of one or more columns."""
+    return columns[0] if len(columns) == 1 else choose(*columns)
 
 
 def _in_parts(in_time: DataFrame, spec: GracedRows) -> DataFrame:
@@ -124,12 +167,12 @@ def _in_parts(in_time: DataFrame, spec: GracedRows) -> DataFrame:
     return in_time.withColumn("part", part)
 
 
-def _expected(spec: GracedRows) -> _Expected:
+def _expected(window: RowWindow | CountWindows) -> _Expected:
     time_ms, always = F.col(_TIME_MS), F.lit(True)
     first_ms = F.least(_TIME_MS, "recount_first_ms")
     last_ms = F.greatest(_TIME_MS, "recount_last_ms")
     by_time, by_arrival = _by_time("key", "part"), _by_arrival("key", "part")
-    match spec.window:
+    match window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
             peers = Window.partitionBy("key", "part").orderBy(_TIME_MS)
             frame = peers.rangeBetween(_ALL_BEFORE if back is None else -back, ahead)

@@ -39,7 +39,8 @@ class BoundAggregates:
 
 def aggregates_of(texts: Mapping[str, str], modules: UserModules) -> list[Aggregate]:
     """The aggregates of a definition, by the name of their result; their texts are canonical."""
-    return [_canonical(parse_aggregate(name, text, modules)) for name, text in texts.items()]
+    parsed = (parse_aggregate(name, text, modules, frames=True) for name, text in texts.items())
+    return [_canonical(each) for each in parsed]
 
 
 def modules_of(aggregates: Iterable[Aggregate]) -> dict[str, str]:
@@ -135,7 +136,7 @@ def bound(aggregates: Iterable[Aggregate], values: Mapping[str, str]) -> BoundAg
         if value.fails is not None:
             count = f"{_FAILED}{each.name}"
             added[f"{count}_record"] = f"CASE WHEN {value.fails} THEN TRUE END"
-            counts.append(Aggregate(count, Function.COUNT, f"{count}_record"))
+            counts.append(Aggregate(count, Function.COUNT, f"{count}_record", over=each.over))
             failed[each.name] = count
     of_users = {each.name for each in wanted if isinstance(each.function, ProjectAggregate)}
     return BoundAggregates((*wanted, *counts), added, failed, frozenset(of_users))

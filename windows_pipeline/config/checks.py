@@ -65,15 +65,18 @@ def windows_problems(windows: Windows, source: Source) -> list[Problem]:
     columns = fixed_result_columns(source)
     problems += filter_problems(windows.where, source, {**columns, **windows.aggregates})
     problems += [*_session_problems(windows, source), *_trigger_problems(windows)]
-    problems += windows.problems(source)
+    problems += [*windows.problems(source), *_process_problems(windows, source)]
     for aggregate in windows.aggregate_list:
-        problem = _aggregate_problem(aggregate, source, windows.aggregates[aggregate.name])
+        written = windows.aggregates[aggregate.name]
+        problem = _frame_problem(aggregate, windows, written)
+        problem = problem or _aggregate_problem(aggregate, source, written)
         if problem is None:
             columns |= result_types([aggregate], source.types, source.values)
         else:
             problems.append(problem)
             # A rule may use the faulty aggregate: as a number, so that other mistakes show.
             columns.setdefault(aggregate.name, "double")
+    problems += _unused_frames(windows)
     for name, rule in windows.alerts.items():
         problems.extend(_rule_problems(name, rule, columns))
     tables = ["final_windows", *(["firings"] if windows.trigger is not None else [])]
@@ -109,6 +112,49 @@ def _trigger_problems(windows: Windows) -> Iterator[Problem]:
             names = ", ".join(sorted(_FIRING_COLUMNS))
             text = f"is the name of a column that every firing has ({names}); rename it"
             yield Problem(("aggregates", name), name, text)
+
+
+def _process_problems(windows: Windows, source: Source) -> Iterator[Problem]:
+    """Checks the function of firings: that there are firings, and its columns."""
+    if windows.process is None:
+        return
+    if windows.trigger is None:
+        text = (
+            "is called at each firing, and windows without a trigger have none; write "
+            "'trigger: {}' beside it, for firings on time and late"
+        )
+        yield Problem(("process", "function"), windows.process.function, text)
+    for problem in windows.process.problems(source.values):
+        yield Problem(("process", *problem.path), problem.value, problem.text)
+
+
+def _frame_problem(aggregate: Aggregate, windows: Windows, written: str) -> Problem | None:
+    """Checks that an aggregate names a frame where there are several, and none elsewhere."""
+    path, names, over = ("aggregates", aggregate.name), windows.frame_names, aggregate.over
+    if over is None:
+        if not names:
+            return None
+        text = f"names no frame; write '{written} over {names[0]}', with one of {', '.join(names)}"
+        return Problem(path, written, text)
+    if not names:
+        text = (
+            f"is over the frame {over!r}, and these windows name no frames; leave 'over {over}' "
+            f"out, or use kind: slide_rows with 'frames: {{{over}: {{preceding: 1 hour}}}}'"
+        )
+        return Problem(path, written, text)
+    if over not in names:
+        fix = nearest(over, names, f"use one of {', '.join(names)}")
+        return Problem(path, written, f"is over {over!r}, which is none of the frames; {fix}")
+    return None
+
+
+def _unused_frames(windows: Windows) -> Iterator[Problem]:
+    """Refuses frames without an aggregate: they would only delay the results of the others."""
+    used = {aggregate.over for aggregate in windows.aggregate_list}
+    for name in windows.frame_names:
+        if name not in used:
+            text = f"has no aggregate; write one, as in 'count() over {name}', or remove the frame"
+            yield Problem(("frames", name), name, text)
 
 
 def _aggregate_problem(aggregate: Aggregate, source: Source, written: str) -> Problem | None:

@@ -14,11 +14,12 @@ from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
-    *("firings", "early_warnings", "failed_windows"),
+    *("firings", "early_warnings", "processed", "failed_windows"),
 )
 _OF_RULE = ("when", "severity")
 """What decides the rows of alerts; the other fields of a rule are for people."""
-_WITHOUT_RESULTS = ("late_records", "failed_windows")
+_WITHOUT_RESULTS = ("late_records", "failed_windows", "processed")
+_OF_FIRINGS = ("firings", "early_warnings", "processed")
 
 
 def table_definition(pipeline: Pipeline, windows_name: str | None, table: str) -> dict[str, str]:
@@ -116,8 +117,10 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")
-    if table not in ("firings", "early_warnings"):
+    if table not in _OF_FIRINGS:
         left_out.add("trigger")
+    if table != "processed":
+        left_out.add("process")
     if windows.key == pipeline.source.key:  # the same as no key of its own
         left_out.add("key")
     dumped = windows.model_dump(exclude=left_out)
@@ -129,6 +132,9 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
         fields[f"windows.{name}.aggregates.{aggregate.name}"] = str(aggregate)
     for module, digest in modules_of(windows.aggregate_list).items():
         fields[f"windows.{name}.modules.{module}"] = f"SHA-256 {digest}"
+    function = windows.window_function
+    if table == "processed" and function is not None:
+        fields[f"windows.{name}.modules.{function.module}"] = f"SHA-256 {function.digest}"
     return fields
 
 

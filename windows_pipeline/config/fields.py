@@ -162,7 +162,7 @@ def _aggregate(value: object, info: ValidationInfo) -> object:
     text = str(value)
     require_short(text)
     try:
-        parse_aggregate("result", text, modules_in(info.context))
+        parse_aggregate("result", text, modules_in(info.context), frames=True)
     except ValueError as error:
         raise ValueError(_argument_problem(text) or without_value(str(error), "", text)) from None
     return value

@@ -15,7 +15,9 @@ from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
 from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
+from windows_pipeline.config.row_frames import Frame
 from windows_pipeline.config.source import Source, Topic
+from windows_pipeline.config.window_function import Process
 from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
@@ -37,7 +39,9 @@ _EXAMPLES = {
     "from": "$.card.country",
     "zone": "America/New_York",
     "since": "2026-01-31",
+    "function": "my_module:warn",
 }
+_EXAMPLES_OF_NAMES = {"aggregates": "avg(column)", "frames": "{preceding: 1 hour}"}
 _EXAMPLES_BELOW = {
     "source": "path: ...",
     "kafka": "servers: ...",
@@ -48,6 +52,8 @@ _EXAMPLES_BELOW = {
     "windows": "name: ...",
     "alerts": "name: ...",
     "trigger": "early_every: 15 minutes",
+    "process": "function: my_module:warn",
+    "frames": "name: {preceding: 1 hour}",
     "limits": "rejected: 50 %",
     "checks": "name: ...",
 }
@@ -66,8 +72,8 @@ def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
 
     Args:
         path: The pipeline's file.
-        modules: The files of the modules whose aggregates the pipeline may name: `modules` of
-            the settings. The module of such an aggregate runs.
+        modules: The files of the modules whose code the pipeline may name: `modules` of the
+            settings. A module that it names runs.
 
     Raises:
         ConfigError: The file has mistakes. The message has one line for each: the file, the
@@ -289,10 +295,10 @@ def _no_mapping(details: ErrorDetails) -> str:
 def _example(path: Sequence[object]) -> str:
     """Returns an example of the lines that a field needs."""
     match [str(part) for part in path]:
-        case ["source", "columns", name]:
+        case ["source", "columns", name] | ["windows", _, *_, "process", "columns", name]:
             return f"'{name}: string'"
-        case ["windows", _, *_, "aggregates", name]:
-            return f"'{name}: avg(column)'"
+        case ["windows", _, *_, ("aggregates" | "frames") as field, name]:
+            return f"'{name}: {_EXAMPLES_OF_NAMES[field]}'"
         case ["windows", _, *_, "alerts", name]:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
         case ["checks", name] | ["windows", _, *_, "checks", name]:
@@ -336,6 +342,10 @@ def _model_of_windows(path: FieldPath, kind: str) -> type[BaseModel]:
             return Rule
         case ("trigger",):
             return FiringTrigger
+        case ("process",):
+            return Process
+        case ("frames", _):
+            return Frame
         case ("checks", _):
             return ResultCheck
         case ("checks", _, expectation):

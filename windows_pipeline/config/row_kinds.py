@@ -9,91 +9,45 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, StrictBool, field_serializer
 
-from windows_pipeline.config.fields import PositiveDurationMs, looks
+from windows_pipeline.config.fields import Identifier, PositiveDurationMs, looks
+from windows_pipeline.config.row_frames import (
+    MOST_ROWS,
+    ROWS,
+    Following,
+    Frame,
+    Preceding,
+    bound_of,
+    distance,
+    rows_text,
+)
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.window_kinds import Windows
 from windows_pipeline.text.limits import require_short
-from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
     ROW_KEY,
-    UNBOUNDED_RANGE,
-    UNBOUNDED_ROW,
     CountWindows,
     GracedRows,
     SessionRows,
-    SlideRows,
+    SeveralRows,
     TumbleRows,
-    rows,
 )
-from windows_pipeline.windows.durations import duration_ms, duration_text
-from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
 
-_ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
 _ROW_COUNT = re.compile(r"([+-]?[0-9]+)(\s*rows?)?", re.IGNORECASE)
-_MOST_ROWS = 1_000_000_000
-_UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
 _COUNTED = {"type": "string", "pattern": "^\\s*\\+?[0-9]"}
-_FORMS = "write a duration such as '10 minutes', or '5 rows'"
-
-
-def _distance(value: object) -> str:
-    """Returns the canonical text of a distance: equal distances give equal texts."""
-    if not isinstance(value, str):
-        raise ValueError(f"has no unit; {_FORMS}")
-    require_short(value)
-    text = value.strip()
-    counted = _ROWS.fullmatch(text)
-    if counted:
-        number = int(counted[1])
-        if abs(number) > _MOST_ROWS:
-            raise ValueError(f"is too many rows; write at most {_MOST_ROWS} rows")
-        return _rows_text(number)
-    try:
-        return duration_text(duration_ms(text, ""))
-    except ValueError as error:
-        raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
-
-
-def _rows_text(number: int) -> str:
-    return f"{number} row" if abs(number) == 1 else f"{number} rows"
-
-
-def _positive(bound: str | None) -> str:
-    """A negative distance without its sign."""
-    return (bound or "").removeprefix("-")
-
-
-def _unbounded(value: object) -> str | None:
-    """Returns the canonical text of an open bound; None for any other value."""
-    require_short(value)
-    text = " ".join(value.lower().split()) if isinstance(value, str) else ""
-    return text if text in _UNBOUNDED else None
-
-
-def _preceding(value: object) -> str:
-    return _unbounded(value) or _distance(value)
-
-
-def _following(value: object) -> str:
-    if _unbounded(value):
-        raise ValueError(
-            "must be bounded in a pipeline: with later records to come, no row would ever "
-            "be final; write a duration or a number of rows"
-        )
-    return _distance(value)
 
 
 def _size(value: object) -> str:
     number = _row_count(value)
-    text = _distance(value if number is None else _rows_text(number))
-    if _bound(text).distance in (None, 0) or text.startswith("-"):
+    text = distance(value if number is None else rows_text(number))
+    if bound_of(text).distance in (None, 0) or text.startswith("-"):
         raise ValueError("must be above zero; write at least '1 ms' or '1 row'")
     return text
 
 
 def _gap(value: object) -> object:
     require_short(value)
-    if isinstance(value, str) and _ROWS.fullmatch(value.strip()):
+    if isinstance(value, str) and ROWS.fullmatch(value.strip()):
         raise ValueError(
             "counts rows, but a session ends when no record comes for some time; write a duration"
         )
@@ -111,31 +65,17 @@ def _row_count(value: object) -> int | None:
 
 def _records(value: object) -> int:
     number = _row_count(value)
-    if number is not None and 0 < number <= _MOST_ROWS:
+    if number is not None and 0 < number <= MOST_ROWS:
         return number
     raise ValueError(
-        f"is not a number of records; write a whole number from 1 to {_MOST_ROWS}, as 5 or '5 rows'"
+        f"is not a number of records; write a whole number from 1 to {MOST_ROWS}, as 5 or '5 rows'"
     )
-
-
-def _bound(text: str) -> RowBound:
-    """Reads a canonical text of `_distance` or `_preceding`."""
-    if text in _UNBOUNDED:
-        return _UNBOUNDED[text]
-    counted = _ROWS.fullmatch(text)
-    return row_bound(rows(int(counted[1])) if counted else text, "bound")
 
 
 _Records = Annotated[
     int,
     BeforeValidator(_records),
     looks("number of records", 5, anyOf=[_COUNTED, {"type": "integer", "minimum": 1}]),
-]
-_Preceding = Annotated[
-    str, BeforeValidator(_preceding), looks("distance before the row", "5 rows", type="string")
-]
-_Following = Annotated[
-    str, BeforeValidator(_following), looks("distance after the row", "5 rows", type="string")
 ]
 _Size = Annotated[
     str,
@@ -203,83 +143,51 @@ class SlideRowsKind(RowKind):
             a start at the row (and its peers, where `following` is a duration).
         following: How far after the row the frame ends, in the same unit; None for an end at
             the row. One of both must be there.
+        frames: Several frames by name, in place of `preceding` and `following`; each aggregate
+            says whose rows it takes, as in ``avg(amount) over hour``. None for a single frame.
     """
 
     kind: Literal["slide_rows"]
-    preceding: _Preceding | None = None
-    following: _Following | None = None
+    preceding: Preceding | None = None
+    following: Following | None = None
+    frames: dict[Identifier, Frame] | None = None
 
     @property
     def spec(self) -> GracedRows:
         """The window specification."""
-        return GracedRows(self._frames, self.grace)
+        if self.frames is None:
+            return GracedRows(self._frame.window, self.grace)
+        named = tuple((name, frame.window) for name, frame in self.frames.items())
+        return GracedRows(SeveralRows(named), self.grace)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names of the frames that aggregates choose from."""
+        return tuple(self.frames or ())
 
     @field_serializer("preceding", "following")
-    def _bound_text(self, written: str | None) -> str:
+    def _bound_text(self, written: str | None) -> str | None:
         """The same text whether the file writes the default or leaves it out."""
-        return self._at_row if written is None else written
+        return self._frame.at_row if written is None and self.frames is None else written
 
     @property
-    def _at_row(self) -> str:
-        """The bound at the row, in the unit of the other bound."""
-        written = _bound(self.preceding or self.following or "")
-        return _rows_text(0) if written.unit is FrameUnit.ROWS else duration_text(0)
-
-    @property
-    def _frames(self) -> SlideRows:
-        from_start = SlideRows.preceding(self._start)
-        return from_start if self.following is None else from_start.following(self._end)
-
-    @property
-    def _start(self) -> RowBound:
-        return _bound(self.preceding or self._at_row)
-
-    @property
-    def _end(self) -> RowBound:
-        return _bound(self.following or self._at_row)
+    def _frame(self) -> Frame:
+        return Frame.model_construct(preceding=self.preceding, following=self.following)
 
     def _conflicts(self) -> Iterator[Problem]:
-        if self.preceding is None and self.following is None:
-            text = (
-                "is missing, and so is following; write 'preceding: ...', how far before the row "
-                "the frame starts, or 'following: ...', how far after it the frame ends, or both"
-            )
-            yield Problem(("preceding",), None, text)
+        if self.frames is None:
+            yield from self._frame.conflicts()
             return
-        if self.preceding is None:
-            if self._end.distance is not None and self._end.distance < 0:
-                text = (
-                    "ends the frame before the row, but without 'preceding' the frame starts at "
-                    f"the row, so it is empty; add 'preceding: {_positive(self.following)}' or "
-                    "more, or leave the sign out"
-                )
-                yield Problem(("following",), self.following, text)
-            return
-        if self.following is None:
-            start = self._start
-            if start.distance is not None and start.distance < 0:
-                text = (
-                    "starts the frame after the row, but without 'following' the frame ends at "
-                    "the row, so it is empty; add 'following: "
-                    f"{_positive(self.preceding)}' or more, or leave the sign out"
-                )
-                yield Problem(("preceding",), self.preceding, text)
-            return
-        if self._end.unit is not self._start.unit:
-            text = (
-                f"must have the unit of preceding: {self.preceding!r}; write both as durations or "
-                "both as rows"
-            )
-            yield Problem(("following",), self.following, text)
-            return
-        try:
-            _ = self._frames
-        except ValueError:
-            text = (
-                f"ends the frame before it starts (preceding: {self.preceding!r}), so it is "
-                "empty; move the end after the start"
-            )
-            yield Problem(("following",), self.following, text)
+        if not self.frames:
+            text = "names no frame; write one, as in 'frames: {hour: {preceding: 1 hour}}'"
+            yield Problem(("frames",), None, text)
+        for field, written in (("preceding", self.preceding), ("following", self.following)):
+            if written is not None:
+                text = "is of a single frame, and 'frames' names several; move it into one of them"
+                yield Problem((field,), written, text)
+        for name, frame in self.frames.items():
+            for problem in frame.conflicts():
+                yield Problem(("frames", name, *problem.path), problem.value, problem.text)
 
 
 class TumbleRowsKind(RowKind):
@@ -295,7 +203,7 @@ class TumbleRowsKind(RowKind):
     @property
     def spec(self) -> GracedRows:
         """The window specification."""
-        size = _bound(self.size)
+        size = bound_of(self.size)
         assert size.distance is not None  # noqa: S101  `_size` refuses 'unbounded'
         return GracedRows(TumbleRows(unit=size.unit, size=size.distance), self.grace)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
-from windows_pipeline.aggregates import Aggregate, UserModules
+from windows_pipeline.aggregates import Aggregate, UserFunction, UserModules
 from windows_pipeline.alerts.rule_sql import columns_read, compile_expression, struct_fields
 from windows_pipeline.config.aggregates import (
     BoundAggregates,
@@ -37,6 +37,7 @@ from windows_pipeline.config.keys import Filter, OwnKey, filter_sql
 from windows_pipeline.config.own_checks import FIRING_COLUMNS, CheckName, ResultCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict
+from windows_pipeline.config.window_function import Process, as_process
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
@@ -116,6 +117,8 @@ class Windows(Strict):
             a condition, by the name of their result; `record_count` is in every result.
         alerts: The alert rules, by name.
         trigger: When windows fire before they close (rule E2); None for windows that don't.
+        process: A Python function that turns each firing into rows of the table `processed`; None
+            for no such table (rule E3).
         on_failed: Whether a day is published (`publish`) or not (`block`) in which an aggregate
             that a rule reads can't be computed; its check fails either way (rule G3).
         checks: The user's own checks of the results, by name.
@@ -129,6 +132,7 @@ class Windows(Strict):
     aggregates: dict[Identifier, AggregateText] = Field(default_factory=dict)
     alerts: dict[Identifier, Rule] = Field(default_factory=dict)
     trigger: Annotated[FiringTrigger | None, BeforeValidator(not_empty)] = None
+    process: Annotated[Process | None, BeforeValidator(as_process)] = None
     on_failed: Literal["publish", "block"] = "publish"
     checks: dict[CheckName, ResultCheck] = Field(default_factory=dict)
     _modules: UserModules = PrivateAttr(default_factory=UserModules)
@@ -145,6 +149,11 @@ class Windows(Strict):
     @property
     def row_key(self) -> tuple[str, ...]:
         """The columns that identify the row of a window; empty for windows by time."""
+        return ()
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names of the frames that aggregates choose from; empty for windows of one frame."""
         return ()
 
     @property
@@ -169,6 +178,11 @@ class Windows(Strict):
     def aggregate_list(self) -> list[Aggregate]:
         """The aggregates, in the order of the file."""
         return aggregates_of(self.aggregates, self._modules)
+
+    @property
+    def window_function(self) -> UserFunction | None:
+        """The function that turns firings into rows; None without one."""
+        return None if self.process is None else self._modules.function(self.process.function)
 
     def bound_aggregates(self, source: Source) -> BoundAggregates:
         """The aggregates with the columns that they take of the source's records."""

@@ -14,7 +14,7 @@ from windows_pipeline.kernels.aggregates.dispatch import aggregate_windows, part
 from windows_pipeline.kernels.groups import whole_groups
 from windows_pipeline.kernels.windows.chunk import event_times
 from windows_pipeline.kernels.windows.filled import WindowedRecords
-from windows_pipeline.kernels.windows.row_frames import Frames, frames_of
+from windows_pipeline.kernels.windows.row_frames import Frames, frames_of, united
 from windows_pipeline.kernels.windows.sliding import Windows
 from windows_pipeline.tuning import TUNING, Tuning
 from windows_pipeline.windows.frames.row_windows import RowWindow
@@ -38,10 +38,12 @@ class RowKernel:
         aggregates: Sequence[Aggregate],
         keep: Sequence[str],
         *,
+        frames: Sequence[tuple[RowWindow, ...]] = (),
         with_numbers: bool = False,
         with_failed: bool = False,
         tuning: Tuning = TUNING,
     ) -> None:
+        self._frames = tuple(frames)
         self._computed_days = dict(computed_days)
         self._by = ["_computed_day", *keys]
         self._aggregates = list(aggregates)
@@ -73,7 +75,12 @@ class RowKernel:
         # Where only arrival orders rows, a row's position is its time, for `first` and `last` too.
         has_time = window.time_column is not None
         time_ms = event_times(table) if has_time else np.arange(table.num_rows)
-        frames = frames_of(window, starts, time_ms)
+        of_aggregates = self._frames or ((window,),) * len(self._aggregates)
+        found = {
+            some: united([frames_of(each, starts, time_ms) for each in some])
+            for some in dict.fromkeys(of_aggregates or ((window,),))
+        }
+        outer = united(list(found.values()))
         home_rows = np.arange(table.num_rows)
         if IN_HOME_SHARD in table.column_names:
             home_rows = np.flatnonzero(np.array(table.column(IN_HOME_SHARD), np.bool_))
@@ -83,14 +90,25 @@ class RowKernel:
             at = f"at {time_ms[row]} (ms)" if has_time else "in the order of arrival"
             return f"the window of a row of key {self._key(table, row)!r} {at}"
 
-        windows = _windows(frames, home_rows, time_ms)
         noted: list[tuple[str, np.ndarray]] | None = [] if self._with_failed else None
-        whole = WindowedRecords(frames.starts, time_ms, windows, describe, noted)
+
+        def over(frames: Frames) -> WindowedRecords:
+            windows = _windows(frames, home_rows, time_ms)
+            return WindowedRecords(frames.starts, time_ms, windows, describe, noted)
+
+        whole = {some: over(frames) for some, frames in found.items()}
         done = 0
-        for records in parts_of(whole, self._aggregates, self._tuning):
-            rows = home_rows[done : done + len(records.windows.group)]
-            done += len(rows)
-            yield from self._batches(table, starts, rows, frames, records)
+        for part in parts_of(over(outer), self._aggregates, self._tuning):
+            rows = home_rows[done : done + len(part.windows.group)]
+            end = done + len(rows)
+            # All aggregates note their failures in one list, in their order.
+            of_frames = {
+                some: each.part(done, end)._replace(noted=part.noted)
+                for some, each in whole.items()
+            }
+            done = end
+            records = [of_frames[some] for some in of_aggregates]
+            yield from self._batches(table, starts, rows, outer, part, records)
 
     def _batches(
         self,
@@ -98,7 +116,8 @@ class RowKernel:
         starts: np.ndarray,
         rows: np.ndarray,
         frames: Frames,
-        records: WindowedRecords,
+        part: WindowedRecords,
+        of_aggregates: Sequence[WindowedRecords],
     ) -> list[pa.RecordBatch]:
         results = _taken(table.select(self._keep), rows)
         for name, bound_ms in (
@@ -108,11 +127,13 @@ class RowKernel:
             nulls = pa.nulls(len(rows), pa.int64())
             column = nulls if bound_ms is None else pa.array(bound_ms[rows])
             results = results.append_column(name, column)
-        for index, aggregate in enumerate(self._aggregates):
+        for index, (aggregate, records) in enumerate(
+            zip(self._aggregates, of_aggregates, strict=True)
+        ):
             column = aggregate_windows(aggregate, table.column(aggregate.column), records)
             results = results.append_column(result_column(index), column)
         if self._with_failed:
-            results = results.append_column("failed", records.failed())
+            results = results.append_column("failed", part.failed())
         if self._with_numbers:
             group = np.searchsorted(starts, rows, "right")
             first = starts[group - 1]

@@ -27,6 +27,7 @@ def evaluate_rows(
     arrival: Sequence[str],
     keep: Sequence[str],
     *,
+    frames: Sequence[tuple[RowWindow, ...]] = (),
     with_numbers: bool = False,
     with_failed: bool = False,
 ) -> DataFrame:
@@ -43,6 +44,10 @@ def evaluate_rows(
         aggregates: What to compute.
         arrival: The columns that order arrival.
         keep: The input columns to return.
+        frames: For each aggregate the windows that together hold its values: several hold the
+            rows from the first to the last in one of them, and must hold the row itself. They
+            are in the order of `computed_days`, whose windows give the bounds alone. Empty if
+            all aggregates are of these windows.
         with_numbers: Whether to return each row's number in its group and the group's size. Both
             are wrong where keys are cut into time shards.
         with_failed: See `engine.windows.evaluate`.
@@ -77,6 +82,7 @@ def evaluate_rows(
         keys,
         aggregates,
         keep,
+        frames=frames,
         with_numbers=with_numbers,
         with_failed=with_failed,
     )

@@ -25,7 +25,9 @@ from windows_pipeline.windows import (
     ROW_KEY,
     CountWindows,
     GracedRows,
+    RowWindow,
     SessionRows,
+    SeveralRows,
     SlideRows,
     TumbleRows,
 )
@@ -42,10 +44,10 @@ _OF_RECORDS = {
 
 def row_lookback_ms(spec: GracedRows) -> int | None:
     """How far rows that become final after a close time look back before it; None for no limit."""
-    match spec.window:
-        case SlideRows(unit=FrameUnit.RANGE, back=int(back), ahead=int(ahead)):
+    match spec.outer:
+        case (SlideRows(unit=FrameUnit.RANGE, back=int(back), ahead=int(ahead)),):
             return max(back, 0) + max(ahead, 0)
-        case TumbleRows(unit=FrameUnit.RANGE, size=size_ms):
+        case (TumbleRows(unit=FrameUnit.RANGE, size=size_ms),):
             return size_ms
         case _:
             return None
@@ -129,8 +131,10 @@ def _with_results(
         "offset",
         *(F.col(name).alias(prefixed) for name, prefixed in values.items()),
     )
-    frame, keys = spec.frame, ["key"]
-    length_ms = within_a_day(row_shard_length_ms(frame, tuning), tuning)
+    (frame, *others), keys = spec.outer, ["key"]
+    # Of two frames one is by rows, which time shards would cut.
+    shard_ms = None if others else row_shard_length_ms(frame, tuning)
+    length_ms = within_a_day(shard_ms, tuning)
     if length_ms is not None:
         rows, keys = rows_in_time_shards(rows, frame, length_ms), ["key", TIME_SHARD]
     keep = ["key", _TIME_MS, *ROW_KEY]
@@ -142,6 +146,7 @@ def _with_results(
         wanted,
         ROW_KEY[1:],
         keep,
+        frames=[spec.frames_of(each.over) for each in wanted],
         with_numbers=numbers,
         with_failed=True,
     )
@@ -153,8 +158,10 @@ def _with_results(
 def _has_result(spec: GracedRows) -> Column:
     """Whether a row has a result: all its followers have arrived, or it fills a count window."""
     match spec.window:
-        case SlideRows(unit=FrameUnit.ROWS, ahead=int(ahead)) if ahead > 0:
-            return F.col(NUMBER) + F.lit(ahead) <= F.col(GROUP_ROWS)
+        case SlideRows() | SeveralRows():
+            by_rows = [each for each in _frames(spec) if each.unit is FrameUnit.ROWS]
+            ahead = max((each.ahead or 0 for each in by_rows), default=0)
+            return F.col(NUMBER) + F.lit(ahead) <= F.col(GROUP_ROWS) if ahead > 0 else F.lit(True)
         case CountWindows(size=size, advance=advance, short_first=short_first):
             beyond_first = F.col(NUMBER) - F.lit(advance if short_first else size)
             return (beyond_first >= 0) & (beyond_first % F.lit(advance) == 0)
@@ -162,10 +169,22 @@ def _has_result(spec: GracedRows) -> Column:
             return F.lit(True)
 
 
+def _frames(spec: GracedRows) -> list[SlideRows]:
+    return [each for each in spec.outer if isinstance(each, SlideRows)]
+
+
 def _bounds_ms(spec: GracedRows) -> tuple[Column, Column]:
     """The start of a row's window, and the last instant that its result depends on, in ms."""
+    starts_ms, ends_ms = zip(*map(_bounds_of, spec.outer), strict=True)
+    if len(starts_ms) == 1:
+        return starts_ms[0], ends_ms[0]
+    return F.least(*starts_ms), F.greatest(*ends_ms)
+
+
+def _bounds_of(window: RowWindow) -> tuple[Column, Column]:
+    """The bounds of one of the windows that together are a row's window."""
     time_ms, first_ms = F.col(_TIME_MS), F.least(_TIME_MS, "_first_event_time_ms")
-    match spec.window:
+    match window:
         case SlideRows(unit=FrameUnit.RANGE, back=back, ahead=int(ahead)):
             start_ms = first_ms if back is None else time_ms - F.lit(max(back, 0))
             return start_ms, time_ms + F.lit(max(ahead, 0))

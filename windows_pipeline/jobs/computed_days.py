@@ -43,9 +43,11 @@ def noted_days(spark: SparkSession, notes: Table) -> set[date]:
 def withdraw_notes(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, days: Collection[date]
 ) -> None:
-    """Marks days as not computed, for every definition."""
+    """Marks days as not computed, for every definition, whether or not it has firings now."""
     for name in pipeline.windows:
-        for notes in notes_of(pipeline, name, settings.warehouse):
+        for fired, processed in ((False, False), (True, False), (True, True)):
+            of_windows = (pipeline, name, settings.warehouse)
+            notes = computed_days(*of_windows, fired=fired, processed=processed)
             if days and notes.exists(spark):
                 notes.withdraw(spark, sorted(days))
 

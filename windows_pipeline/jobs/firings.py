@@ -10,10 +10,16 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.arrival.merge import BEFORE_ALL, Merge, Resumed
-from windows_pipeline.checks.firing_rules import closed_checks, early_warning_checks, firing_checks
+from windows_pipeline.checks.firing_rules import (
+    closed_checks,
+    early_warning_checks,
+    firing_checks,
+    processed_checks,
+)
 from windows_pipeline.checks.own_checks import own_checks_of_results
 from windows_pipeline.checks.recount_firings import (
     with_previous_and_final,
+    with_their_firing,
     with_their_firings,
     with_their_results,
 )
@@ -23,6 +29,7 @@ from windows_pipeline.config.firing_trigger import FiringTrigger
 from windows_pipeline.engine.firings.kernel import AFTER, FiringSpec
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, unit_firings
+from windows_pipeline.incremental.processed import FiringFunction
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.incremental.units import gapless_days_frame
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows, publish_in_order
@@ -33,7 +40,7 @@ from windows_pipeline.storage.tables import FiringTables, computed_days, firing_
 
 
 class FiringsJob(WindowsJob):
-    """Fills firings and early_warnings of a window definition with a trigger."""
+    """Fills firings, early_warnings and processed of a window definition with a trigger."""
 
     @property
     def firing_tables(self) -> FiringTables:
@@ -55,6 +62,11 @@ class FiringsJob(WindowsJob):
         return self.firing_tables.early_warnings if self.windows.alerts else None
 
     @property
+    def function(self) -> FiringFunction:
+        """The function that turns firings into rows, if the definition has one."""
+        return FiringFunction(self.windows, self.keyed_source)
+
+    @property
     def inputs(self) -> list[Table]:
         """raw_events and arrival_log, and final windows, with which warnings are compared."""
         tables = self.window_tables
@@ -67,7 +79,7 @@ class FiringsJob(WindowsJob):
 
     @property
     def tables(self) -> list[Table]:
-        """Firings, and early_warnings if the definition can have any."""
+        """Firings; early_warnings and processed if the definition can have any."""
         return self.firing_tables.all
 
     @property
@@ -77,10 +89,12 @@ class FiringsJob(WindowsJob):
 
     @property
     def checks(self) -> list[Check]:
-        """The checks of firings, and of early warnings."""
+        """The checks of firings, of early warnings, and of what a function made of firings."""
         checks = [*firing_checks(self.trigger), *closed_checks(self.trigger)]
         if self.firing_tables.early_warnings:
             checks += self._warning_checks
+        if self.firing_tables.processed:
+            checks += processed_checks()
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
         return [*checks, *own.checks]
 
@@ -103,9 +117,10 @@ class FiringsJob(WindowsJob):
         reached = {
             day_number(unit.day): _positions(merge, unit.day) for unit in arrivals.units(days)
         }
-        fired = cache_rows(self.fired(records, reached, merge.resumed, came_with))
+        found = cache_rows(self.fired(records, reached, merge.resumed, came_with))
+        fired = self.function.without_records(found)
         staged = [StagedTable(self.firing_tables.firings, fired.where("_is_new"))]
-        cached = [fired]
+        cached = [found]
         if self.warning_table is not None:
             final = self.window_tables.final_windows.of_units(spark, days)
             warnings = cache_rows(early_warnings(fired, with_milliseconds(final), self.rules))
@@ -114,6 +129,10 @@ class FiringsJob(WindowsJob):
         elif self.firing_tables.early_warnings is not None:
             table = self.firing_tables.early_warnings
             staged.append(StagedTable(table, small_frame(spark, [], table.schema)))
+        if self.firing_tables.processed is not None:
+            rows = cache_rows(self.function.rows_of(found.where("_is_new")))
+            staged.append(StagedTable(self.firing_tables.processed, rows))
+            cached.append(rows)
         return Stage(staged, cached)
 
     def fired(
@@ -126,14 +145,15 @@ class FiringsJob(WindowsJob):
         """The firings of some computed days, as rows of the table; see `unit_firings`.
 
         If there are rules, earlier firings of the same windows are returned, too: a window's
-        warning belongs to its first firing that breaks the rule.
+        warning belongs to its first firing that breaks the rule. If a function takes the records
+        of panes, these are returned, too; see `FiringFunction`.
         """
         trigger = self.trigger.spec
         firing = FiringSpec(trigger.fitted(self.windows.spec), trigger)
         fired = unit_firings(
             records,
             firing,
-            self.aggregates,
+            self.function.with_records(self.aggregates),
             positions,
             resumed,
             came_with,
@@ -156,7 +176,7 @@ class FiringsJob(WindowsJob):
         rows: Sequence[DataFrame],
         log: ArrivalLog,
     ) -> list[Batch]:
-        """Joins firings with earlier firings and final windows, and warnings with both.
+        """Joins firings with earlier firings and final windows, and what follows with firings.
 
         The definition's own checks look at the firings themselves.
         """
@@ -174,12 +194,15 @@ class FiringsJob(WindowsJob):
         if self.firing_tables.early_warnings is not None:
             warnings = with_their_results(rows[1], fired, final, self.rules)
             batches.append(Batch("early_warnings", warnings, self._warning_checks))
+        if self.firing_tables.processed is not None:
+            made = with_their_firing(rows[-1], fired)
+            batches.append(Batch("processed", made, processed_checks()))
         own = own_checks_of_results(self.windows, self.result_columns, "firings")
         unblocked = [unit.day for unit in arrivals.units(days)]
         return [*batches, *own.batches(fired, unblocked)]
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes firings and early warnings; neither changes final windows."""
+        """Writes firings and what follows from them; final windows stay as they are."""
         del spark
         return publish_in_order(days, stage.tables)
 

@@ -87,15 +87,18 @@ class FiringTables(Generic[T]):
         firings: Every firing.
         early_warnings: The rules that firings broke. None for sessions: a session's bounds change
             whenever it grows, so no final result has the bounds of an earlier firing.
+        processed: The rows that a user's function makes of firings; None without a function.
     """
 
     firings: T
     early_warnings: T | None
+    processed: T | None
 
     @property
     def all(self) -> list[T]:
         """The tables that this definition has."""
-        return [self.firings, *([] if self.early_warnings is None else [self.early_warnings])]
+        maybe = (self.early_warnings, self.processed)
+        return [self.firings, *(table for table in maybe if table is not None)]
 
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables[TableSpec]:
@@ -213,8 +216,17 @@ def firing_tables(
         "window_end",
         *by_key,
     )
+    processed = None
+    if windows.process is not None:
+        processed = table(
+            "processed",
+            f"A row that {windows.process.function} made of a firing.",
+            schemas.processed(source, windows),
+            "window_end",
+            *by_key,
+        )
     if isinstance(windows.spec, SessionWindows):
-        return FiringTables(firings, None)
+        return FiringTables(firings, None, processed)
     early_warnings = table(
         "early_warnings",
         "A rule that a firing broke before its window closed: a row when the warning is raised, "
@@ -224,11 +236,16 @@ def firing_tables(
         "rule",
         *by_key,
     )
-    return FiringTables(firings, early_warnings)
+    return FiringTables(firings, early_warnings, processed)
 
 
 def computed_days(
-    pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool
+    pipeline: Pipeline,
+    windows_name: str,
+    warehouse: str,
+    *,
+    fired: bool,
+    processed: bool | None = None,
 ) -> TableSpec:
     """The table of the days that a definition has computed to the end; it is not a result.
 
@@ -237,8 +254,13 @@ def computed_days(
         windows_name: The definition.
         warehouse: The folder or URI of all tables.
         fired: True for the days of its firings, false for those of its windows and alerts.
+        processed: Whether a function was called for the firings; None for whether the definition
+            has a function: days of firings from before lack its rows.
     """
-    name = f"{pipeline.name}/{windows_name}/{'_fired_days' if fired else '_computed_days'}"
+    if processed is None:
+        processed = pipeline.windows[windows_name].process is not None
+    of_firings = "_processed_days" if processed else "_fired_days"
+    name = f"{pipeline.name}/{windows_name}/{of_firings if fired else '_computed_days'}"
     return TableSpec(
         name,
         "A day whose results are computed from everything that was ingested.",

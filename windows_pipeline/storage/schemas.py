@@ -271,6 +271,20 @@ def early_warnings(source: Source, windows: Windows) -> Columns:
     )
 
 
+def processed(source: Source, windows: Windows) -> Columns:
+    """The columns of a row that a user's function made of a firing."""
+    columns = {} if windows.process is None else windows.process.columns
+    made = (Column(name, kind, "result of the function") for name, kind in columns.items())
+    return (
+        Column("arrival_unit", "date", "arrival day that made the window fire"),
+        _key(source),
+        *_window(windows),
+        *_FIRING,
+        Column("row_number", "bigint", "number of the row among those of its firing, from 0"),
+        *made,
+    )
+
+
 def _window(windows: Windows) -> Iterable[Column]:
     """The bounds of a window and, of row windows, the columns that name the row."""
     is_exclusive = isinstance(windows.spec, TimeWindows)

@@ -25,10 +25,7 @@ class FiringTables(catalog.FiringTables[Table]):
 
     def before_correction(self) -> FiringTables:
         """The same tables, whose rows may follow another grace until a correction is done."""
-        early = self.early_warnings
-        return FiringTables(
-            _with_any_grace(self.firings), None if early is None else _with_any_grace(early)
-        )
+        return FiringTables(*(table and _with_any_grace(table) for table in vars(self).values()))
 
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
@@ -53,13 +50,20 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     specs = catalog.firing_tables(pipeline, windows_name, warehouse)
     if specs is None:
         return None
-    early = specs.early_warnings
-    return FiringTables(_table(specs.firings), None if early is None else _table(early))
+    return FiringTables(*(spec and _table(spec) for spec in vars(specs).values()))
 
 
-def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
+def computed_days(
+    pipeline: Pipeline,
+    windows_name: str,
+    warehouse: str,
+    *,
+    fired: bool,
+    processed: bool | None = None,
+) -> Table:
     """The table of the days that a definition has computed to the end; see `catalog`."""
-    return _table(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
+    of_windows = (pipeline, windows_name, warehouse)
+    return _table(catalog.computed_days(*of_windows, fired=fired, processed=processed))
 
 
 def landed_files(pipeline: Pipeline, warehouse: str) -> Table:

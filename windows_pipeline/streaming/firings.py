@@ -40,7 +40,7 @@ class BatchFirings:
     def compute(
         self, records: DataFrame, from_ms: int, closed: FetchedRows
     ) -> list[tuple[Table, DataFrame, int]]:
-        """Computes the firings, and the early warnings that follow from them and closed windows.
+        """Computes the firings, and the early warnings and a function's rows that follow.
 
         Args:
             records: The records of the micro-batch, and earlier records that its windows need.
@@ -57,12 +57,16 @@ class BatchFirings:
         positions = {day_number(self.scope.units[-1]): around}
         found = job.fired(records, positions, self._resumed(from_ms), came_with)
         # A checkpoint cuts the plan off, which every further query would analyze again.
-        fired = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
+        whole = found.withColumn("arrival_unit", self._unit()).localCheckpoint()
+        fired = job.function.without_records(whole)
         new = fired.where("_is_new")
         appends = [(job.firing_tables.firings, new, new.count())]
         if job.warning_table is not None:
             warnings = early_warnings(fired, closed.frame, job.rules).localCheckpoint()
             appends.append((job.warning_table, warnings, warnings.count()))
+        if job.firing_tables.processed is not None:
+            rows = job.function.rows_of(whole.where("_is_new")).localCheckpoint()
+            appends.append((job.firing_tables.processed, rows, rows.count()))
         return appends
 
     def _resumed(self, from_ms: int) -> list[Resumed]:

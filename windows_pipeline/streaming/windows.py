@@ -48,7 +48,8 @@ class Computed(NamedTuple):
 
     Attributes:
         appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, failed_windows, firings, early_warnings. The tasks can run in any order.
+            alerts, failed_windows, firings, early_warnings, processed. The tasks can run in any
+            order.
         late: How many records are late: every window that would have held the record is closed.
         failed: How many closed windows have an aggregate that can't be computed (rule G3).
         undecided: In how many of these a rule reads such an aggregate.

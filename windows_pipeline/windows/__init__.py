@@ -16,6 +16,7 @@ from windows_pipeline.windows.frames.row_windows import (
     SlideRows,
     TumbleRows,
 )
+from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.group_window import GroupWindow, Session, Slide, Tumble
 from windows_pipeline.windows.session import SessionWindows
 from windows_pipeline.windows.sliding import SlidingWindows
@@ -48,6 +49,7 @@ __all__ = [
     "Session",
     "SessionRows",
     "SessionWindows",
+    "SeveralRows",
     "Slide",
     "SlideRows",
     "SlidingWindows",

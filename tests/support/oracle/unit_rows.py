@@ -5,7 +5,7 @@ Of one source partition, whose records come in the order of unit and offset.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.support.oracle.count import count_windows
@@ -43,6 +43,17 @@ class UnitRow(NamedTuple):
     time: int
     arrived: int
     offset: int
+
+
+class FramesRow(NamedTuple):
+    """A final row of several frames: what names it, its window, and what each frame holds."""
+
+    unit: int
+    row: Record
+    start: int
+    end: int
+    held: list[Record]
+    frames: dict[str, list[Record]]
 
 
 class _Window(NamedTuple):
@@ -83,6 +94,47 @@ def final_rows(
                     unit, row.key, start, settled, first, last, len(held), total, *place
                 )
     return list(found.values())
+
+
+def final_rows_of_frames(
+    records: Sequence[Record], units: int, frames: Mapping[str, RowsAround], grace: int
+) -> list[FramesRow]:
+    """The rows of several frames that each unit settles; see `final_rows`.
+
+    A row's window holds what lies between the outermost bounds, by time and by rows.
+    """
+    found: dict[object, FramesRow] = {}
+    for unit in range(units):
+        come = [one for one in in_time(records, grace) if one.unit <= unit]
+        close = max(one.event_time for one in records if one.unit <= unit) - grace
+        outer = [_by_row(come, each) for each in _outermost(list(frames.values()))]
+        of_frames = {name: _by_row(come, frame) for name, frame in frames.items()}
+        for row in come:
+            windows = [each[row.id] for each in outer if row.id in each]
+            settled = max((each.settled for each in windows), default=close)
+            if len(windows) < len(outer) or settled >= close or row.id in found:
+                continue
+            held = {one.id: one for each in windows for one in each.held}
+            start = min(each.start for each in windows)
+            inside = {name: of_frames[name][row.id].held for name in frames}
+            found[row.id] = FramesRow(unit, row, start, settled, list(held.values()), inside)
+    return list(found.values())
+
+
+def _by_row(come: Sequence[Record], frame: RowsAround) -> dict[object, _Window]:
+    return {each.row.id: each for each in _windows(come, frame)}
+
+
+def _outermost(frames: Sequence[RowsAround]) -> list[RowsAround]:
+    """From the furthest start to the furthest end of the frames of each unit, with the row."""
+    found = []
+    for is_range in (True, False):
+        of_unit = [each for each in frames if each.is_range is is_range]
+        backs, aheads = [each.back for each in of_unit], [each.ahead for each in of_unit]
+        if of_unit:
+            back = None if None in backs else max(0, *(each or 0 for each in backs))
+            found.append(RowsAround(is_range, back, max(0, *(each or 0 for each in aheads))))
+    return found
 
 
 def _windows(come: Sequence[Record], definition: RowDefinition | CountDefinition) -> list[_Window]:

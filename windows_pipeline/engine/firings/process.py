@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from windows_pipeline.kernels.aggregates.user_errors import with_location
@@ -18,12 +19,39 @@ _CONTEXT = ("firing_id", "reason", "cause", "_stream_time_ms", "is_final")
 
 
 class FunctionKernel:
-    """Returns the rows that a user's function makes of firings."""
+    """Returns the rows that a user's function makes of firings.
+
+    Attributes:
+        ROW_NUMBER: The column of a row's number among the rows of its firing.
+    """
+
+    ROW_NUMBER: ClassVar[str] = "row_number"
 
     def __init__(
-        self, function: WindowFunction, keys: Sequence[str], aggregates: Sequence[str]
+        self,
+        function: WindowFunction,
+        keys: Sequence[str],
+        aggregates: Sequence[str],
+        *,
+        kept: Sequence[str] = (),
+        name: str = "the window function",
+        file: str = "",
     ) -> None:
+        """Sets what to call.
+
+        Args:
+            function: The function.
+            keys: The columns of the key.
+            aggregates: The columns of the content, for a function that takes aggregates.
+            kept: The columns of a firing to put before each of its rows, with the row's number
+                among them, `ROW_NUMBER`; none for the rows alone.
+            name: What errors call the function.
+            file: The function's file, whose innermost line errors name; empty for any file.
+        """
         self._function = function
+        self._kept = list(kept)
+        self._called = name
+        self._file = file
         self._keys = list(keys)
         self._aggregates = list(aggregates)
         self._type = arrow_type(function.row_type)
@@ -46,7 +74,19 @@ class FunctionKernel:
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
             self._check_types(batch, results, firing_of)
             raise
-        return pa.RecordBatch.from_struct_array(array)
+        made = pa.RecordBatch.from_struct_array(array)
+        return self._with_kept(batch, made, firing_of) if self._kept else made
+
+    def _with_kept(
+        self, batch: pa.RecordBatch, made: pa.RecordBatch, firing_of: Sequence[int]
+    ) -> pa.RecordBatch:
+        """Puts the columns of its firing, and its number, before each row."""
+        of_firing = batch.select(self._kept).take(pa.array(firing_of, pa.int64()))
+        firings = np.array(firing_of, dtype=np.int64)
+        numbers = np.arange(len(firings)) - np.searchsorted(firings, firings)
+        columns = [*of_firing.columns, pa.array(numbers, pa.int64()), *made.columns]
+        names = [*self._kept, self.ROW_NUMBER, *made.schema.names]
+        return pa.RecordBatch.from_arrays(columns, names)
 
     def _process(self, key: Any, content: Any, context: FiringContext) -> list[Row]:
         try:
@@ -54,11 +94,12 @@ class FunctionKernel:
             rows = None if returned is None else list(returned)
         except Exception as error:
             raise RuntimeError(
-                f"the window function failed in {_described(key, context)}: {with_location(error)}"
+                f"{self._called} failed in {_described(key, context)}: "
+                f"{with_location(error, self._file)}"
             ) from error
         if rows is None:
             raise TypeError(
-                f"the window function returned None in {_described(key, context)}; have it yield "
+                f"{self._called} returned None in {_described(key, context)}; have it yield "
                 "rows, or return a list of them"
             )
         return [self._row(row, key, context) for row in rows]
@@ -87,7 +128,8 @@ class FunctionKernel:
             fits = set(row) == set(self._names)
         if not fits:
             raise TypeError(self._no_row(row, key, context))
-        return tuple(row) if isinstance(row, list) else row
+        # Arrow takes either tuples or dicts in one array.
+        return tuple(row[name] for name in self._names) if isinstance(row, Mapping) else tuple(row)
 
     def _check_types(
         self, batch: pa.RecordBatch, results: Sequence[Row], firing_of: Sequence[int]
@@ -102,8 +144,8 @@ class FunctionKernel:
 
     def _no_row(self, row: Row, key: Any, context: FiringContext) -> str:
         return (
-            f"the window function returned {row!r}, which is no row of {self._function.schema!r}, "
-            f"in {_described(key, context)}"
+            f"{self._called} returned {row!r}, which is no row of {self._function.schema!r}, in "
+            f"{_described(key, context)}"
         )
 
 

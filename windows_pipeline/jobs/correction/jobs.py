@@ -169,7 +169,7 @@ class AlertsCorrection(InCorrection, AlertsJob):
 
 
 class FiringsCorrection(InCorrection, FiringsJob):
-    """Computes firings and early_warnings again."""
+    """Computes firings, early_warnings and processed again."""
 
     @property
     def firing_tables(self) -> FiringTables:

@@ -46,6 +46,7 @@ _STEP_OF = {
     "alerts": "alerts",
     "firings": "firings",
     "early_warnings": "firings",
+    "processed": "firings",
 }
 
 
@@ -128,7 +129,7 @@ class RepairPlan:
 _TABLES = {
     "keyed_windows": "keyed_windows, late_records and failed_windows",
     "alerts": "alerts",
-    "firings": "firings and early_warnings",
+    "firings": "firings, early_warnings and processed",
 }
 
 

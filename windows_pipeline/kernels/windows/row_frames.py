@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,20 @@ def frames_of(window: RowWindow, starts: np.ndarray, time_ms: np.ndarray) -> Fra
             first = sessions_by_gap(starts, time_ms, window.gap_ms)
             frames = _growing(_cut(starts, first == np.arange(len(first))))
             return frames._replace(start_ms=time_ms[first])
+
+
+def united(frames: Sequence[Frames]) -> Frames:
+    """The rows from the first to the last that one of several frames of a row holds.
+
+    Args:
+        frames: Frames of the same rows and parts, in whose bounds each row lies; or one alone,
+            which is returned.
+    """
+    first, *others = frames
+    for other in others:
+        left = np.minimum(first.left, other.left)
+        first = first._replace(left=left, entered=np.maximum(first.entered, other.entered))
+    return first
 
 
 def _far(distance: int | None) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from windows_pipeline.windows.count_windows import CountWindows
 from windows_pipeline.windows.frames.bounds import FrameUnit
 from windows_pipeline.windows.frames.row_windows import RowWindow, SlideRows
+from windows_pipeline.windows.frames.several_rows import SeveralRows
 from windows_pipeline.windows.graced import Graced
 
 ROW_KEY = ("event_time", "record_arrival_unit", "source_partition", "offset")
@@ -23,11 +24,12 @@ class GracedRows(Graced):
     once that instant is before the close time.
 
     Attributes:
-        window: FLIP-11's row windows, or count windows, each the result of its last record.
+        window: FLIP-11's row windows, one or several frames around each row; or count windows,
+            each the result of its last record.
         grace_ms: How far behind stream time a record may arrive.
     """
 
-    window: RowWindow | CountWindows
+    window: RowWindow | SeveralRows | CountWindows
     grace_ms: int
 
     def __post_init__(self) -> None:
@@ -36,14 +38,26 @@ class GracedRows(Graced):
             self.window.require_rows()
 
     @property
-    def frame(self) -> RowWindow:
-        """The row window that the engine evaluates: count windows become frames of rows."""
+    def outer(self) -> tuple[RowWindow, ...]:
+        """The row windows that the engine evaluates, which together are a row's window.
+
+        Count windows become frames of rows; several frames become one of each unit, between
+        their outermost bounds.
+        """
         if isinstance(self.window, CountWindows):
-            return SlideRows(unit=FrameUnit.ROWS, back=self.window.size - 1)
+            return (SlideRows(unit=FrameUnit.ROWS, back=self.window.size - 1),)
+        if isinstance(self.window, SeveralRows):
+            return self.window.on(_TIME).outer
         by_arrival = not isinstance(self.window, SlideRows) and self.window.by_arrival
-        return self.window if by_arrival else replace(self.window, time_column=_TIME)
+        return (self.window if by_arrival else replace(self.window, time_column=_TIME),)
+
+    def frames_of(self, name: str | None) -> tuple[RowWindow, ...]:
+        """The row windows that hold an aggregate's values, by its frame's name if it has one."""
+        if name is None or not isinstance(self.window, SeveralRows):
+            return self.outer
+        return (dict(self.window.on(_TIME).frames)[name],)
 
     @property
     def by_arrival(self) -> bool:
         """Whether the order of arrival alone orders the rows."""
-        return self.frame.by_arrival
+        return self.outer[0].by_arrival

@@ -1,0 +1,170 @@
+"""A frame of a pipeline's file: how far it reaches before and after each row (rule F2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BeforeValidator, field_serializer
+
+from windows_pipeline.config.fields import looks
+from windows_pipeline.config.strict import Strict
+from windows_pipeline.text.limits import require_short
+from windows_pipeline.text.problems import Problem, without_value
+from windows_pipeline.windows import UNBOUNDED_RANGE, UNBOUNDED_ROW, SlideRows, rows
+from windows_pipeline.windows.durations import duration_ms, duration_text
+from windows_pipeline.windows.frames.bounds import FrameUnit, RowBound, row_bound
+
+ROWS = re.compile(r"([+-]?[0-9]+)\s*rows?", re.IGNORECASE)
+MOST_ROWS = 1_000_000_000
+_UNBOUNDED = {"unbounded": UNBOUNDED_RANGE, "unbounded rows": UNBOUNDED_ROW}
+_FORMS = "write a duration such as '10 minutes', or '5 rows'"
+
+
+def distance(value: object) -> str:
+    """Returns the canonical text of a distance: equal distances give equal texts."""
+    if not isinstance(value, str):
+        raise ValueError(f"has no unit; {_FORMS}")
+    require_short(value)
+    text = value.strip()
+    counted = ROWS.fullmatch(text)
+    if counted:
+        number = int(counted[1])
+        if abs(number) > MOST_ROWS:
+            raise ValueError(f"is too many rows; write at most {MOST_ROWS} rows")
+        return rows_text(number)
+    try:
+        return duration_text(duration_ms(text, ""))
+    except ValueError as error:
+        raise ValueError(f"{without_value(str(error), '', text)}; or '5 rows'") from None
+
+
+def rows_text(number: int) -> str:
+    """Returns the canonical text of a number of rows."""
+    return f"{number} row" if abs(number) == 1 else f"{number} rows"
+
+
+def _positive(bound: str | None) -> str:
+    """A negative distance without its sign."""
+    return (bound or "").removeprefix("-")
+
+
+def _unbounded(value: object) -> str | None:
+    """Returns the canonical text of an open bound; None for any other value."""
+    require_short(value)
+    text = " ".join(value.lower().split()) if isinstance(value, str) else ""
+    return text if text in _UNBOUNDED else None
+
+
+def _preceding(value: object) -> str:
+    return _unbounded(value) or distance(value)
+
+
+def _following(value: object) -> str:
+    if _unbounded(value):
+        raise ValueError(
+            "must be bounded in a pipeline: with later records to come, no row would ever "
+            "be final; write a duration or a number of rows"
+        )
+    return distance(value)
+
+
+def bound_of(text: str) -> RowBound:
+    """Reads a canonical text of `distance` or `_preceding`."""
+    if text in _UNBOUNDED:
+        return _UNBOUNDED[text]
+    counted = ROWS.fullmatch(text)
+    return row_bound(rows(int(counted[1])) if counted else text, "bound")
+
+
+Preceding = Annotated[
+    str, BeforeValidator(_preceding), looks("distance before the row", "5 rows", type="string")
+]
+Following = Annotated[
+    str, BeforeValidator(_following), looks("distance after the row", "5 rows", type="string")
+]
+
+
+class Frame(Strict):
+    """A frame: the rows around each row (rule F2).
+
+    Attributes:
+        preceding: How far before the row the frame starts: a duration, 'N rows', 'unbounded'
+            or 'unbounded rows'; a negative start is after the row and needs `following`. None for
+            a start at the row (and its peers, where `following` is a duration).
+        following: How far after the row the frame ends, in the same unit; None for an end at
+            the row. One of both must be there.
+    """
+
+    preceding: Preceding | None = None
+    following: Following | None = None
+
+    @field_serializer("preceding", "following")
+    def _bound_text(self, written: str | None) -> str:
+        """The same text whether the file writes the default or leaves it out."""
+        return self.at_row if written is None else written
+
+    @property
+    def at_row(self) -> str:
+        """The bound at the row, in the unit of the other bound."""
+        written = bound_of(self.preceding or self.following or "")
+        return rows_text(0) if written.unit is FrameUnit.ROWS else duration_text(0)
+
+    @property
+    def window(self) -> SlideRows:
+        """The row window."""
+        from_start = SlideRows.preceding(self._start)
+        return from_start if self.following is None else from_start.following(self._end)
+
+    @property
+    def _start(self) -> RowBound:
+        return bound_of(self.preceding or self.at_row)
+
+    @property
+    def _end(self) -> RowBound:
+        return bound_of(self.following or self.at_row)
+
+    def conflicts(self) -> Iterator[Problem]:
+        """Yields what is wrong between the bounds."""
+        if self.preceding is None and self.following is None:
+            text = (
+                "is missing, and so is following; write 'preceding: ...', how far before the row "
+                "the frame starts, or 'following: ...', how far after it the frame ends, or both"
+            )
+            yield Problem(("preceding",), None, text)
+            return
+        if self.preceding is None:
+            if self._end.distance is not None and self._end.distance < 0:
+                text = (
+                    "ends the frame before the row, but without 'preceding' the frame starts at "
+                    f"the row, so it is empty; add 'preceding: {_positive(self.following)}' or "
+                    "more, or leave the sign out"
+                )
+                yield Problem(("following",), self.following, text)
+            return
+        if self.following is None:
+            start = self._start
+            if start.distance is not None and start.distance < 0:
+                text = (
+                    "starts the frame after the row, but without 'following' the frame ends at "
+                    "the row, so it is empty; add 'following: "
+                    f"{_positive(self.preceding)}' or more, or leave the sign out"
+                )
+                yield Problem(("preceding",), self.preceding, text)
+            return
+        if self._end.unit is not self._start.unit:
+            text = (
+                f"must have the unit of preceding: {self.preceding!r}; write both as durations or "
+                "both as rows"
+            )
+            yield Problem(("following",), self.following, text)
+            return
+        try:
+            _ = self.window
+        except ValueError:
+            text = (
+                f"ends the frame before it starts (preceding: {self.preceding!r}), so it is "
+                "empty; move the end after the start"
+            )
+            yield Problem(("following",), self.following, text)
