@@ -14,7 +14,7 @@ from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
-    *("firings", "early_warnings", "failed_windows"),
+    *("firings", "early_warnings", "failed_windows", "notifications"),
 )
 _WITHOUT_RESULTS = ("late_records", "failed_windows")
 
@@ -110,7 +110,7 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
     left_out = {"aggregates", "on_failed", "checks"}
-    if table not in ("alerts", "early_warnings"):
+    if table not in ("alerts", "early_warnings", "notifications"):
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")

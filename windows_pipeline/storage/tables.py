@@ -17,7 +17,7 @@ class WindowTables(catalog.WindowTables[Table]):
 
     def before_correction(self) -> WindowTables:
         """The same tables, whose rows may follow another grace until a correction is done."""
-        return WindowTables(*map(_with_any_grace, vars(self).values()))
+        return WindowTables(*map(with_any_grace, vars(self).values()))
 
 
 class FiringTables(catalog.FiringTables[Table]):
@@ -27,7 +27,7 @@ class FiringTables(catalog.FiringTables[Table]):
         """The same tables, whose rows may follow another grace until a correction is done."""
         early = self.early_warnings
         return FiringTables(
-            _with_any_grace(self.firings), None if early is None else _with_any_grace(early)
+            with_any_grace(self.firings), None if early is None else with_any_grace(early)
         )
 
 
@@ -57,6 +57,12 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(_table(specs.firings), None if early is None else _table(early))
 
 
+def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> Table | None:
+    """The table of what happened to episodes; None if the pipeline notifies nobody of them."""
+    spec = catalog.notifications(pipeline, windows_name, warehouse)
+    return None if spec is None else _table(spec)
+
+
 def computed_days(pipeline: Pipeline, windows_name: str, warehouse: str, *, fired: bool) -> Table:
     """The table of the days that a definition has computed to the end; see `catalog`."""
     return _table(catalog.computed_days(pipeline, windows_name, warehouse, fired=fired))
@@ -68,7 +74,7 @@ def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
 
 
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """Every table of results: the source's, each window definition's, then firings."""
+    """Every table of results: the source's, each definition's, then firings and notifications."""
     return list(map(_table, catalog.all_tables(pipeline, warehouse)))
 
 
@@ -76,5 +82,6 @@ def _table(spec: TableSpec) -> Table:
     return Table(**vars(spec))
 
 
-def _with_any_grace(table: Table) -> Table:
+def with_any_grace(table: Table) -> Table:
+    """The same table, whose rows may follow another grace until a correction is done."""
     return replace(table, grace_may_differ=True)
