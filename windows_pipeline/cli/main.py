@@ -25,6 +25,7 @@ from windows_pipeline.cli.console import ERRORS
 from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
+from windows_pipeline.cli.notify import notify, snooze
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.state import status
@@ -55,6 +56,10 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         fetch: "fetch flights JFK --windows hourly --from 2013-03-08 --to '2013-03-08 21:15:00'",
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
+    },
+    "Tell people": {
+        notify: "notify flights --dry-run",
+        snooze: "snooze flights disruption --until '2026-12-01 06:00'",
     },
     "Keep tables in order": {
         check: "check flights",
