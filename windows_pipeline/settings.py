@@ -85,6 +85,8 @@ class Settings(BaseModel):
             repository: `KAFKA_PACKAGE` to read topics. Spark downloads them once, at its start.
         modules: The Python files whose code pipelines may name (`my_module:spread`). The
             settings name them without '.py'; they lie in the settings file's folder.
+        commands: The programs that targets of notifications may run, as pipelines' files name them:
+            a path, or a name that is looked for in PATH.
         spark: Spark's configuration, by Spark's keys; `spark.master` or `spark.remote` selects
             where Spark runs.
         small_batches: Spark SQL's configuration for runs and micro-batches of few records.
@@ -104,6 +106,7 @@ class Settings(BaseModel):
     dagster_home: Path | None = None
     packages: tuple[ReferringText, ...] = ()
     modules: tuple[Path, ...] = ()
+    commands: tuple[str, ...] = ()
     spark: dict[str, ReferringText]
     small_batches: dict[str, ReferringText] = {}
     keep_plans: bool = True

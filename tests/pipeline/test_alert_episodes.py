@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle import notifications as oracle_notifications
 from tests.support.oracle.aggregates import Number
-from tests.support.oracle.windows import WindowRow
+from tests.support.oracle.windows import SlidingDefinition, WindowRow
 from tests.support.spark_cases import instant, sample, texts
 from windows_pipeline.incremental.alerts import RuleSql, broken_rules, episodes, with_episodes
+from windows_pipeline.incremental.notifications import episode_events
+from windows_pipeline.windows import SlidingWindows
 
 LENGTH_MS = 10
+CLOSES = (-20, 5, 20, 45)
+"""The close time after each unit."""
 SEVERITIES = st.none() | st.sampled_from((-1.0, 0.0, -0.0, 1.0, 2.0, math.inf, -math.inf, math.nan))
 
 Case = list[WindowRow]
@@ -122,6 +129,56 @@ def test_episodes_are_those_of_the_oracle(final_windows: DataFrame, cases: Seque
         of_worst = worst[row.number, row.key, row.episode_start_ms]
         assert repr(row.severity) == repr(of_worst) or row.severity == of_worst == 0
         assert row.worst.record_count < 3
+
+
+def test_notifications_are_those_of_the_oracle(
+    final_windows: DataFrame, cases: Sequence[Case]
+) -> None:
+    """Rule E6: of any severities; the first unit whose close time is later closes a window."""
+    definition = SlidingDefinition(time_difference=LENGTH_MS, grace=0)
+
+    def closed_in(last_ms: Column) -> Column:
+        unit = F.lit(None).cast("date")
+        for number, close in reversed(list(enumerate(CLOSES))):
+            unit = F.when(last_ms < close, F.lit(unit_day(number))).otherwise(unit)
+        return unit
+
+    alerts = in_one_job(final_windows).withColumn(
+        "arrival_unit", closed_in(F.unix_millis("window_end"))
+    )
+    happened = episode_events(
+        alerts.where("arrival_unit IS NOT NULL"),
+        SlidingWindows(LENGTH_MS, 0),
+        ("window_start", "window_end"),
+        ("worst",),
+        F.col("arrival_unit") > F.lit(unit_day(0)),
+        closed_in,
+    )
+    times = ("episode_start", "window_start", "window_end", "until")
+    found = [
+        (
+            row.number, (row.arrival_unit - unit_day(0)).days, row.key, row.episode_start_ms,
+            row.event, row.window_start_ms, row.window_end_ms, row.until_ms,
+        )
+        for row in milliseconds(happened, *times).collect()
+        if row.event == "ended" or row.arrival_unit > unit_day(0)
+    ]  # fmt: skip
+    wanted = []
+    for number, case in enumerate(cases):
+        closed = [row._replace(unit=bisect_right(CLOSES, row.end)) for row in case]
+        closed = [row for row in closed if row.unit < len(CLOSES)]
+        raised = oracle_alerts.alerts(closed, breaks, severity)
+        wanted += [
+            (number, *event)
+            for event in oracle_notifications.events(raised, CLOSES, definition)
+            if event.event == "ended" or event.unit > 0
+        ]
+    assert {event[4] for event in wanted} == {"opened", "worsened", "ended"}
+    assert texts(found) == texts(wanted)
+
+
+def unit_day(unit: int) -> date:
+    return date(2026, 11, 1) + timedelta(days=unit)
 
 
 def test_each_rule_raises_its_own_alerts(spark: SparkSession) -> None:

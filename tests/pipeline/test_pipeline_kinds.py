@@ -34,6 +34,7 @@ from tests.support.kinds import (
     run_all,
 )
 from tests.support.oracle import alerts as oracle_alerts
+from tests.support.oracle import notifications as oracle_notifications
 from tests.support.oracle.firings import Firing
 from tests.support.oracle.firings import firings as oracle_firings
 from tests.support.oracle.windows import (
@@ -62,7 +63,10 @@ from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 from windows_pipeline.windows import SessionWindows, TimeWindows
 
-SAME = ("late_records", "final_windows", "alerts", "firings", "early_warnings")
+SAME = (
+    *("late_records", "final_windows", "alerts", "firings", "early_warnings"),
+    "notifications",
+)
 MILLISECOND = timedelta(milliseconds=1)
 BREAKS: dict[str, dict[str, dict[str, Any]]] = {
     "hops": {
@@ -150,6 +154,39 @@ def test_the_tables_are_the_oracles(ran: Ran, spark: SparkSession, name: str) ->
     )
     assert raised
     assert sorted(alerts) == sorted(alert[:5] for alert in raised)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_notifications_are_the_oracles(ran: Ran, spark: SparkSession, name: str) -> None:
+    """Rules E4, E6: when each episode opens, worsens and ends, with its worst window."""
+    definition = DEFINITIONS[name]
+    final = final_windows(ran.records, UNITS, definition, AGGREGATES[name])
+    raised = oracle_alerts.alerts(
+        final, lambda row: row.record_count >= 2, lambda row: row.values["total"]
+    )
+    delay = definition.grace + getattr(definition, "gap", 0)
+    closes = [
+        max(one.event_time for one in ran.records if one.unit <= unit) - delay
+        for unit in range(UNITS)
+    ]
+    wanted = oracle_notifications.events(raised, closes, definition)
+    rows = ran.notifications(name).read(spark).where("rule = 'busy'").collect()
+    found = [
+        (
+            (row.arrival_unit - FIRST_DAY).days, row.key, ms(row.episode_start), row.event,
+            *map(ms, (row.window_start, row.window_end, row.until)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    assert {row.event for row in wanted} >= {"opened", "ended"}
+    assert sorted(found) == sorted(map(tuple, wanted))
+    values = {(row.key, row.start, row.end): row for row in final}
+    for row in rows:
+        window = values[row.key, ms(row.window_start), ms(row.window_end)]
+        assert row.record_count == window.record_count
+        assert json.loads(row.aggregates)["total"] == window.values["total"] == row.severity
+        assert (row.since, row.correction, row.retracted_by) == (row.episode_start, None, None)
+    assert len({row.notification_id for row in rows}) == len(rows)
 
 
 def fired(ran: Ran, name: str) -> list[Firing]:
@@ -461,6 +498,6 @@ def test_a_stream_of_every_kind_is_the_same(
         found, wanted = streamed.rows(name), ran.rows(name)
         same = [table for table in found if table.rsplit("/", 1)[1] in SAME]
         of_firings = len(streamed.fires(name).all) if name in POLICIES else 0
-        assert len(same) == of_firings + 3
+        assert len(same) == of_firings + 4
         for table in same:
             assert found[table] == wanted[table], table

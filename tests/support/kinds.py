@@ -31,10 +31,12 @@ from windows_pipeline.jobs import Job, RawEventsJob
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.jobs.job import run_job
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     FiringTables,
     WindowTables,
     firing_tables,
+    notifications,
     window_tables,
 )
 
@@ -148,9 +150,16 @@ class Ran(NamedTuple):
             *(tables.final_windows, tables.alerts),
         )
         fires = firing_tables(self.pipeline, name, self.settings.warehouse)
+        notified = notifications(self.pipeline, name, self.settings.warehouse)
         every = [*named, *([] if fires is None else fires.all)]
+        every += [] if notified is None else [notified]
         # Which micro-batch brought a row is not what is compared.
         return {one.name: texts(stored_rows(one, "batch")) for one in every}
+
+    def notifications(self, name: str) -> Table:
+        table = notifications(self.pipeline, name, self.settings.warehouse)
+        assert table is not None
+        return table
 
     def fires(self, name: str) -> FiringTables:
         tables = firing_tables(self.pipeline, name, self.settings.warehouse)
@@ -210,7 +219,13 @@ def declare(settings: Settings, folder: Path, pieces: Sequence[range], **fields:
         for name, fields in WINDOWS.items()
     }
     partitions = {"start": FIRST_DAY.isoformat()}
-    text = {"name": "kinds", "source": source, "partitions": partitions, "windows": windows}
+    text = {
+        "name": "kinds",
+        "source": source,
+        "partitions": partitions,
+        "windows": windows,
+        "notify": {"people": {"file": "told.jsonl"}},
+    }
     declared = folder / "pipelines" / "kinds.yaml"
     declared.parent.mkdir(parents=True)
     declared.write_text(json.dumps(text))

@@ -27,7 +27,13 @@ from windows_pipeline.cli.reports import reported
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
+from windows_pipeline.jobs import (
+    AlertsJob,
+    Job,
+    RawEventsJob,
+    check_published,
+    published_days,
+)
 from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
 from windows_pipeline.jobs.days.runs import (
     DaysToRun,
@@ -60,6 +66,9 @@ def check_tables(
         if job is not jobs[0] and not any(table.exists(spark) for table in job.tables):
             CONSOLE.print(f"{main_table}: the table does not exist yet")
             continue
+        if isinstance(job, AlertsJob) and job.notifications is not None:
+            # A pipeline that notifies since its last run has no such table so far.
+            job.notifications.create_if_missing(spark)
         for table in job.tables:
             table.require(spark)
         published = published_days(job, spark)

@@ -26,6 +26,7 @@ from windows_pipeline.cli.explain import explain
 from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
+from windows_pipeline.cli.notify import notify, snooze
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.state import status
@@ -57,6 +58,10 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         episodes: "episodes flights --windows hourly --rule quiet",
         trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
         explain: "explain flights LGA '2013-09-13 01:25' --windows hourly",
+    },
+    "Tell people": {
+        notify: "notify flights --dry-run",
+        snooze: "snooze flights disruption --until '2026-12-01 06:00'",
     },
     "Keep tables in order": {
         check: "check flights",

@@ -15,6 +15,7 @@ from windows_pipeline.config.load import (
     pipeline_files,
 )
 from windows_pipeline.config.model import SHARED_TABLES, Partitions, Pipeline
+from windows_pipeline.config.notify import Target
 from windows_pipeline.config.own_checks import OwnCheck
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.source_folder import FolderProblem, folder_problem
@@ -32,6 +33,7 @@ __all__ = [
     "Pipeline",
     "Rule",
     "Source",
+    "Target",
     "Windows",
     "definition_changes",
     "definition_digest",

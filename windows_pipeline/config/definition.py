@@ -14,7 +14,7 @@ from windows_pipeline.text.problems import nearest
 
 _WINDOW_TABLES = (
     *("keyed_windows", "late_records", "final_windows", "corrections", "alerts"),
-    *("firings", "early_warnings", "processed", "failed_windows"),
+    *("firings", "early_warnings", "processed", "failed_windows", "notifications"),
 )
 _OF_RULE = ("when", "severity")
 """What decides the rows of alerts; the other fields of a rule are for people."""
@@ -113,7 +113,7 @@ def _window_fields(pipeline: Pipeline, name: str, table: str) -> dict[str, str]:
     windows = pipeline.windows[name]
     # A failed check changes no row.
     left_out = {"aggregates", "on_failed", "checks"}
-    if table not in ("alerts", "early_warnings"):
+    if table not in ("alerts", "early_warnings", "notifications"):
         left_out.add("alerts")
     if table != "keyed_windows":
         left_out.add("partial_results")

@@ -14,6 +14,7 @@ from windows_pipeline.config.columns import LONG_FORM, SHORT_FORM, Column
 from windows_pipeline.config.firing_trigger import EMPTY, FiringTrigger
 from windows_pipeline.config.kinds import KINDS, unknown_kind
 from windows_pipeline.config.model import Partitions, Pipeline
+from windows_pipeline.config.notify import Email, Quiet, RateLimit, Target, Webhook
 from windows_pipeline.config.own_checks import OwnCheck, ResultCheck, arguments_of
 from windows_pipeline.config.row_frames import Frame
 from windows_pipeline.config.source import Source, Topic
@@ -22,7 +23,7 @@ from windows_pipeline.config.window_kinds import Rule
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.problems import ConfigError, FieldPath, FieldProblems, nearest
 from windows_pipeline.text.references import refers
-from windows_pipeline.text.yaml_text import Document, read_yaml
+from windows_pipeline.text.yaml_text import ANY, Document, is_below, read_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -56,11 +57,32 @@ _EXAMPLES_BELOW = {
     "frames": "name: {preceding: 1 hour}",
     "limits": "rejected: 50 %",
     "checks": "name: ...",
+    "notify": "name: ...",
+    "webhook": "url: ${env:NAME}",
+    "email": "host: ...",
+    "rate_limit": "messages: 20",
+    "quiet": "hours: 22:00-06:00",
 }
-_SECRETS = ("source", "kafka", "options")
-"""Passwords may be among these options; no error shows a value below this field."""
-_MAY_REFER = (("source", "path"), ("source", "kafka", "servers"), _SECRETS)
-"""The fields whose texts may refer to environment variables: how records are reached."""
+_SECRETS = (
+    ("source", "kafka", "options"),
+    ("notify", ANY, "webhook", "url"),
+    ("notify", ANY, "email", "user"),
+    ("notify", ANY, "email", "password"),
+)
+"""Passwords may be below these fields; no error shows a value there."""
+_MAY_REFER = (
+    ("source", "path"),
+    ("source", "kafka", "servers"),
+    *_SECRETS,
+    ("notify", ANY, "email", "host"),
+)
+"""The fields whose texts may refer to the environment: how records and people are reached."""
+_PARTS_OF_TARGETS: dict[FieldPath, type[BaseModel]] = {
+    ("webhook",): Webhook,
+    ("email",): Email,
+    ("rate_limit",): RateLimit,
+    ("quiet",): Quiet,
+}
 _MOST_SHOWN = 400
 """How many characters of a value an error shows."""
 _MOST_SHOWN_OF_LISTS = 60
@@ -79,7 +101,7 @@ def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
         ConfigError: The file has mistakes. The message has one line for each: the file, the
             line, the field, the value, what is wrong and the fix.
     """
-    document = read_yaml(Path(path), hidden=[_SECRETS])
+    document = read_yaml(Path(path), hidden=_SECRETS)
     _refuse_references(document)
     try:
         pipeline = Pipeline.model_validate(document.data, context=UserModules(tuple(modules)))
@@ -93,7 +115,7 @@ def load_pipeline(path: Path | str, modules: Iterable[Path] = ()) -> Pipeline:
 def _refuse_references(document: Document) -> None:
     """Refuses references to the environment in fields that decide rows or names (rule H1)."""
     for path, text in document.texts.items():
-        may_refer = any(path[: len(root)] == root for root in _MAY_REFER)
+        may_refer = any(is_below(path, root) for root in _MAY_REFER)
         if refers(text) and not may_refer and path not in document.faulty:
             allowed = ", ".join(".".join(root) for root in _MAY_REFER)
             reason = f"refers to the environment, as only these fields may: {allowed}"
@@ -148,7 +170,7 @@ def load_files(files: Iterable[Path], modules: Iterable[Path] = ()) -> Loaded:
                     f"name: {name!r} is also the name of the pipeline in {others}; "
                     "rename one of them"
                 )
-                line = read_yaml(file, hidden=[_SECRETS]).line(("name",))
+                line = read_yaml(file, hidden=_SECRETS).line(("name",))
                 loaded.problems[file] = (f"{file}:{line}: {text}",)
     problems = {file: loaded.problems[file] for file in distinct_files if file in loaded.problems}
     return Loaded(loaded.pipelines, problems)
@@ -303,6 +325,8 @@ def _example(path: Sequence[object]) -> str:
             return f"'{name}:' with 'when: ...' and 'severity: ...' lines under it"
         case ["checks", name] | ["windows", _, *_, "checks", name]:
             return f"'{name}:' with 'that: ...' or 'expect_...: ...' under it"
+        case ["notify", name]:
+            return f"'{name}:' with 'webhook: ...' or another way under it"
         case [*_, name] if name.startswith("expect_"):
             return f"'{name}: {{argument: value}}'"
         case ["windows", name]:
@@ -332,6 +356,8 @@ def _model(path: FieldPath, kind: str) -> type[BaseModel]:
             return OwnCheck
         case ("checks", _, expectation):
             return arguments_of(expectation)
+        case ("notify", _, *below):
+            return _PARTS_OF_TARGETS.get(tuple(below), Target)
         case _:
             return Pipeline
 

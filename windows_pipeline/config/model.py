@@ -27,12 +27,13 @@ from windows_pipeline.config.fields import (
     Text,
 )
 from windows_pipeline.config.kinds import AnyWindows
+from windows_pipeline.config.notify import Target
 from windows_pipeline.config.own_checks import CheckName, OwnCheck
 from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.config.source import Source
 from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.config.window_kinds import Windows
-from windows_pipeline.text.problems import FieldPath, Problem
+from windows_pipeline.text.problems import FieldPath, Problem, listed, nearest
 
 SHARED_TABLES = ("raw_events", "rejected_records", "arrival_log", "quarantined_files")
 """The tables that all windows of a pipeline share; windows cannot have these names."""
@@ -111,6 +112,21 @@ def _fits_source(windows: Windows, info: ValidationInfo) -> Windows:
     return windows
 
 
+def _fits_rules(target: Target, info: ValidationInfo) -> Target:
+    windows: dict[str, Windows] | None = info.data.get("windows")
+    if windows is not None:
+        rules = list(dict.fromkeys(rule for each in windows.values() for rule in each.alerts))
+        refuse(
+            [
+                Problem(("rules", str(number)), rule, f"is not an alert rule here; {fix}")
+                for number, rule in enumerate(target.rules or ())
+                if rule not in rules
+                for fix in [nearest(rule, rules, f"the rules are: {listed(rules) or 'none'}")]
+            ]
+        )
+    return target
+
+
 class Pipeline(Strict):
     """One source, its arrival units and one or more named windows over its records.
 
@@ -128,6 +144,7 @@ class Pipeline(Strict):
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.
+        notify: Who is told what happens to episodes of alerts, by name.
     """
 
     name: Identifier
@@ -146,6 +163,9 @@ class Pipeline(Strict):
         Annotated[Identifier, AfterValidator(_windows_name)],
         Annotated[AnyWindows, Field(discriminator="kind"), AfterValidator(_fits_source)],
     ]
+    notify: dict[Identifier, Annotated[Target, AfterValidator(_fits_rules)]] = Field(
+        default_factory=dict
+    )
 
     _declared_in: DeclaredIn | None = PrivateAttr(default=None)
 

@@ -10,6 +10,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.corrections import correction_job
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.maintenance import weekly_schedule
+from windows_pipeline.dagster.notify import notify_sensor
 from windows_pipeline.dagster.operations import check_job, rebuild_job
 from windows_pipeline.dagster.schedules import source_schedule
 from windows_pipeline.dagster.spark_resource import spark_resource
@@ -28,7 +29,8 @@ def build_definitions(
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
     `NAME_maintenance`, and the schedules `NAME_daily` (or `NAME_stream`) and
-    `NAME_weekly_maintenance`. Its assets form the group NAME and have keys such as
+    `NAME_weekly_maintenance`; with `notify` also the sensor and the job `NAME_notify`. Its assets
+    form the group NAME and have keys such as
     `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
@@ -54,6 +56,9 @@ def build_definitions(
         for pipeline in every
         for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline, settings))
     ]
+    sensors = [
+        sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
+    ]
     return dg.Definitions(
         assets=list(assets),
         jobs=[
@@ -63,8 +68,10 @@ def build_definitions(
                 for pipeline in every
                 for job in (correction_job, rebuild_job, check_job)
             ),
+            *(sensor.job for sensor in sensors),
         ],
         schedules=schedules,
+        sensors=sensors,
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

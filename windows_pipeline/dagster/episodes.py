@@ -10,8 +10,7 @@ import dagster as dg
 from pyspark.sql import Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from windows_pipeline.config import Pipeline
-from windows_pipeline.config.window_kinds import Rule
+from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
@@ -39,8 +38,10 @@ class EpisodeChecks:
     def specs(self) -> list[dg.AssetCheckSpec]:
         """The checks, each of a rule."""
         return [
-            dg.AssetCheckSpec(f"{_PREFIX}{name}", asset=self._asset, description=_described(rule))
-            for name, rule in self._windows.alerts.items()
+            dg.AssetCheckSpec(
+                f"{_PREFIX}{name}", asset=self._asset, description=_described(self._windows, name)
+            )
+            for name in self._windows.alerts
         ]
 
     def evaluations(
@@ -149,8 +150,9 @@ class EpisodeChecks:
         return "over" if possible < closed else "still open"
 
 
-def _described(rule: Rule) -> str:
+def _described(windows: Windows, name: str) -> str:
     """What a rule's check warns of, and what the file says of the rule."""
+    rule = windows.alerts[name]
     text = (
         "Warns of each day on which windows became final that break the rule "
         f"{code(rule.when)}. Its severity is {code(rule.severity)}."

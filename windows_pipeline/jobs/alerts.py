@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from functools import reduce
 from operator import and_
 
@@ -19,18 +19,21 @@ from windows_pipeline.compat.local_frame import small_frame
 from windows_pipeline.incremental.alerts import broken_rules, standing, with_episodes
 from windows_pipeline.incremental.definition_records import passing
 from windows_pipeline.incremental.lookback import lookback_from_ms
+from windows_pipeline.incremental.notifications import longest_overlap_ms
 from windows_pipeline.incremental.records import day_number, records_to_read
 from windows_pipeline.incremental.units import Arrivals
 from windows_pipeline.incremental.windows import unit_windows
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
+from windows_pipeline.jobs.notifications import rows_of_days
 from windows_pipeline.jobs.unfinished_batch import logged_rows
 from windows_pipeline.jobs.windows_job import WindowsJob
+from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.kernels.windows.chunk import Closing
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.instants import timestamp_to_ms, with_instants, with_milliseconds
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import computed_days
+from windows_pipeline.storage.tables import computed_days, notifications
 
 _FIRST_LOOK_BACK_MS = 86_400_000
 
@@ -51,8 +54,14 @@ class AlertsJob(WindowsJob):
 
     @property
     def tables(self) -> list[Table]:
-        """Alerts."""
-        return [self.window_tables.alerts]
+        """Alerts, and notifications if the pipeline notifies anybody."""
+        notified = self.notifications
+        return [self.window_tables.alerts, *([] if notified is None else [notified])]
+
+    @property
+    def notifications(self) -> Table | None:
+        """The table of what happened to episodes; None if the pipeline notifies nobody."""
+        return notifications(self.pipeline, self.windows_name, self.settings.warehouse)
 
     @property
     def notes(self) -> Table:
@@ -82,16 +91,30 @@ class AlertsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         final = self.window_tables.final_windows.of_units(spark, days)
-        (table,) = self.tables
+        table, notified = self.window_tables.alerts, self.notifications
         if not self.windows.alerts:
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
         raised = cache_rows(self.raise_alerts(final))
         arrivals = self.arrivals(log)
         rows = self.definition_records(logged_rows(self.source.raw_events.read(spark), log))
-        joined = cache_rows(self._join_to_earlier(raised, passing(rows), arrivals, days))
+        cached, of_runs = [raised], []
+        for run in _runs_of(days):
+            joined = self._join_to_earlier(raised, passing(rows), arrivals, run)
+            of_runs.append(cache_rows(joined))
+        every = [joined.where(in_units(days)) for joined in of_runs]
         null = F.lit(None).cast("bigint")
-        never_corrected = joined.withColumns({"correction": null, "retracted_by": null})
-        return Stage([StagedTable(table, never_corrected)], [raised, joined])
+        alerts = reduce(DataFrame.unionByName, every)
+        never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
+        staged = [StagedTable(table, never_corrected)]
+        if notified is not None:
+            happened = [
+                rows_of_days(self, joined, run, arrivals.units(run))
+                for joined, run in zip(of_runs, _runs_of(days), strict=True)
+            ]
+            of_days = cache_rows(reduce(DataFrame.unionByName, happened))
+            staged.append(StagedTable(notified, of_days))
+            cached.append(of_days)
+        return Stage(staged, [*cached, *of_runs])
 
     def raise_alerts(self, final: DataFrame) -> DataFrame:
         """Returns an alert for each rule that a final window breaks."""
@@ -100,27 +123,46 @@ class AlertsJob(WindowsJob):
     def _join_to_earlier(
         self, raised: DataFrame, raw: DataFrame, arrivals: Arrivals, days: Sequence[date]
     ) -> DataFrame:
-        """Adds to each alert the start of its episode, which may lie before the days.
+        """Adds to each alert the start of its episode, which may lie before consecutive days.
 
         Alerts of earlier windows are computed again from the raw records, so that the result does
         not depend on which earlier days are materialized. The look-back doubles until every
         episode starts within it.
+
+        Returns:
+            The days' alerts and all earlier alerts of their episodes. If there are notifications,
+            also the episodes that a window of the days could have continued.
         """
-        joined = with_episodes(raised)
+        raised = raised.where(in_units(days))
         units = arrivals.units(days)
-        if not units:
-            return joined
-        boundary_ms = close_ms(units[0].watermark_before_ms, self.windows.spec.close_delay_ms)
+        delay_ms = self.windows.spec.close_delay_ms
+        boundary_ms = close_ms(units[0].watermark_before_ms, delay_ms) if units else NEVER_MS
+        if boundary_ms == NEVER_MS:
+            return with_episodes(raised)
+        near, from_ms, wanted = raised, boundary_ms, in_units(days)
+        overlap_ms = None if self.notifications is None else longest_overlap_ms(self.windows.spec)
+        if overlap_ms is not None:
+            from_ms -= overlap_ms
+            span = Closing(from_ms, boundary_ms)
+            near = raised.unionByName(self._earlier_alerts(raw, arrivals, units[0].day, span))
+            near = near.localCheckpoint()
+            wanted |= timestamp_to_ms("window_end") >= from_ms
+        joined = with_episodes(near)
         # A window that ends at the close time is closed, too, if its end is exclusive.
-        open_start = joined.where(timestamp_to_ms("episode_start") <= boundary_ms)
+        open_start = joined.where(wanted & (timestamp_to_ms("episode_start") <= from_ms))
         keys = F.broadcast(open_start.select("key").distinct())
         of_their_keys = join_on(raw, keys, ["key"], "semi")
-        look_back_ms = _FIRST_LOOK_BACK_MS
+        of_others = None
+        if overlap_ms is not None:
+            of_others = join_on(near.where(~in_units(days)), keys, ["key"], "anti")
+        look_back_ms = _FIRST_LOOK_BACK_MS + (overlap_ms or 0)
         while not open_start.isEmpty():
             span = Closing(boundary_ms - look_back_ms, boundary_ms)
             earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, span)
-            joined = with_episodes(raised.unionByName(earlier)).where(in_units(days))
-            open_start = joined.where(timestamp_to_ms("episode_start") <= span.before_ms)
+            every = raised.unionByName(earlier)
+            joined = with_episodes(every if of_others is None else every.unionByName(of_others))
+            is_open = timestamp_to_ms("episode_start") <= span.before_ms
+            open_start = joined.where(wanted & is_open)
             look_back_ms *= 2
         return joined
 
@@ -209,6 +251,19 @@ class AlertsJob(WindowsJob):
         return {name: rows.drop("correction", "retracted_by") for name, rows in frames.items()}
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the units that have no alerts yet; checks have compared the others."""
-        (alerts,) = stage.tables
-        return {alerts.table.name: alerts.table.publish_new(alerts.rows, days, alerts.row_count)}
+        """Writes the units that have no rows yet; checks have compared the others."""
+        return {
+            staged.table.name: staged.table.publish_new(staged.rows, days, staged.row_count)
+            for staged in stage.tables
+        }
+
+
+def _runs_of(days: Sequence[date]) -> list[list[date]]:
+    """Consecutive days, each run in order."""
+    runs: list[list[date]] = []
+    for day in sorted(set(days)):
+        if runs and day - runs[-1][-1] == timedelta(days=1):
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    return runs

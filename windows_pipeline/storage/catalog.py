@@ -198,6 +198,25 @@ def window_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Wind
     )
 
 
+def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> TableSpec | None:
+    """The table of what happened to episodes; None if the pipeline notifies nobody of them."""
+    windows = pipeline.windows[windows_name]
+    if not (pipeline.notify and windows.alerts):
+        return None
+    source = windows.keyed(pipeline.source)
+    return _table(
+        pipeline,
+        windows_name,
+        warehouse,
+        "notifications",
+        "An episode of alerts that opened, worsened, ended or was retracted.",
+        schemas.notifications(source, windows),
+        "until",
+        "rule",
+        *_key_order(source),
+    )
+
+
 def firing_tables(
     pipeline: Pipeline, windows_name: str, warehouse: str
 ) -> FiringTables[TableSpec] | None:
@@ -292,13 +311,15 @@ def stream_checkpoint(pipeline: Pipeline, warehouse: str) -> str:
 
 
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
-    """Every table of results: the source's, each window definition's, then firings."""
+    """Every table of results: the source's, each definition's, then firings and notifications."""
     of_windows = (window_tables(pipeline, name, warehouse) for name in pipeline.windows)
     fired = (firing_tables(pipeline, name, warehouse) for name in pipeline.windows)
+    notified = (notifications(pipeline, name, warehouse) for name in pipeline.windows)
     return [
         *source_tables(pipeline, warehouse).all,
         *(table for tables in of_windows for table in vars(tables).values()),
         *(table for tables in fired if tables is not None for table in tables.all),
+        *(table for table in notified if table is not None),
     ]
 
 

@@ -221,6 +221,38 @@ def alerts(source: Source, windows: Windows) -> Columns:
     )
 
 
+def notifications(source: Source, windows: Windows) -> Columns:
+    """The columns of an event in the life of an episode."""
+    return (
+        Column("arrival_unit", "date", "arrival day that made it happen"),
+        Column("notification_id", "string", "digest of what it is about; the same in every run"),
+        Column("rule", "string", "name of the rule"),
+        _key(source),
+        Column("episode_start", "timestamp", "start of the first window of the episode"),
+        Column(
+            "event",
+            "string",
+            "opened, worsened or ended; retracted: a correction left no alert of the episode",
+        ),
+        *_window(windows, "worst window so far: "),
+        Column("record_count", "bigint", "number of records in that window"),
+        Column("aggregates", "string", "the window's aggregates, as JSON"),
+        Column("severity", "double", "the window's severity"),
+        Column("since", "timestamp", "first instant of the episode"),
+        Column("until", "timestamp", "end of the episode's last window so far"),
+        Column(
+            "correction",
+            "bigint",
+            "number of the correction that made it happen; null if none did",
+        ),
+        Column(
+            "retracted_by",
+            "bigint",
+            "number of the correction after which it had not happened; null while it stands",
+        ),
+    )
+
+
 def failed_windows(source: Source, windows: Windows) -> Columns:
     """The columns of an aggregate of a closed window that can't be computed."""
     return (
@@ -285,12 +317,12 @@ def processed(source: Source, windows: Windows) -> Columns:
     )
 
 
-def _window(windows: Windows) -> Iterable[Column]:
+def _window(windows: Windows, of: str = "") -> Iterable[Column]:
     """The bounds of a window and, of row windows, the columns that name the row."""
     is_exclusive = isinstance(windows.spec, TimeWindows)
     end = "first instant after the window" if is_exclusive else "last instant of the window"
-    yield Column("window_start", "timestamp", "first instant of the window")
-    yield Column("window_end", "timestamp", end)
+    yield Column("window_start", "timestamp", f"{of}first instant of the window")
+    yield Column("window_end", "timestamp", f"{of}{end}")
     yield from (column for column in _ROW if column.name in windows.row_key)
 
 

@@ -17,7 +17,7 @@ class WindowTables(catalog.WindowTables[Table]):
 
     def before_correction(self) -> WindowTables:
         """The same tables, whose rows may follow another grace until a correction is done."""
-        return WindowTables(*map(_with_any_grace, vars(self).values()))
+        return WindowTables(*map(with_any_grace, vars(self).values()))
 
 
 class FiringTables(catalog.FiringTables[Table]):
@@ -25,7 +25,7 @@ class FiringTables(catalog.FiringTables[Table]):
 
     def before_correction(self) -> FiringTables:
         """The same tables, whose rows may follow another grace until a correction is done."""
-        return FiringTables(*(table and _with_any_grace(table) for table in vars(self).values()))
+        return FiringTables(*(table and with_any_grace(table) for table in vars(self).values()))
 
 
 def source_tables(pipeline: Pipeline, warehouse: str) -> SourceTables:
@@ -53,6 +53,12 @@ def firing_tables(pipeline: Pipeline, windows_name: str, warehouse: str) -> Firi
     return FiringTables(*(spec and _table(spec) for spec in vars(specs).values()))
 
 
+def notifications(pipeline: Pipeline, windows_name: str, warehouse: str) -> Table | None:
+    """The table of what happened to episodes; None if the pipeline notifies nobody of them."""
+    spec = catalog.notifications(pipeline, windows_name, warehouse)
+    return None if spec is None else _table(spec)
+
+
 def computed_days(
     pipeline: Pipeline,
     windows_name: str,
@@ -72,7 +78,7 @@ def landed_files(pipeline: Pipeline, warehouse: str) -> Table:
 
 
 def all_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """Every table of results: the source's, each window definition's, then firings."""
+    """Every table of results: the source's, each definition's, then firings and notifications."""
     return list(map(_table, catalog.all_tables(pipeline, warehouse)))
 
 
@@ -80,5 +86,6 @@ def _table(spec: TableSpec) -> Table:
     return Table(**vars(spec))
 
 
-def _with_any_grace(table: Table) -> Table:
+def with_any_grace(table: Table) -> Table:
+    """The same table, whose rows may follow another grace until a correction is done."""
     return replace(table, grace_may_differ=True)

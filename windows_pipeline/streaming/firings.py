@@ -11,11 +11,11 @@ from windows_pipeline.arrival.merge import Merge, Resumed
 from windows_pipeline.engine.firings.kernel import AFTER
 from windows_pipeline.incremental.early_warnings import early_warnings
 from windows_pipeline.incremental.firings import Positions, position_column
+from windows_pipeline.incremental.first_unit import first_unit
 from windows_pipeline.incremental.records import day_number
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.storage.fetched_rows import FetchedRows
 from windows_pipeline.storage.table import Table
-from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.scope import BatchScope
 
 

@@ -29,7 +29,12 @@ from windows_pipeline.sources.landed_files import require_names
 from windows_pipeline.sources.tuning import INGEST_TUNING, IngestTuning
 from windows_pipeline.storage.catalog import stream_checkpoint
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
+from windows_pipeline.storage.tables import (
+    all_tables,
+    notifications,
+    source_tables,
+    window_tables,
+)
 from windows_pipeline.streaming.followed_topic import FollowedTopic
 from windows_pipeline.streaming.landed import Landing
 from windows_pipeline.streaming.log_state import (
@@ -242,7 +247,9 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, settings: Settings) ->
     of_windows = (window_tables(pipeline, name, settings.warehouse) for name in pipeline.windows)
     may_be_empty = [tables.corrections for tables in of_windows]
     quarantined_files = source_tables(pipeline, settings.warehouse).quarantined_files
-    may_be_empty += [] if quarantined_files is None else [quarantined_files]
+    # Of episodes before the pipeline notified anybody there is nothing to say.
+    notified = [notifications(pipeline, name, settings.warehouse) for name in pipeline.windows]
+    may_be_empty += [table for table in (quarantined_files, *notified) if table is not None]
     tables = all_tables(pipeline, settings.warehouse)
     for table in tables:
         if table.exists(spark):  # a changed definition is another error than a new one

@@ -18,6 +18,7 @@ from windows_pipeline.engine.windows import PARTLY_LATE
 from windows_pipeline.incremental.aggregated_values import REASONS
 from windows_pipeline.incremental.alerts import standing, with_episodes
 from windows_pipeline.incremental.definition_records import passing
+from windows_pipeline.incremental.first_unit import first_unit
 from windows_pipeline.incremental.late import late_records
 from windows_pipeline.incremental.lookback import lookback_from_ms, needs_records
 from windows_pipeline.incremental.records import day_number, records_to_read
@@ -29,8 +30,8 @@ from windows_pipeline.storage.fetched_rows import FetchedRows, fetched_rows
 from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, with_instants
 from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming.firings import BatchFirings
-from windows_pipeline.streaming.first_unit import first_unit
 from windows_pipeline.streaming.log_state import LogState
+from windows_pipeline.streaming.notifications import notifications_of_batch
 from windows_pipeline.streaming.scope import BatchScope, scope_of
 from windows_pipeline.windows import GracedRows, SessionWindows, TimeWindows
 
@@ -48,8 +49,8 @@ class Computed(NamedTuple):
 
     Attributes:
         appends: A task for each table that gets rows: late_records, keyed_windows, final_windows,
-            alerts, failed_windows, firings, early_warnings, processed. The tasks can run in any
-            order.
+            alerts, notifications, failed_windows, firings, early_warnings, processed. The tasks can
+            run in any order.
         late: How many records are late: every window that would have held the record is closed.
         failed: How many closed windows have an aggregate that can't be computed (rule G3).
         undecided: In how many of these a rule reads such an aggregate.
@@ -141,6 +142,10 @@ class BatchWindows:
             appends.append(
                 (tables.alerts, self._alerts(fetched.known(_BROKEN).frame), found.alerts)
             )
+        notified, closing = self.job.notifications, self._scope.closing
+        if notified is not None and closing.after_ms > closing.before_ms:
+            happened = self._notifications(fetched.known(_BROKEN).frame)
+            appends.append((notified, happened, happened.count()))
         if found.failed:
             failed = self._failed(fetched.where(_FAILED).frame)
             appends.append((tables.failed_windows, failed, failed.count()))
@@ -330,6 +335,25 @@ class BatchWindows:
 
     def _alerts(self, breaking: DataFrame) -> DataFrame:
         """The alerts of closed windows that break rules, with episodes that may begin earlier."""
+        null = F.lit(None).cast("bigint")
+        joined = self._with_earlier_alerts(breaking).where(~self._is_earlier)
+        return joined.withColumns({"correction": null, "retracted_by": null})
+
+    def _notifications(self, breaking: DataFrame) -> DataFrame:
+        """What happened to the episodes of these alerts, and of earlier ones."""
+        joined, closing = self._with_earlier_alerts(breaking), self._scope.closing
+        return notifications_of_batch(
+            self.job, joined, self._is_earlier, closing, self._closing_unit
+        )
+
+    @property
+    def _is_earlier(self) -> Column:
+        """Whether an alert's window was closed before the micro-batch."""
+        last_ms = last_instant(self.job.windows.spec, timestamp_to_ms("window_end"))
+        return last_ms < literal(self._scope.closing.before_ms, last_ms)
+
+    def _with_earlier_alerts(self, breaking: DataFrame) -> DataFrame:
+        """The alerts of closed windows and the earlier alerts that they may continue."""
         job, before_ms = self.job, self._scope.closing.before_ms
         spec = job.windows.spec
         columns = [field.name for field in job.window_tables.final_windows.schema]
@@ -341,13 +365,9 @@ class BatchWindows:
         earlier = standing(job.window_tables.alerts.read(breaking.sparkSession, since_ms=since_ms))
         if since_ms is not None:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
-        last_ms = last_instant(spec, timestamp_to_ms("window_end"))
-        is_earlier = last_ms < literal(before_ms, last_ms)
         without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
-        known = earlier.where(is_earlier).select(*without_start.columns)
-        null = F.lit(None).cast("bigint")
-        joined = with_episodes(without_start.unionByName(known)).where(~is_earlier)
-        return joined.withColumns({"correction": null, "retracted_by": null})
+        known = earlier.where(self._is_earlier).select(*without_start.columns)
+        return with_episodes(without_start.unionByName(known))
 
 
 def append_of(

@@ -27,6 +27,8 @@ _OWN_TAGS = "tag:yaml.org,2002:"
 _PIPELINE = "a pipeline, beginning with its name"
 _MAPPING, _SEQUENCE, _TEXT = (f"{_OWN_TAGS}{kind}" for kind in ("map", "seq", "str"))
 
+ANY = "*"
+"""Stands for any name in the path of a field."""
 _NAME = re.compile(r"[\w.#/-]+")
 _LONGEST_NAME = 200
 _LONGEST_PROBLEM = 4_000
@@ -67,13 +69,13 @@ class Document:
     def hides(self, path: FieldPath, value: object) -> bool:
         """Whether a field's value may be a secret, or contain one."""
         holds = isinstance(value, (list, dict)) and any(
-            root[: len(path)] == path for root in self.hidden
+            len(path) <= len(root) and is_below(path, root[: len(path)]) for root in self.hidden
         )
         return holds or self.is_below_hidden(path)
 
     def is_below_hidden(self, path: FieldPath) -> bool:
         """Whether a field is hidden, or below a hidden field."""
-        return any(path[: len(root)] == root for root in self.hidden)
+        return any(is_below(path, root) for root in self.hidden)
 
     def require_no_problems(self) -> None:
         """Raises the document's problems, each once, if there are any.
@@ -92,8 +94,9 @@ class Document:
     def place(self, path: FieldPath, line: int | None = None) -> str:
         """Returns `file:line: field`; shows at most one name below a hidden field."""
         for root in self.hidden:
-            if path[: len(root)] == root:
-                path = (*root, *(name for name in path[len(root) :][:1] if _is_name(name)))
+            if is_below(path, root):
+                below = (name for name in path[len(root) :][:1] if _is_name(name))
+                path = (*path[: len(root)], *below)
         name = ".".join(_shortened(_printable(part), _LONGEST_NAME) for part in path) or "the file"
         return f"{self.file}:{line or self.line(path)}: {name}"
 
@@ -107,6 +110,13 @@ class Document:
         """Adds a problem of a field's value, which gets no other problem."""
         self.report(path, text, line)
         self.faulty.add(path)
+
+
+def is_below(path: FieldPath, root: FieldPath) -> bool:
+    """Whether a field is that of another path, or below it; `ANY` there stands for any name."""
+    return len(path) >= len(root) and all(
+        wanted in (ANY, name) for name, wanted in zip(path, root, strict=False)
+    )
 
 
 def _is_name(text: str) -> bool:

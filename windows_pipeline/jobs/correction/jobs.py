@@ -17,13 +17,14 @@ from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Stage, StagedTable, cache_rows
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
+from windows_pipeline.jobs.notifications import with_correction
 from windows_pipeline.jobs.unfinished_batch import require_finished_batch
 from windows_pipeline.jobs.windows_job import WindowsJob
 from windows_pipeline.storage.arrival_units import in_units
 from windows_pipeline.storage.diff import apply_differences, differences
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import FiringTables, WindowTables
+from windows_pipeline.storage.tables import FiringTables, WindowTables, with_any_grace
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,39 @@ class FinalWindowsCorrection(InCorrection, FinalWindowsJob):
 
 
 class AlertsCorrection(InCorrection, AlertsJob):
-    """Retracts alerts that no longer hold, and raises alerts that hold now; deletes none."""
+    """Retracts alerts that no longer hold, and raises alerts that hold now; deletes none.
+
+    The same with notifications, if there are any.
+    """
+
+    @property
+    def notifications(self) -> Table | None:
+        """The table, which follows the old grace until the correction ends."""
+        table = super().notifications
+        return None if table is None else with_any_grace(table)
 
     def stage(self, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> Stage:
         """Raises the days' alerts; the staged rows are all rows that the units will have."""
         stage = super().stage(spark, days, log)
-        (raised,) = stage.tables
+        raised, *notified = stage.tables
         rows = cache_rows(self._with_history(self._before(spark, days), raised.rows))
-        return Stage([StagedTable(raised.table, rows)], [*stage.cached, rows])
+        staged, cached = [StagedTable(raised.table, rows)], [*stage.cached, rows]
+        for happened in notified:
+            stored = happened.table.of_units(spark, days)
+            number = self.correction.number
+            events = cache_rows(with_correction(self, stored, happened.rows, number))
+            staged.append(StagedTable(happened.table, events))
+            cached.append(events)
+        return Stage(staged, cached)
 
     def publish(self, spark: SparkSession, days: Sequence[date], stage: Stage) -> dict[str, int]:
-        """Writes the alerts that differ from the stored alerts."""
-        (rows,) = stage.tables
-        stored = rows.table.of_units(spark, days)
+        """Writes the rows that differ from the stored rows."""
         # The same alert may be retracted and raised again, by different corrections.
-        key_columns = (*self.key_columns, "correction")
-        return {rows.table.name: _change(spark, rows, stored, key_columns)}
+        keys = [(*self.key_columns, "correction"), ("arrival_unit", "notification_id")]
+        return {
+            rows.table.name: _change(spark, rows, rows.table.of_units(spark, days), key_columns)
+            for rows, key_columns in zip(stage.tables, keys, strict=False)
+        }
 
     def _before(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         version = self.correction.alerts_version

@@ -41,8 +41,10 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     WindowTables,
     firing_tables,
+    notifications,
     source_tables,
     window_tables,
+    with_any_grace,
 )
 
 
@@ -141,7 +143,7 @@ class CorrectionPlan:
         asked: The first and the last unit to recompute.
         cause: Why.
         grace_changed: Whether the tables follow another grace.
-        firing_tables: The tables of firings, if there are any.
+        other_tables: The tables of firings and notifications, if there are any.
         unfinished: The correction to go on with; None to begin a new correction.
     """
 
@@ -150,7 +152,7 @@ class CorrectionPlan:
     asked: tuple[date, date]
     cause: str
     grace_changed: bool
-    firing_tables: list[Table]
+    other_tables: list[Table]
     unfinished: Correction | None
 
     def run(
@@ -183,10 +185,21 @@ class CorrectionPlan:
             results.append((step.tables[0].name, result))
             if not result.published:
                 return CorrectionResult(None, published=False, results=results, units={})
-        for table in self.firing_tables:
+        for table in self.other_tables:
             table.adopt_definition(spark)
-        units = finish_correction(spark, tables, correction)
+        notified = self._notified(spark, correction)
+        units = finish_correction(spark, tables, correction, notified=notified)
         return CorrectionResult(correction.number if units else None, True, results, units)
+
+    def _notified(self, spark: SparkSession, correction: Correction) -> bool:
+        """Whether a row of notifications has the correction's number."""
+        number = F.lit(correction.number)
+        touched = (F.col("correction") == number) | (F.col("retracted_by") == number)
+        return any(
+            not table.read(spark).where(touched).isEmpty()
+            for table in self.other_tables
+            if "retracted_by" in table.schema.names
+        )
 
 
 def plan_correction(
@@ -210,6 +223,10 @@ def plan_correction(
     fired = (
         [table for table in fires.before_correction().all if table.exists(spark)] if fires else []
     )
+    notified = notifications(pipeline, windows_name, settings.warehouse)
+    if notified is not None:
+        fired.append(with_any_grace(notified))
+        fired[-1].create_if_missing(spark)
     for table in fired:
         table.require(spark)
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
@@ -238,9 +255,15 @@ def correction_jobs(
 
 
 def finish_correction(
-    spark: SparkSession, tables: WindowTables, correction: Correction
+    spark: SparkSession, tables: WindowTables, correction: Correction, *, notified: bool
 ) -> dict[date, Corrected]:
     """Marks the tables as of the definition and the correction as finished.
+
+    Args:
+        spark: The session.
+        tables: The tables of the definition.
+        correction: The correction.
+        notified: Whether a notification has its number.
 
     Returns:
         What the correction did, by unit.
@@ -249,7 +272,7 @@ def finish_correction(
         if not table.follows_definition(spark):
             table.adopt_definition(spark)
     units = corrected_units(spark, tables, correction.number)
-    if units:
+    if units or notified:
         mark_finished(spark, tables.corrections, correction)
     else:
         mark_needless(spark, tables.corrections)

@@ -31,6 +31,7 @@ from windows_pipeline.storage.tables import (
     computed_days,
     firing_tables,
     landed_files,
+    notifications,
     source_tables,
     window_tables,
 )
@@ -44,6 +45,7 @@ _STEP_OF = {
     "late_records": "keyed_windows",
     "failed_windows": "keyed_windows",
     "alerts": "alerts",
+    "notifications": "alerts",
     "firings": "firings",
     "early_warnings": "firings",
     "processed": "firings",
@@ -177,8 +179,7 @@ def _of_windows(
 ) -> WindowsRepair:
     repair = WindowsRepair(windows_name)
     tables = window_tables(pipeline, windows_name, settings.warehouse)
-    fires = firing_tables(pipeline, windows_name, settings.warehouse)
-    own = {table.name for table in [*vars(tables).values(), *(fires.all if fires else [])]}
+    own = {table.name for table in _tables_of(pipeline, windows_name, settings)}
     for one in (one for one in found if one.table in own and one.fix is Fix.REPAIR):
         is_unreadable = one.file is not None and one.file.startswith(LOG_FOLDER)
         if is_unreadable:
@@ -197,6 +198,17 @@ def _of_windows(
         repair.corrected.clear()
         repair.final_files.clear()
     return repair
+
+
+def _tables_of(pipeline: Pipeline, windows_name: str, settings: Settings) -> list[Table]:
+    """All tables of a definition."""
+    fires = firing_tables(pipeline, windows_name, settings.warehouse)
+    notified = notifications(pipeline, windows_name, settings.warehouse)
+    return [
+        *vars(window_tables(pipeline, windows_name, settings.warehouse)).values(),
+        *(fires.all if fires else []),
+        *([] if notified is None else [notified]),
+    ]
 
 
 def run_repair(
@@ -260,8 +272,7 @@ def _set_damage_aside(
     spark: SparkSession, pipeline: Pipeline, settings: Settings, repair: WindowsRepair
 ) -> None:
     tables = window_tables(pipeline, repair.windows_name, settings.warehouse)
-    fires = firing_tables(pipeline, repair.windows_name, settings.warehouse)
-    for table in [*vars(tables).values(), *(fires.all if fires else [])]:
+    for table in _tables_of(pipeline, repair.windows_name, settings):
         if table.name in repair.unreadable:
             _set_aside(Path(table.location))
     final = Path(tables.final_windows.location)

@@ -1,4 +1,4 @@
-"""A column of the first unit of a micro-batch for which a condition holds."""
+"""A column of the first of some units for which a condition holds."""
 
 from __future__ import annotations
 

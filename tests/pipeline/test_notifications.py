@@ -1,0 +1,194 @@
+"""Notifications are the same by days, as a stream and rebuilt; a correction retracts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.oracle.aggregates import Number
+from tests.support.oracle.alerts import alerts
+from tests.support.oracle.notifications import events
+from tests.support.oracle.windows import Record, SlidingDefinition, WindowRow, final_windows
+from tests.support.small_project import HEADER, SmallProject
+from tests.support.stored_rows import named_rows, stored_rows
+from windows_pipeline.jobs.days.chain import window_jobs
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.table import Table
+from windows_pipeline.storage.tables import notifications
+
+SLIDES = {
+    "kind": "sliding",
+    "time_difference": "10 ms",
+    "grace": "2 ms",
+    "aggregates": {"s": "sum(v)"},
+    "alerts": {
+        "busy": {"when": "record_count >= 2", "severity": "s"},
+        "huge": {"when": "s > 50", "severity": "1"},
+    },
+}
+DEFINITION = SlidingDefinition(time_difference=10, grace=2)
+NOTIFY = {"notify": {"people": {"file": "told.jsonl"}}}
+RECORDS = {
+    1: [("a", 0, 1), ("a", 4, 1), ("b", 5, 9), ("a", 6, 3), ("a", 9, 1)],
+    # The episode of `a` goes on into day 2, where one record joins the last of day 1.
+    2: [("a", 16, 4), ("b", 14, 60), ("a", 23, 4), ("a", 30, 1)],
+    # A day that raises no alert, and ends the episodes.
+    3: [("c", 70, 1)],
+    4: [("a", 90, 1), ("a", 95, 2), ("c", 140, 1)],
+}
+
+
+def project(
+    folder: Path,
+    settings: Settings,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    **source: Any,
+) -> SmallProject:
+    made = SmallProject(folder, settings, capfd, monkeypatch)
+    made.declare(SLIDES, top=NOTIFY, **source)
+    return made
+
+
+def text(records: Iterable[tuple[str, int, int]]) -> str:
+    return HEADER + "".join(f"{key},{time},{value}\n" for key, time, value in records)
+
+
+def table_of(made: SmallProject) -> Table:
+    table = notifications(made.pipeline, "w", made.settings.warehouse)
+    assert table is not None
+    return table
+
+
+def told(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
+    """What happened, in order: day, rule, key, episode, event, worst window's end, id."""
+    return sorted(
+        (
+            row["arrival_unit"].day, row["rule"], row["key"],
+            *(round(row[name].timestamp() * 1000) for name in ("episode_start", "window_end")),
+            row["event"], row["notification_id"], *(row[name] for name in more),
+        )
+        for row in named_rows(table_of(made))
+    )  # fmt: skip
+
+
+def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tuple[object, ...]]:
+    """The oracle's events of both rules, as `told` shows them but for the ids."""
+    arrived = [
+        Record(day - 1, 0, offset, key, time, {"v": value})
+        for day, of_day in records.items()
+        for offset, (key, time, value) in enumerate(of_day)
+    ]
+    final = final_windows(arrived, len(records), DEFINITION, {"s": ("sum", "v")})
+    closes = [
+        max(one.event_time for one in arrived if one.unit <= unit) - DEFINITION.grace
+        for unit in range(len(records))
+    ]
+    rules: dict[str, tuple[Callable[[WindowRow], bool], Callable[[WindowRow], Number | None]]] = {
+        "busy": (lambda row: row.record_count >= 2, lambda row: row.values["s"]),
+        "huge": (lambda row: (row.values["s"] or 0) > 50, lambda _: 1),
+    }
+    return sorted(
+        (event.unit + 1, rule, event.key, event.episode, event.end, event.event)
+        for rule, (breaks, severity) in rules.items()
+        for event in events(alerts(final, breaks, severity), closes, DEFINITION)
+    )
+
+
+def test_rows_are_the_same_by_days_as_a_stream_and_rebuilt(
+    spark: SparkSession,
+    settings: Settings,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rules E4, E5, E6, H1: whatever the runs and the cuts; an episode's start may be long past."""
+    fixtures = (settings, capfd, monkeypatch)
+    at_once = project(tmp_path / "once", *fixtures)
+    for day, records in RECORDS.items():
+        at_once.land(day, text(records))
+    assert at_once.ingest("run")[0] == 0
+    rows = told(at_once)
+    assert [row[:-1] for row in rows] == expected(RECORDS)
+    # Each day alone, and days with a gap between, from the raw records.
+    job = window_jobs(at_once.pipeline, "w", at_once.settings)[2]
+    for days in ([1, 3, 4], [2], [3]):
+        units = [date(2026, 11, day) for day in days]
+        staged = job.stage(spark, units, job.arrived(spark)).tables
+        for table, new in zip(job.tables, staged, strict=True):
+            stored = [row for row in stored_rows(table) if row[0] in units]
+            assert plain(new.rows.select(*table.schema.names).collect()) == plain(stored), (
+                days,
+                table.name,
+            )
+
+    streamed = project(tmp_path / "stream", *fixtures, stream=True, max_per_batch=2)
+    for day, records in RECORDS.items():
+        # The first micro-batch ends within day 2.
+        parts = [records[:2], records[2:]] if day == 2 else [records]
+        for number, part in enumerate(parts):
+            streamed.land(day, text(part), f"{day}{number}.csv")
+    assert streamed.ingest("stream")[0] == 0
+    assert told(streamed) == rows
+    assert streamed.call("rebuild", "p", "--from", "alerts")[0] == 0
+    assert told(streamed) == rows
+
+
+def plain(rows: Iterable[Iterable[object]]) -> list[str]:
+    """Rows as texts, with instants in milliseconds."""
+    return sorted(
+        repr([_ms(value) if isinstance(value, datetime) else value for value in row])
+        for row in rows
+    )
+
+
+def _ms(instant: datetime) -> int:
+    return round((instant if instant.tzinfo else instant.astimezone()).timestamp() * 1_000)
+
+
+@pytest.mark.long
+def test_a_correction_takes_back_what_did_not_happen(
+    settings: Settings,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rules E1, E6: what stands is what there would be from the start; nothing is deleted."""
+    made = project(tmp_path, settings, capfd, monkeypatch)
+    for day, records in RECORDS.items():
+        made.land(day, text(records))
+    assert made.ingest("run")[0] == 0
+    before = told(made)
+    mended = {**RECORDS, 1: [("a", 4, 1), ("a", 9, 8)]}
+    made.land(1, text(mended[1]))
+    # A check refuses to change what was published.
+    assert made.call("run", "p", "--from", "2026-11-01", "--to", "2026-11-01")[0] == 1
+    correct = ("correct", "p", "--from", "2026-11-01", "--cause", "day 1 was landed again")
+    status, said = made.call(*correct)
+    assert status == 0, said
+
+    rows = told(made, "correction", "retracted_by")
+    stands = [row for row in rows if row[-1] is None and row[5] != "retracted"]
+    assert [row[:6] for row in stands] == expected(mended)
+    assert {row[-2] for row in stands} == {None, 1}
+    # Everything that was told is there still, and marked where it is wrong.
+    kept = [row for row in rows if row[-2] is None]
+    assert [row[:-2] for row in kept] == before
+    assert {row[-1] for row in kept} == {None, 1}
+    # The episode of `b` is gone as a whole; those that only changed are not said to be.
+    gone = [row[:6] for row in rows if row[5] == "retracted"]
+    opened = {row[1:4] for row in before if row[5] == "opened"}
+    stand = {row[1:4] for row in stands if row[5] == "opened"}
+    assert {row[1:4] for row in gone} == opened - stand
+    assert ("busy", "b", 4) in opened - stand
+    assert len(gone) == len(opened - stand)
+    assert len({row[6] for row in rows}) == len(rows)
+
+    # Nothing differs any more, so another one changes nothing.
+    status, said = made.call(*correct)
+    assert (status, told(made, "correction", "retracted_by")) == (0, rows), said

@@ -1,0 +1,153 @@
+"""Programs that take messages, for tests: a web server and a mail server on this machine."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+from typing import Any
+
+
+@dataclass
+class Receiver:
+    """A web server that takes messages.
+
+    Attributes:
+        url: Its address; the path is a secret.
+        answers: The statuses of its next answers; 200 after these.
+        bodies: The bodies of the messages that it took, as JSON.
+        ids: The header Idempotency-Key of every request.
+    """
+
+    url: str = ""
+    answers: list[int] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    ids: list[str | None] = field(default_factory=list)
+
+    @property
+    def events(self) -> list[tuple[Any, str]]:
+        """The key and the event of each row that it was told, in order."""
+        told = [event for body in self.bodies for event in body["events"]]
+        return [(event["key"], event["event"]) for event in told]
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    """Runs a web server on a free port."""
+    taken = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            taken.ids.append(self.headers["Idempotency-Key"])
+            status = taken.answers.pop(0) if taken.answers else 200
+            if status == 200:
+                taken.bodies.append(json.loads(content))
+            self.send_response(status)
+            self.send_header("Location", taken.url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
+            """Prints nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    taken.url = f"http://127.0.0.1:{server.server_port}/hook/s3cret-path?token=s3cret"
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class Mailbox:
+    """A mail server that takes messages.
+
+    Attributes:
+        port: Its port.
+        logins: The answers to AUTH PLAIN, decoded.
+        answers: The answers to its next messages; 250 after these.
+        to: The addresses of each message.
+        mails: The messages that it took.
+    """
+
+    port: int = 0
+    logins: list[bytes] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    to: list[list[str]] = field(default_factory=list)
+    mails: list[EmailMessage] = field(default_factory=list)
+
+
+class _MailServer(ThreadingTCPServer):
+    taken: Mailbox
+
+
+class _MailHandler(StreamRequestHandler):
+    server: _MailServer
+
+    def say(self, text: str) -> None:
+        self.wfile.write(f"{text}\r\n".encode())
+
+    def handle(self) -> None:
+        self.say("220 test")
+        to: list[str] = []
+        while line := self.rfile.readline().decode().strip():
+            match line.partition(" ")[0].upper():
+                case "EHLO":
+                    self.say("250-test")
+                    self.say("250 AUTH PLAIN")
+                case "AUTH":
+                    self.server.taken.logins.append(base64.b64decode(line.split()[2]))
+                    self.say("235 ok")
+                case "RCPT":
+                    to.append(line.partition("<")[2].partition(">")[0])
+                    self.say("250 ok")
+                case "DATA":
+                    self.say("354 go on")
+                    content = b""
+                    while (part := self.rfile.readline()) != b".\r\n":
+                        content += part
+                    answer = (
+                        self.server.taken.answers.pop(0) if self.server.taken.answers else "250 ok"
+                    )
+                    if answer.startswith("250"):
+                        parsed = BytesParser(policy=default).parsebytes(content)
+                        assert isinstance(parsed, EmailMessage)
+                        self.server.taken.mails.append(parsed)
+                        self.server.taken.to.append(to)
+                    self.say(answer)
+                case "QUIT":
+                    self.say("221 bye")
+                    return
+                case _:
+                    self.say("250 ok")
+
+
+@contextmanager
+def mail_server() -> Iterator[Mailbox]:
+    """Runs a mail server without encryption on a free port."""
+    taken = Mailbox()
+
+    server = _MailServer(("127.0.0.1", 0), _MailHandler)
+    server.taken = taken
+    taken.port = server.server_address[1]
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

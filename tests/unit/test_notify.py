@@ -1,0 +1,299 @@
+"""What targets are told: each event once, nothing lost, nothing old; with real receivers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import call
+from tests.support.notified import DAY, NOW, SINCE, Notified
+from tests.support.pipeline_texts import FLIGHTS
+from tests.support.receivers import Receiver, receiver
+from tests.support.written_tables import write_rows
+from windows_pipeline.notify import senders
+from windows_pipeline.notify.delivered import BusyError, delivered_log
+from windows_pipeline.storage.catalog import firing_tables
+from windows_pipeline.text.problems import ConfigError
+
+LATER = SINCE + timedelta(hours=3)
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path, hook: Receiver, monkeypatch: pytest.MonkeyPatch) -> Notified:
+    monkeypatch.setenv("HOOK", hook.url)
+    return Notified(tmp_path, "  people:\n    webhook: {url: '${env:HOOK}'}\n")
+
+
+def test_an_event_is_told_once(project: Notified, hook: Receiver) -> None:
+    """The rows of an episode that are due at once are one message."""
+    first = project.happen({}, {"event": "worsened", "severity": 70.0})
+    other = project.happen({"key": "LGA", "severity": None})
+    told = project.deliver()["people"]
+    assert (len(told.messages), told.events, told.failed) == (2, 3, False)
+    assert [[event["id"] for event in body["events"]] for body in hook.bodies] == [first, other]
+    assert hook.ids == [body["id"] for body in hook.bodies]
+    (opened, _), (alone,) = (body["events"] for body in hook.bodies)
+    assert opened == {
+        "id": "id1", "windows": "hourly", "rule": "disruption", "key": "JFK", "event": "opened",
+        "severity": 61.5, "since": "2013-01-01T08:00:00.000Z", "until": "2013-01-01T09:01:00.000Z",
+        "window_start": "2013-01-01T08:00:00.000Z", "window_end": "2013-01-01T09:00:00.000Z",
+        "record_count": 12, "aggregates": {"avg_dep_delay": 61.5}, "arrival_unit": "2013-01-01",
+        "correction": None,
+    }  # fmt: skip
+    assert (alone["key"], alone["severity"]) == ("LGA", None)
+    assert hook.bodies[0]["text"].startswith(
+        "flights hourly: disruption worsened for JFK since 2013-01-01T08:00:00.000Z, severity 70\n"
+    )
+    assert project.deliver()["people"].events == 0
+    project.happen({"event": "ended"})
+    assert project.deliver()["people"].events == 1
+    assert hook.events == [
+        ("JFK", "opened"), ("JFK", "worsened"), ("LGA", "opened"), ("JFK", "ended"),
+    ]  # fmt: skip
+
+
+def test_an_outage_loses_nothing(project: Notified, hook: Receiver) -> None:
+    """Not even what becomes too old meanwhile; and later events come after earlier ones."""
+    project.happen({}, {"key": "LGA"})
+    hook.answers = [500, 503, 429]
+    told = project.deliver()["people"]
+    assert (told.failed, told.waiting, told.reason) == (True, 2, "answered 429")
+    assert (len(hook.ids), hook.bodies) == (3, [])
+    week = NOW + timedelta(days=7)
+    hook.answers = [404]  # not tried again at once
+    assert project.deliver(week)["people"].reason == "answered 404"
+    project.happen({"event": "ended", "arrival_unit": DAY + timedelta(days=7)})
+    told = project.deliver(week)["people"]
+    assert (told.events, told.failed) == (3, False)
+    assert hook.events == [("JFK", "opened"), ("JFK", "ended"), ("LGA", "opened")]
+    # An attempt that succeeds after others is told with the same id.
+    project.happen({"key": "EWR", "arrival_unit": DAY + timedelta(days=7)})
+    hook.answers = [500]
+    assert not project.deliver(week)["people"].failed
+    assert hook.ids[-1] == hook.ids[-2] == hook.bodies[-1]["id"]
+
+
+def test_a_command_that_is_killed_sends_again_with_the_same_ids(
+    project: Notified, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a message and its line in the log; a torn line is as if it were not there."""
+    project.happen({}, {"key": "LGA"})
+    send = senders.post
+
+    def killed(url: str, message_id: str, content: bytes) -> None:
+        send(url, message_id, content)
+        if len(hook.bodies) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(senders, "post", killed)
+    with pytest.raises(KeyboardInterrupt):
+        project.deliver()
+    monkeypatch.setattr(senders, "post", send)
+    with project.log.open("a") as log:
+        log.write('{"id": "id2", "target": "peo')
+    project.deliver()
+    assert hook.events == [("JFK", "opened"), ("LGA", "opened"), ("LGA", "opened")]
+    assert hook.ids[1] == hook.ids[2]
+    assert project.deliver()["people"].events == 0
+    lines = project.log.read_text().splitlines()
+    assert len(lines) == 3
+    last = json.loads(lines[-1])
+    assert (last["id"], last["outcome"], last["attempts"]) == ("id2", "sent", 1)
+
+
+def test_old_events_are_not_told_unless_asked(project: Notified, hook: Receiver) -> None:
+    """As those of a backfill or a rebuild; an event's age counts from the end of its day."""
+    project.happen({}, {"key": "LGA", "arrival_unit": DAY - timedelta(days=1)})
+    just = NOW - timedelta(minutes=30) + timedelta(days=1)
+    told = project.deliver(just)["people"]
+    assert (told.events, told.old) == (1, 1)
+    assert project.deliver(just + timedelta(days=300), every=True)["people"].events == 1
+    assert hook.events == [("JFK", "opened"), ("LGA", "opened")]
+
+
+def test_a_retraction_is_told_where_the_episode_was(project: Notified, hook: Receiver) -> None:
+    """Rule E1: however old it is; nobody hears of an episode that was never told."""
+    gone = {"retracted_by": 1}
+    project.happen({}, {"key": "LGA", "arrival_unit": date(2012, 1, 1)})
+    project.deliver()
+    project.take_back("id1", "id2")
+    project.happen(
+        {"event": "retracted", "correction": 1},
+        {"event": "retracted", "correction": 1, "key": "LGA"},
+        {"event": "worsened", "key": "EWR", **gone},
+    )
+    told = project.deliver(NOW + timedelta(days=300))["people"]
+    assert (told.events, told.old) == (1, 0)
+    assert hook.events == [("JFK", "opened"), ("JFK", "retracted")]
+    assert "disruption retracted (correction 1) for JFK" in hook.bodies[-1]["text"]
+
+
+def test_a_target_hears_what_it_asks_for(tmp_path: Path) -> None:
+    """By rule, severity and event; a row without severity is told."""
+    targets = "".join(
+        f"  {name}:\n    file: {name}.jsonl\n    {field}\n"
+        for name, field in {
+            "severe": "min_severity: 62",
+            "quiet": "rules: [quiet]",
+            "ends": "events: [ended]",
+        }.items()
+    )
+    project = Notified(tmp_path, targets)
+    nan = {"key": "nan", "severity": float("nan")}
+    project.happen({}, {"key": "LGA", "severity": 62.0}, {"key": "EWR", "severity": None}, nan)
+    project.happen({"event": "ended"}, {"rule": "quiet", "severity": 3.0})
+    told = project.deliver()
+    assert {name: one.events for name, one in told.items()} == {"severe": 3, "quiet": 1, "ends": 1}
+    lines = (tmp_path / "warehouse/flights/severe.jsonl").read_text().splitlines()
+    assert [json.loads(line)["events"][0]["key"] for line in lines] == ["LGA", "EWR", "nan"]
+    assert json.loads(lines[-1])["events"][0]["severity"] == "nan"
+
+
+def test_early_warnings_are_told_where_they_are_asked_for(tmp_path: Path) -> None:
+    """Rule E5: a warning, and what became of it; each is of a window."""
+    text = FLIGHTS.replace("    aggregates:\n", "    trigger: {}\n    aggregates:\n")
+    targets = "  early: {file: early, events: [warned, withdrawn]}\n  all: {file: all}\n"
+    project = Notified(tmp_path, targets, text=text)
+    tables = firing_tables(project.pipeline, "hourly", project.settings.warehouse)
+    assert tables is not None
+    assert tables.early_warnings is not None
+    row = {
+        "arrival_unit": DAY, "rule": "disruption", "window_start": SINCE,
+        "window_end": SINCE + timedelta(hours=1), "record_count": 11, "avg_dep_delay": 60.5,
+        "severity": 60.5, "failed": [],
+    }  # fmt: skip
+    ended = SINCE + timedelta(hours=2)
+    states = [("JFK", "open"), ("JFK", "withdrawn"), ("LGA", "open"), ("LGA", "confirmed")]
+    write_rows(
+        tables.early_warnings,
+        [{**row, "key": key, "state": state} for key, state in states]
+        + [{**row, "key": "JFK", "state": "open", "window_end": ended}],
+    )
+    told = project.deliver()
+    assert {name: one.events for name, one in told.items()} == {"early": 4, "all": 0}
+    lines = (tmp_path / "warehouse/flights/early").read_text().splitlines()
+    found = [
+        [(event["key"], event["event"], event["aggregates"]["avg_dep_delay"]) for event in of_line]
+        for of_line in (json.loads(line)["events"] for line in lines)
+    ]
+    assert sorted(found) == [
+        [("JFK", "warned", 60.5)],
+        [("JFK", "warned", 60.5), ("JFK", "withdrawn", 60.5)],
+        [("LGA", "warned", 60.5)],
+    ]
+    assert project.deliver()["early"].events == 0
+
+
+def test_nothing_of_the_data_is_markup_in_slack(
+    tmp_path: Path, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK", hook.url)
+    webhook = "{url: '${env:HOOK}', format: slack}"
+    project = Notified(tmp_path, f"  chat:\n    webhook: {webhook}\n")
+    project.happen({"key": "<!channel> & <http://x|y>\x1b[31m\u202e*a*\nb"})
+    project.deliver()
+    (body,) = hook.bodies
+    assert set(body) == {"text", "mrkdwn"}
+    assert body["mrkdwn"] is False
+    first = body["text"].splitlines()[0]
+    assert "for &lt;!channel&gt; &amp; &lt;http://x|y&gt; [31m *a* b since" in first
+
+
+def test_a_dry_run_tells_nobody(project: Notified, hook: Receiver) -> None:
+    project.happen({})
+    told = project.deliver(dry_run=True)["people"]
+    assert (told.events, hook.ids) == (1, [])
+    assert project.deliver()["people"].events == 1
+
+
+def test_no_error_shows_the_address(project: Notified, hook: Receiver) -> None:
+    """It may be a secret; a redirect is not followed."""
+    project.happen({})
+    hook.answers = [302]
+    assert project.deliver()["people"].reason == "answered 302"
+    gone = hook.url.rsplit(":", 1)[0]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOOK", f"{gone}:1/s3cret")
+        reason = project.deliver(waits_s=())["people"].reason
+    assert reason == "no answer: ConnectionRefusedError"
+    assert "s3cret" not in project.log.read_text()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HOOK", "ftp://s3cret")
+        with pytest.raises(
+            ValueError, match=r"^people: webhook\.url: must begin with https:"
+        ) as no:
+            project.deliver()
+        assert "s3cret" not in str(no.value)
+        patched.delenv("HOOK")
+        with pytest.raises(ConfigError, match=r"flights\.yaml:\d+: notify\.people\.webhook\.url: "):
+            project.deliver()
+        # The other targets are told all the same.
+        project.targets += "  file:\n    file: told\n"
+        with pytest.raises(ConfigError):
+            project.deliver()
+        assert (project.log.parent / "told").read_text().count("\n") == 1
+
+
+def test_one_command_at_a_time_delivers(project: Notified, hook: Receiver) -> None:
+    project.happen({})
+    another = delivered_log(str(project.log.parent))
+    with another, pytest.raises(BusyError, match="and another is running; wait for its end"):
+        project.deliver()
+    assert hook.ids == []
+
+
+def test_before_the_first_run_there_is_nothing_to_tell(project: Notified) -> None:
+    assert project.deliver()["people"].events == 0
+    (project.folder / "warehouse" / "flights").mkdir(parents=True)
+    assert project.deliver()["people"].events == 0
+
+
+def test_the_command_says_what_it_told(
+    project: Notified,
+    hook: Receiver,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exit status 1 where a message was not taken, 2 where the pipeline notifies nobody."""
+    monkeypatch.chdir(project.folder)
+    (project.folder / "pipelines").mkdir()
+    text = f"{FLIGHTS}notify:\n{project.targets}"
+    (project.folder / "pipelines" / "flights.yaml").write_text(text)
+    (project.folder / "settings.yaml").write_text(
+        "warehouse: warehouse\npipelines: pipelines\nlanding: .\nspark: {}\n"
+    )
+    project.happen({})
+
+    def notify(*options: str) -> tuple[int, str]:
+        return call(capfd, monkeypatch, "notify", "flights", *options)
+
+    assert notify() == (0, "flights people: 0 messages of 0 events; 1 are too old (--all) ")
+    status, said = notify("--all", "--dry-run")
+    assert (status, hook.ids) == (0, [])
+    assert "people would be told: flights hourly: disruption opened for JFK since" in said
+    hook.answers = [404]
+    status, said = notify("--all")
+    assert status == 1
+    assert "1 events wait, as a message was not taken: answered 404; to send them again" in said
+    status, said = notify("--json")
+    assert (status, json.loads(said)[0]["events"]) == (0, 1)
+    assert hook.events == [("JFK", "opened")]
+    status, said = call(
+        capfd, monkeypatch, "snooze", "flights", "disruption", "--until", "2026-12-01 06:00"
+    )
+    assert status == 0
+    assert "nothing is told of disruption until 2026-12-01 06:00:00 UTC" in said
+    (project.folder / "pipelines" / "flights.yaml").write_text(FLIGHTS)
+    status, said = notify()
+    assert status == 2
+    assert "flights: must have targets under notify, and has none; add one to its file" in said

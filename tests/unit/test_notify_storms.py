@@ -1,0 +1,118 @@
+"""Storms, quiet hours, limits and snoozed rules: fewer messages, and none lost but by a snooze."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.notified import NOW, Notified
+from tests.support.receivers import Receiver, receiver
+from windows_pipeline.notify.deliver import snooze
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with receiver() as running:
+        yield running
+
+
+def project(folder: Path, hook: Receiver, field: str) -> Notified:
+    return Notified(folder, f"  people:\n    webhook: {{url: '{hook.url}'}}\n    {field}\n")
+
+
+def storm(made: Notified, first: int, last: int) -> None:
+    made.happen(*({"key": f"K{key:02}", "severity": float(key)} for key in range(first, last)))
+
+
+def test_a_storm_is_one_message_with_a_count(tmp_path: Path, hook: Receiver) -> None:
+    """The worst are named; a grouped message has all events."""
+    made = project(tmp_path, hook, "group: 3")
+    storm(made, 0, 3)
+    assert len(made.deliver()["people"].messages) == 3
+    storm(made, 10, 35)
+    told = made.deliver()["people"]
+    assert (told.messages, told.events) == (("flights: 25 episodes: 25 of disruption",), 25)
+    body = hook.bodies[-1]
+    assert (body["count"], len(body["events"])) == (25, 25)
+    lines = body["text"].splitlines()
+    assert "disruption opened for K34" in lines[1]
+    assert (len(lines), lines[-1]) == (22, "and 5 more")
+
+
+def test_a_message_is_not_too_large(tmp_path: Path, hook: Receiver) -> None:
+    """Receivers refuse large ones, and would so for ever; the count is right all the same."""
+    made = project(tmp_path, hook, "group: 3")
+    values = json.dumps({"listed": [0.5] * 10_000, "text": "x" * 10_000})
+    made.happen(*({"key": f"K{key}", "aggregates": values} for key in range(600)))
+    assert made.deliver()["people"].events == 600
+    (body,) = hook.bodies
+    assert (body["count"], len(body["events"])) == (600, 500)
+    shown = body["events"][0]["aggregates"]
+    assert (len(shown["listed"]), len(shown["text"])) == (100, 100)
+    made.happen({"key": "alone", "aggregates": values})
+    made.deliver()
+    assert len(hook.bodies[-1]["text"]) < 1_000
+
+
+def test_a_rate_limit_holds_and_joins_messages(tmp_path: Path, hook: Receiver) -> None:
+    made = project(tmp_path, hook, "rate_limit: {messages: 3, per: 1 hour}")
+    storm(made, 0, 2)
+    assert len(made.deliver()["people"].messages) == 2
+    storm(made, 2, 5)
+    assert len(made.deliver(NOW + timedelta(minutes=1))["people"].messages) == 1
+    storm(made, 5, 6)
+    told = made.deliver(NOW + timedelta(minutes=2))["people"]
+    assert (told.events, told.waiting, told.failed) == (0, 1, False)
+    assert told.reason == "the rate limit is reached"
+    # Held for days, it is told all the same.
+    assert made.deliver(NOW + timedelta(days=5))["people"].events == 1
+    assert [len(body["events"]) for body in hook.bodies] == [1, 1, 3, 1]
+
+
+def test_nothing_is_told_in_quiet_hours_and_all_after_them(tmp_path: Path, hook: Receiver) -> None:
+    """By the clock of the zone: 22:00 in Berlin is 21:00 UTC in winter and 20:00 in summer."""
+    made = project(tmp_path, hook, "quiet: {hours: 22:00-06:00, zone: Europe/Berlin}")
+    made.happen({})
+
+    def told(at: str) -> int:
+        now = datetime.fromisoformat(f"{at}+00:00")
+        return made.deliver(now, dry_run=True)["people"].events
+
+    winter = ("2013-01-01 20:59", "2013-01-01 21:00", "2013-01-02 04:59", "2013-01-02 05:00")
+    assert [told(at) for at in winter] == [1, 0, 0, 1]
+    held = made.deliver(datetime(2013, 1, 2, 4, 59, tzinfo=UTC))["people"]
+    assert (held.waiting, held.reason, held.failed) == (1, "quiet until 06:00", False)
+    # What was held once is told however old it is by then.
+    summer = ("2013-07-01 19:59", "2013-07-01 20:00", "2013-07-02 04:00")
+    assert [told(at) for at in summer] == [1, 0, 1]
+    assert made.deliver(datetime(2013, 1, 2, 5, tzinfo=UTC))["people"].events == 1
+    by_day = project(tmp_path, hook, "quiet: {hours: 06:00-22:00, zone: Europe/Berlin}")
+    by_day.number = made.number
+    by_day.happen({"key": "LGA"})
+    at = [datetime(2013, 1, 2, hour, tzinfo=UTC) for hour in (4, 5, 20, 21)]
+    told_at = [by_day.deliver(now, dry_run=True)["people"].events for now in at]
+    assert told_at == [1, 0, 0, 1]
+
+
+def test_a_snoozed_rule_is_not_told_until_then(tmp_path: Path, hook: Receiver) -> None:
+    made = project(tmp_path, hook, "group: 3")
+    with pytest.raises(ValueError, match="flights: must have tables, and has none in"):
+        snooze(made.pipeline, made.settings, "disruption", NOW)
+    made.happen({}, {"rule": "quiet"})
+    with pytest.raises(ValueError, match="RULE: 'quite' is not an alert rule of flights; did you"):
+        snooze(made.pipeline, made.settings, "quite", NOW)
+    snooze(made.pipeline, made.settings, "disruption", NOW + timedelta(hours=1), NOW)
+    assert made.deliver()["people"].events == 1
+    later = NOW + timedelta(hours=2)
+    made.happen({"event": "ended"})
+    assert made.deliver(later)["people"].events == 1
+    assert [body["events"][0]["rule"] for body in hook.bodies] == ["quiet", "disruption"]
+    # A past instant ends a snooze.
+    snooze(made.pipeline, made.settings, "quiet", later + timedelta(days=1), later)
+    snooze(made.pipeline, made.settings, "quiet", later - timedelta(days=1), later)
+    made.happen({"rule": "quiet", "key": "LGA"})
+    assert made.deliver(later)["people"].events == 1

@@ -1,0 +1,99 @@
+"""E-mail and programs as ways to tell somebody; with a real mail server and real programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.notified import Notified
+from tests.support.receivers import mail_server
+
+MAIL = """  people:
+    email:
+      host: 127.0.0.1
+      port: {port}
+      starttls: {starttls}
+      {login}
+      from: pipeline@example.com
+      to: [a@example.com, b@example.com]
+"""
+LOGIN = "user: '${env:MAIL_USER}'\n      password: '${env:MAIL_PASSWORD}'"
+
+
+def test_a_mail_has_one_subject_whatever_a_key_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is text of the data: it adds no header and no address."""
+    monkeypatch.setenv("MAIL_USER", "me")
+    monkeypatch.setenv("MAIL_PASSWORD", "s3cret-s3cret")
+    with mail_server() as box:
+        targets = MAIL.format(port=box.port, starttls="false", login=LOGIN)
+        project = Notified(tmp_path, targets)
+        project.happen({"key": "x\r\nBcc: c@example.com\r\n\r\nä\u2028é" + "y" * 500})
+        told = project.deliver()["people"]
+    assert (told.events, told.failed) == (1, False)
+    (mail,) = box.mails
+    assert box.to == [["a@example.com", "b@example.com"]]
+    assert box.logins == [b"\0me\0s3cret-s3cret"]
+    assert mail["Bcc"] is None
+    assert mail["Subject"].startswith("flights hourly: disruption opened for x  Bcc: c@example.com")
+    assert "äéyyy" in mail["Subject"].replace(" ", "")
+    assert "\u2028" not in mail["Subject"]
+    assert len(mail["Subject"]) <= 200
+    assert (mail["From"], mail["To"]) == ("pipeline@example.com", "a@example.com, b@example.com")
+    assert mail["Message-ID"].endswith("@example.com>")
+    assert "worst window: 2013-01-01T08:00:00.000Z" in mail.get_content()
+    assert "s3cret" not in project.log.read_text()
+
+
+def test_a_mail_server_that_refuses_keeps_messages_waiting(tmp_path: Path) -> None:
+    """A temporary answer is tried again at once; an unencrypted server gets nothing."""
+    with mail_server() as box:
+        project = Notified(tmp_path, MAIL.format(port=box.port, starttls="false", login=""))
+        project.happen({})
+        box.answers = ["554 no"]
+        assert project.deliver()["people"].reason == "answered 554"
+        box.answers = ["451 later"]
+        assert project.deliver()["people"].events == 1
+        assert len(box.mails) == 1
+        project.happen({"key": "LGA"})
+        project.targets = MAIL.format(port=box.port, starttls="true", login="")
+        told = project.deliver()["people"]
+        assert (told.failed, told.reason) == (True, "no answer: SMTPNotSupportedError")
+        assert len(box.mails) == 1
+        project.targets = MAIL.format(port=box.port, starttls="false", login="")
+    told = project.deliver(waits_s=())["people"]
+    assert (told.failed, told.reason) == (True, "no answer: ConnectionRefusedError")
+
+
+def test_a_program_gets_the_message_on_its_input(tmp_path: Path) -> None:
+    """Its arguments are no shell's; a status other than 0 keeps the message."""
+    program = tmp_path / "page.py"
+    program.write_text(
+        f"#!{sys.executable}\nimport pathlib, sys\n"
+        "pathlib.Path(sys.argv[2]).write_bytes(sys.stdin.buffer.read())\n"
+        "sys.exit(int(sys.argv[1]))\n"
+    )
+    program.chmod(0o755)
+    out = tmp_path / "$(id); out"
+
+    def targets(status: int) -> str:
+        return f"  people:\n    command: [{program}, '{status}', '{out}']\n"
+
+    project = Notified(tmp_path, targets(3))
+    project.happen({"key": "$(id)"})
+    with pytest.raises(ValueError, match=r"^people: command: the settings must allow the program"):
+        project.deliver()
+    project.commands = (str(program),)
+    assert project.deliver(waits_s=())["people"].reason == f"{program}: ended with exit status 3"
+    project.targets = targets(0)
+    assert project.deliver()["people"].events == 1
+    assert json.loads(out.read_bytes())["events"][0]["key"] == "$(id)"
+    project.happen({"key": "LGA"})
+    program.chmod(0o644)
+    assert project.deliver(waits_s=())["people"].reason.endswith(
+        "cannot be started (Permission denied)"
+    )

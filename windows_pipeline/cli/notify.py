@@ -1,0 +1,82 @@
+"""Tells people what happened to episodes, without Spark: `notify` and `snooze`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instant
+from windows_pipeline.cli.console import CONSOLE
+from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.status import Status
+
+if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
+    from windows_pipeline.notify.deliver import Told
+
+
+def notify(
+    pipeline: PipelineName,
+    *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also events that are older than a target's max_age.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be told.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tells the pipeline's targets what happened to episodes of alerts and was not told so far.
+
+    Exit status 1 where a message was not taken; the same command sends it again.
+    """
+    settings, found = declared(pipeline)
+    with Status(CONSOLE, f"{pipeline}: notifying"):
+        from windows_pipeline.notify.deliver import deliver
+
+        told = deliver(found, settings, every=every, dry_run=dry_run)
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in told], indent=1))
+    else:
+        _print(pipeline, told, "would be told" if dry_run else "told")
+    for one in told:
+        if one.failed:
+            tell(
+                "warning",
+                f"{pipeline} {one.target}: {one.waiting} events wait, as a message was not taken: "
+                f"{one.reason}; to send them again: windows-pipeline notify {pipeline}",
+            )
+    if any(one.failed for one in told):
+        raise typer.Exit(1)
+
+
+def snooze(
+    pipeline: PipelineName,
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="An alert rule.")],
+    until: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Until when, in UTC; a past one ends the snooze."),
+    ],
+) -> None:
+    """Stops telling of a rule's episodes for a time; what happens until then is never told."""
+    instant = parsed_instant("--until", until)
+    settings, found = declared(pipeline)
+    from windows_pipeline.notify import deliver
+
+    deliver.snooze(found, settings, rule, instant)
+    CONSOLE.print(f"{pipeline}: nothing is told of {rule} until {instant:%Y-%m-%d %H:%M:%S %Z}")
+
+
+def _print(pipeline: str, told: Sequence[Told], what: str) -> None:
+    for one in told:
+        for message in one.messages:
+            CONSOLE.print(f"{one.target} {what}: {message}")
+        old = f"; {one.old:,} are too old (--all)" if one.old else ""
+        wait = f"; {one.waiting:,} wait: {one.reason}" if one.waiting and not one.failed else ""
+        CONSOLE.print(
+            f"{pipeline} {one.target}: {len(one.messages):,} messages of {one.events:,} events"
+            f"{old}{wait}"
+        )

@@ -1,0 +1,95 @@
+"""The sensor that tells people of a pipeline's alerts, and the job that it starts."""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+import json
+import time
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.faults import fails_plainly
+from windows_pipeline.notify.deliver import BusyError, deliver, what_is_due
+from windows_pipeline.settings import Settings
+
+_LEAST_SECONDS = 60
+"""The least time between two looks."""
+_RETRY_SECONDS = 600
+"""The least time between two tries of what waits, as after a message that was not taken."""
+_CONFIG = {
+    "all": dg.Field(
+        bool,
+        default_value=False,
+        description="Whether also events are told that are older than a target's max_age.",
+    )
+}
+
+
+def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that does what `windows-pipeline notify` does; it needs no Spark."""
+
+    @dg.op(name=f"{pipeline.name}_tell", config_schema=_CONFIG)
+    @fails_plainly
+    def tell(context: dg.OpExecutionContext) -> None:
+        every: bool = context.op_config["all"]
+        told = deliver(pipeline, settings, every=every)
+        for one in told:
+            for message in one.messages:
+                context.log.info(f"{one.target}: {message}")
+            context.log.info(
+                f"{one.target}: {len(one.messages)} messages of {one.events} events; "
+                f"{one.old} too old; {one.waiting} wait{one.reason and f': {one.reason}'}"
+            )
+        failed = [one for one in told if one.failed]
+        if failed:
+            reasons = "; ".join(f"{one.target}: {one.reason}" for one in failed)
+            raise dg.Failure(
+                f"{pipeline.name}: a message must be taken, and was not: {reasons}. The events "
+                f"wait; the next run of {pipeline.name}_notify tells them"
+            )
+
+    @dg.job(
+        name=f"{pipeline.name}_notify",
+        description=f"Tells the targets of {pipeline.name} what happened to episodes of alerts.",
+    )
+    def notify() -> None:
+        tell()
+
+    return notify
+
+
+def notify_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinition | None:
+    """The sensor of a pipeline's targets; None if it has none.
+
+    A tick only looks for new versions of notifications and for events that wait. It starts a run if
+    there are any, as a message may take longer than a tick.
+    """
+    if not pipeline.notify:
+        return None
+    job = notify_job(pipeline, settings)
+
+    @dg.sensor(
+        name=f"{pipeline.name}_notify",
+        job=job,
+        minimum_interval_seconds=_LEAST_SECONDS,
+        description=f"Tells people of new alerts of {pipeline.name}.",
+    )
+    def new_events(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        newest = context.instance.get_run_records(dg.RunsFilter(job_name=job.name), limit=1)
+        if newest and not newest[0].dagster_run.is_finished:
+            return dg.SkipReason(f"run {newest[0].dagster_run.run_id} is not finished")
+        try:
+            due = what_is_due(pipeline, settings)
+        except BusyError as error:
+            return dg.SkipReason(str(error))
+        cursor = json.dumps(due.versions, sort_keys=True)
+        if due.versions and cursor != context.cursor:
+            return dg.SensorResult(run_requests=[dg.RunRequest()], cursor=cursor)
+        ended = newest[0].end_time if newest else None
+        if not due.waits:
+            return dg.SkipReason("nothing happened to an episode of alerts since the last run")
+        if ended is not None and time.time() - ended < _RETRY_SECONDS:
+            return dg.SkipReason(f"events wait; the last try was less than {_RETRY_SECONDS} s ago")
+        return dg.SensorResult(run_requests=[dg.RunRequest()], cursor=cursor)
+
+    return new_events

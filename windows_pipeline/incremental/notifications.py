@@ -1,0 +1,146 @@
+"""What happens to episodes, a row each time: opened, worsened, ended, retracted (rule E6).
+
+An event belongs to a window, not to a run: to the first window of an episode, to each window that
+is worse than all before it, to the window after which the episode ended. So the rows are the same
+wherever days or micro-batches were cut (rule H1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from windows_pipeline.engine.lateness import last_instant
+from windows_pipeline.storage.instants import timestamp_to_ms
+from windows_pipeline.storage.joins import join_on
+from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows
+
+OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
+EPISODE = ("rule", "key", "episode_start")
+"""The columns that identify an episode."""
+_WITH_NULLS = {"ignoreNullFields": "false"}
+
+
+def longest_overlap_ms(spec: PipelineWindows) -> int | None:
+    """How much later than a window's end one that continues its episode can end, at most.
+
+    None for sessions and windows of rows: no length bounds these.
+    """
+    if isinstance(spec, (SessionWindows, GracedRows)):
+        return None
+    return spec.length_ms
+
+
+def episode_events(
+    alerts: DataFrame,
+    spec: PipelineWindows,
+    window: Sequence[str],
+    aggregates: Sequence[str],
+    is_new: Column,
+    ended_in: Callable[[Column], Column],
+) -> DataFrame:
+    """Returns what happened to episodes, a row each time.
+
+    Args:
+        alerts: All alerts so far of the episodes of some units, and of those that these units may
+            end: the columns of the table alerts.
+        spec: The windows.
+        window: The columns that identify a window of a key.
+        aggregates: The columns of the window's aggregates.
+        is_new: Whether an alert is of these units.
+        ended_in: The unit, of these, whose close time passed an instant in milliseconds; null if
+            none of them did.
+
+    Returns:
+        The columns of the table notifications but `notification_id`, `correction` and
+        `retracted_by`.
+    """
+    in_order = Window.partitionBy(*EPISODE).orderBy("window_end", "window_start", *window)
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    earlier = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    worst_before = F.max("severity").over(earlier)
+    is_worse = F.col("severity").isNotNull() & (
+        worst_before.isNull() | (F.col("severity") > worst_before)
+    )
+    values = F.to_json(F.struct(*aggregates), _WITH_NULLS) if aggregates else F.lit("{}")
+    numbered = alerts.withColumns(
+        {"_first": F.row_number().over(in_order) == 1, "_worse": is_worse}
+    ).withColumn("_aggregates", values)
+    shown = F.struct(*window, "record_count", F.col("_aggregates").alias("aggregates"), "severity")
+    is_high = F.col("_first") | F.col("_worse")
+    judged = numbered.withColumns(
+        {
+            "_worst": F.last(F.when(is_high, shown), ignorenulls=True).over(so_far),
+            "_last": F.lead("window_end").over(in_order).isNull(),
+        }
+    )
+    by_time = longest_overlap_ms(spec)
+    last_ms = last_instant(spec, timestamp_to_ms("window_end"))
+    no_unit = F.lit(None).cast("date")
+    ended = no_unit
+    if by_time is not None:
+        ended = F.when(F.col("_last"), ended_in(last_ms + F.lit(by_time)))
+    elif isinstance(spec, SessionWindows):
+        ended = F.when(F.col("_first") & is_new, F.col("arrival_unit"))
+    event = F.when(F.col("_first"), OPENED).when(F.col("_worse"), WORSENED)
+    happened = F.array(
+        F.struct(
+            F.when(is_new & event.isNotNull(), F.col("arrival_unit")).alias("arrival_unit"),
+            event.alias("event"),
+        ),
+        F.struct(ended.alias("arrival_unit"), F.lit(ENDED).alias("event")),
+    )
+    events = judged.withColumn("_event", F.explode(happened))
+    return events.where(F.col("_event.arrival_unit").isNotNull()).select(
+        "_event.arrival_unit",
+        "rule",
+        "key",
+        "episode_start",
+        "_event.event",
+        "_worst.*",
+        F.col("episode_start").alias("since"),
+        F.col("window_end").alias("until"),
+    )
+
+
+def retractions(before: DataFrame, after: DataFrame) -> DataFrame:
+    """Returns a row for each episode that a correction left without an alert.
+
+    Args:
+        before: The notifications that stood before the correction.
+        after: Those that stand after it, with the same columns.
+    """
+    opened = before.where(F.col("event") == OPENED)
+    still = after.where(F.col("event") == OPENED).select(*EPISODE).distinct()
+    return join_on(opened, still, list(EPISODE), "anti").withColumn("event", F.lit(RETRACTED))
+
+
+def standing_events(notifications: DataFrame) -> DataFrame:
+    """Filters out what a correction took back, and the rows that say so."""
+    return notifications.where(F.col("retracted_by").isNull() & (F.col("event") != RETRACTED))
+
+
+def with_ids(
+    notifications: DataFrame, pipeline: str, windows_name: str, window: Sequence[str]
+) -> DataFrame:
+    """Adds `notification_id`: a digest of what a row is about, without the values that it shows.
+
+    Args:
+        notifications: The rows, with `correction`.
+        pipeline: The pipeline's name.
+        windows_name: The definition's name.
+        window: The columns that identify a window of a key.
+    """
+    named = F.struct(
+        F.lit(pipeline).alias("pipeline"),
+        F.lit(windows_name).alias("windows"),
+        *EPISODE,
+        "event",
+        "arrival_unit",
+        *window,
+        "correction",
+    )
+    digest = F.sha2(F.to_json(named, _WITH_NULLS), 256)
+    return notifications.withColumn("notification_id", digest)

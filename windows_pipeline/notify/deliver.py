@@ -1,0 +1,250 @@
+"""The door of notify: tells a pipeline's targets what happened since the last time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from windows_pipeline.config import Pipeline, Target
+from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, delivered_log
+from windows_pipeline.notify.events import Event, read_events, versions
+from windows_pipeline.notify.not_sent import NotSentError
+from windows_pipeline.notify.plan import Message, is_quiet, plan
+from windows_pipeline.notify.senders import Send, sender_of
+from windows_pipeline.notify.texts import title
+from windows_pipeline.settings import Settings
+from windows_pipeline.text.problems import listed, nearest
+
+__all__ = ["BusyError", "Due", "Told", "deliver", "snooze", "what_is_due"]
+WAITS_S = (1.0, 4.0)
+"""How long to wait before a message is tried again."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a target was told.
+
+    Attributes:
+        target: The target's name.
+        messages: The messages that went out, or would, a line each.
+        events: How many events they tell.
+        old: How many events are too old.
+        waiting: How many events wait for the next time.
+        reason: Why they wait; empty if none does.
+        failed: Whether they wait as a message was not taken.
+    """
+
+    target: str
+    messages: tuple[str, ...]
+    events: int
+    old: int
+    waiting: int = 0
+    reason: str = ""
+    failed: bool = False
+
+
+def deliver(
+    pipeline: Pipeline,
+    settings: Settings,
+    *,
+    every: bool = False,
+    dry_run: bool = False,
+    now: datetime | None = None,
+    waits_s: Sequence[float] = WAITS_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Told]:
+    """Tells each target of a pipeline what happened and was not told so far.
+
+    Args:
+        pipeline: The pipeline.
+        settings: Where its tables lie.
+        every: Whether also events are told that are too old.
+        dry_run: Whether only to say what would be told.
+        now: The time; None for the clock's.
+        waits_s: How long to wait before each further attempt to send a message.
+        sleep: Waits.
+
+    Raises:
+        BusyError: Another command delivers messages of the pipeline.
+        ConfigError: A target refers to an environment variable that is not set; the others were
+            told.
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table cannot be read without Spark.
+        ValueError: The pipeline notifies nobody; or a target's address is wrong, or its program is
+            not allowed, and the others were told.
+    """
+    if not pipeline.notify:
+        raise ValueError(
+            f"{pipeline.name}: must have targets under notify, and has none; add one to its file"
+        )
+    instant = now or datetime.now(UTC)
+    events = read_events(pipeline, settings.warehouse)
+    folder = f"{settings.warehouse}/{pipeline.name}"
+    if not os.path.isdir(folder):  # noqa: PTH112  a location of the warehouse is a text
+        return [Told(name, (), 0, 0) for name in pipeline.notify]
+    told: list[Told] = []
+    wrong: list[ValueError] = []
+    with delivered_log(folder) as log:
+        for name, target in pipeline.notify.items():
+            one = _Target(pipeline, name, target, log, instant)
+            try:
+                send = None if dry_run else sender_of(pipeline, name, settings)
+            except ValueError as error:  # the others are told all the same
+                wrong.append(error)
+            else:
+                told.append(one.tell(events, send, waits_s, sleep, every=every))
+    if wrong:
+        raise wrong[0]
+    return told
+
+
+@dataclass(frozen=True)
+class Due:
+    """Whether a pipeline has something to tell.
+
+    Attributes:
+        versions: The version of each table of notifications, by the table's name.
+        waits: Whether events wait at a target that has no quiet hours now.
+    """
+
+    versions: dict[str, int]
+    waits: bool
+
+
+def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
+    """Looks whether there is something to tell; reads no row and sends nothing.
+
+    Raises:
+        BusyError: Another command delivers messages of the pipeline.
+        TableDamagedError: The log of a table is damaged.
+        UnreadableTableError: A table cannot be read without Spark.
+    """
+    found = versions(pipeline, settings.warehouse)
+    folder = f"{settings.warehouse}/{pipeline.name}"
+    if not found:
+        return Due(found, waits=False)
+    with delivered_log(folder) as log:
+        instant = datetime.now(UTC)
+        awake = {
+            name
+            for name, target in pipeline.notify.items()
+            if target.quiet is None or not is_quiet(target.quiet, instant)
+        }
+        return Due(found, waits=any(name in awake for name, _ in log.waiting - log.done))
+
+
+def snooze(
+    pipeline: Pipeline,
+    settings: Settings,
+    rule: str,
+    until: datetime,
+    now: datetime | None = None,
+) -> None:
+    """Stops telling of a rule's episodes until an instant; events until then are never told.
+
+    Args:
+        pipeline: The pipeline.
+        settings: Where its tables lie.
+        rule: The rule.
+        until: The instant; one that has passed ends the snooze.
+        now: The time; None for the clock's.
+
+    Raises:
+        BusyError: Another command delivers messages of the pipeline.
+        ValueError: The pipeline has no such rule, or no table so far.
+    """
+    rules = list(dict.fromkeys(name for each in pipeline.windows.values() for name in each.alerts))
+    if rule not in rules:
+        fix = nearest(rule, rules, f"the rules are: {listed(rules) or 'none'}")
+        raise ValueError(f"RULE: {rule!r} is not an alert rule of {pipeline.name}; {fix}")
+    folder = f"{settings.warehouse}/{pipeline.name}"
+    if not os.path.isdir(folder):  # noqa: PTH112  a location of the warehouse is a text
+        raise ValueError(
+            f"{pipeline.name}: must have tables, and has none in {folder}; run it first"
+        )
+    with delivered_log(folder) as log:
+        log.snooze(rule, until, now or datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A target that is told now."""
+
+    pipeline: Pipeline
+    name: str
+    target: Target
+    log: Delivered
+    now: datetime
+
+    def tell(
+        self,
+        events: Sequence[Event],
+        send: Send | None,
+        waits_s: Sequence[float],
+        sleep: Callable[[float], None],
+        *,
+        every: bool,
+    ) -> Told:
+        """Sends what is due, in order; the first message that is not taken ends it."""
+        due = plan(self.name, self.target, events, self.log, self.now, every=every)
+        texts: list[str] = []
+        count = 0
+        if send is not None:
+            self.log.note(
+                Delivery(event.id, self.name, "skipped", self._at, reason=reason)
+                for reason, skipped in due.skipped.items()
+                for event in skipped
+            )
+            self._wait(due.held, due.reason)
+        for number, message in enumerate(due.messages):
+            if send is not None:
+                try:
+                    attempts = _sent(send, message, waits_s, sleep)
+                except NotSentError as error:
+                    left = [event for later in due.messages[number:] for event in later.events]
+                    self._wait(left, str(error))
+                    waiting = len(left)
+                    return Told(
+                        self.name, tuple(texts), count, due.old, waiting, str(error), failed=True
+                    )
+                self.log.note(
+                    Delivery(event.id, self.name, "sent", self._at, message.id, attempts)
+                    for event in message.events
+                )
+            texts.append(title(self.pipeline, message))
+            count += len(message.events)
+        return Told(self.name, tuple(texts), count, due.old, len(due.held), due.reason)
+
+    @property
+    def _at(self) -> str:
+        return self.now.isoformat()
+
+    def _wait(self, left: Sequence[Event], reason: str) -> None:
+        """Notes the events that wait, once: they are told however old they are by then."""
+        new = [event for event in left if (self.name, event.id) not in self.log.waiting]
+        self.log.note(
+            Delivery(event.id, self.name, "waiting", self._at, reason=reason) for event in new
+        )
+
+
+def _sent(
+    send: Send, message: Message, waits_s: Sequence[float], sleep: Callable[[float], None]
+) -> int:
+    """Sends a message; returns how many attempts it took.
+
+    Raises:
+        NotSentError: No attempt succeeded.
+    """
+    for number, wait_s in enumerate((*waits_s, None), 1):
+        try:
+            send(message)
+        except NotSentError as error:
+            if wait_s is None or not error.may_help:
+                raise
+            sleep(wait_s)
+        else:
+            return number
+    raise AssertionError

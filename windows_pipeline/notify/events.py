@@ -1,0 +1,232 @@
+"""What happened to episodes, read from the tables `notifications` without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.wanted_files import Wanted
+from windows_pipeline.storage import catalog
+
+OPENED, RETRACTED = "opened", "retracted"
+_MOST_OF_A_VALUE = 100
+"""Messages have at most so many elements of a list, or characters of a text."""
+Episode = tuple[str, str, str, datetime]
+"""Definition, rule, key as text, and start."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of notifications, or of early_warnings.
+
+    Attributes:
+        id: The row's digest.
+        windows: The window definition.
+        arrival_unit: The arrival day that made it happen.
+        rule: The rule.
+        key: The key, as JSON has it.
+        event: opened, worsened, ended or retracted; of an early warning warned, confirmed or
+            withdrawn.
+        window_start: The worst window's start.
+        window_end: The worst window's end.
+        record_count: How many records that window has.
+        aggregates: That window's aggregates.
+        severity: That window's severity; None for none.
+        since: The start of the episode.
+        until: The end of the episode's last window so far.
+        correction: The number of the correction that made it happen.
+        stands: Whether no correction has taken it back.
+    """
+
+    id: str
+    windows: str
+    arrival_unit: date
+    rule: str
+    key: Any
+    event: str
+    window_start: datetime
+    window_end: datetime
+    record_count: int
+    aggregates: dict[str, Any]
+    severity: float | None
+    since: datetime
+    until: datetime
+    correction: int | None
+    stands: bool
+
+    @property
+    def episode(self) -> Episode:
+        """What identifies the episode; an early warning is of its window alone."""
+        of_window = f" {self.window_end}" if self.event in _STATES.values() else ""
+        return f"{self.windows}{of_window}", self.rule, json.dumps(self.key), self.since
+
+    @property
+    def day_end(self) -> datetime:
+        """The end of the arrival day, from which an event's age counts."""
+        day = datetime.combine(self.arrival_unit, datetime.min.time(), UTC)
+        return day + timedelta(days=1)
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as a message's body has it."""
+        return {
+            "id": self.id,
+            "windows": self.windows,
+            "rule": self.rule,
+            "key": self.key,
+            "event": self.event,
+            "severity": plain(self.severity),
+            "since": plain(self.since),
+            "until": plain(self.until),
+            "window_start": plain(self.window_start),
+            "window_end": plain(self.window_end),
+            "record_count": self.record_count,
+            "aggregates": {name: _short(value) for name, value in self.aggregates.items()},
+            "arrival_unit": plain(self.arrival_unit),
+            "correction": self.correction,
+        }
+
+
+def read_events(pipeline: Pipeline, warehouse: str) -> list[Event]:
+    """Reads what happened to the episodes of a pipeline, the oldest first.
+
+    Raises:
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table cannot be read without Spark.
+    """
+    found = [
+        event
+        for name in pipeline.windows
+        if (spec := catalog.notifications(pipeline, name, warehouse)) is not None
+        for event in _events_in(spec, name)
+    ]
+    found += [
+        event
+        for name, spec in _of_warnings(pipeline, warehouse).items()
+        for event in _warnings_in(spec, pipeline, name)
+    ]
+    return sorted(found, key=lambda event: (event.arrival_unit, event.until, _rank(event)))
+
+
+def versions(pipeline: Pipeline, warehouse: str) -> dict[str, int]:
+    """The version of each table of events that exists, by its name."""
+    specs = [catalog.notifications(pipeline, name, warehouse) for name in pipeline.windows]
+    found = {}
+    for spec in (*specs, *_of_warnings(pipeline, warehouse).values()):
+        if spec is not None and (table := _opened(spec)) is not None:
+            found[spec.name] = table.version
+    return found
+
+
+def _short(value: Any) -> Any:
+    """A value without most of a long list or text, so that receivers take the message."""
+    return value[:_MOST_OF_A_VALUE] if isinstance(value, (list, str)) else value
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it: instants in UTC, numbers that JSON lacks as text."""
+    match value:
+        case datetime():
+            text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+            return text.replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case list():
+            return [plain(of) for of in value]
+        case dict():
+            return {name: plain(of) for name, of in value.items()}
+        case _:
+            return value
+
+
+def _opened(spec: catalog.TableSpec) -> LocalTable | None:
+    try:
+        return LocalTable(spec)
+    except NoTableError:
+        return None
+
+
+def _events_in(spec: catalog.TableSpec, windows: str) -> Iterator[Event]:
+    table = _opened(spec)
+    if table is None:
+        return
+    for row in table.read(Wanted()).to_pylist():
+        yield Event(
+            id=row["notification_id"],
+            windows=windows,
+            arrival_unit=row["arrival_unit"],
+            rule=row["rule"],
+            key=plain(row["key"]),
+            event=row["event"],
+            window_start=row["window_start"],
+            window_end=row["window_end"],
+            record_count=row["record_count"],
+            aggregates=json.loads(row["aggregates"]),
+            severity=row["severity"],
+            since=row["since"],
+            until=row["until"],
+            correction=row["correction"],
+            stands=row["retracted_by"] is None,
+        )
+
+
+def _of_warnings(pipeline: Pipeline, warehouse: str) -> dict[str, catalog.TableSpec]:
+    """The tables of early warnings by definition, if a target asks for these."""
+    asked = {event for target in pipeline.notify.values() for event in target.events}
+    if not asked & set(_STATES.values()):
+        return {}
+    found = {}
+    for name, windows in pipeline.windows.items():
+        tables = catalog.firing_tables(pipeline, name, warehouse) if windows.alerts else None
+        if tables is not None and tables.early_warnings is not None:
+            found[name] = tables.early_warnings
+    return found
+
+
+def _warnings_in(spec: catalog.TableSpec, pipeline: Pipeline, windows: str) -> Iterator[Event]:
+    """The rows of early_warnings as events; a warning is of one window."""
+    table = _opened(spec)
+    if table is None:
+        return
+    names = [aggregate.name for aggregate in pipeline.windows[windows].aggregate_list]
+    for row in table.read(Wanted()).to_pylist():
+        bounds = row["window_start"], row["window_end"]
+        about = (pipeline.name, windows, row["rule"], row["key"], *bounds, row["state"])
+        text = json.dumps([plain(part) for part in about])
+        yield Event(
+            id=hashlib.sha256(text.encode()).hexdigest(),
+            windows=windows,
+            arrival_unit=row["arrival_unit"],
+            rule=row["rule"],
+            key=plain(row["key"]),
+            event=_STATES[row["state"]],
+            window_start=bounds[0],
+            window_end=bounds[1],
+            record_count=row["record_count"],
+            aggregates={name: plain(row[name]) for name in names},
+            severity=row["severity"],
+            since=bounds[0],
+            until=bounds[1],
+            correction=None,
+            stands=True,
+        )
+
+
+_STATES = {"open": "warned", "confirmed": "confirmed", "withdrawn": "withdrawn"}
+"""The event of each state of an early warning."""
+_ORDER = (RETRACTED, "warned", "confirmed", "withdrawn", OPENED, "worsened", "ended")
+
+
+def _rank(event: Event) -> tuple[int, int, str, str]:
+    return event.correction or 0, _ORDER.index(event.event), json.dumps(event.key), event.id

@@ -1,0 +1,110 @@
+"""What messages say: as JSON, and as lines for people.
+
+Keys and names come from data: control characters are taken out, and each form escapes its marks.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.notify.plan import Message
+
+_MOST_EPISODES = 20
+"""A message with more episodes shows the worst of them."""
+_MOST_EVENTS = 500
+"""A message as JSON has at most so many events."""
+_MOST_CHARACTERS = 200
+"""So much of a key, or of a value, is shown."""
+
+
+def body(pipeline: Pipeline, message: Message) -> dict[str, Any]:
+    """The message as JSON: its id, its text, and its events."""
+    return {
+        "id": message.id,
+        "pipeline": pipeline.name,
+        "text": "\n".join(lines(pipeline, message)),
+        "count": len(message.episodes),
+        "events": [event.as_json() for event in message.events[:_MOST_EVENTS]],
+    }
+
+
+def slack(pipeline: Pipeline, message: Message) -> dict[str, Any]:
+    """The message in Slack's form, in which nothing of the data is markup."""
+    text = "\n".join(lines(pipeline, message))
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(character, entity)
+    return {"text": text, "mrkdwn": False}
+
+
+def encoded(content: dict[str, Any]) -> bytes:
+    """A line of JSON, without its end."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def title(pipeline: Pipeline, message: Message) -> str:
+    """The message in a line."""
+    episodes = message.episodes
+    if len(episodes) == 1:
+        return line(pipeline, episodes[0])
+    by_rule: dict[str, int] = {}
+    for event in episodes:
+        by_rule[event.rule] = by_rule.get(event.rule, 0) + 1
+    rules = ", ".join(f"{count} of {rule}" for rule, count in by_rule.items())
+    return f"{pipeline.name}: {len(episodes)} episodes: {rules}"
+
+
+def lines(pipeline: Pipeline, message: Message) -> list[str]:
+    """The message for people."""
+    episodes = message.episodes
+    if len(episodes) == 1:
+        return [line(pipeline, episodes[0]), *details(episodes[0])]
+    worst = sorted(episodes, key=lambda event: -(event.severity or 0))[:_MOST_EPISODES]
+    more = len(episodes) - len(worst)
+    return [
+        title(pipeline, message),
+        *(line(pipeline, event) for event in worst),
+        *([f"and {more} more"] if more else []),
+    ]
+
+
+def line(pipeline: Pipeline, event: Event) -> str:
+    """An event in a line."""
+    severity = "" if event.severity is None else f", severity {event.severity:g}"
+    number = "" if event.correction is None else f" (correction {event.correction})"
+    return shown(
+        f"{pipeline.name} {event.windows}: {event.rule} {event.event}{number} for "
+        f"{_key(event)} since {plain(event.since)}{severity}"
+    )
+
+
+def details(event: Event) -> list[str]:
+    """More about an event, a line each."""
+    values = ", ".join(f"{name} {_cut(str(value))}" for name, value in event.aggregates.items())
+    window = f"{plain(event.window_start)} to {plain(event.window_end)}"
+    return [
+        shown(f"worst window: {window}, {event.record_count} records{values and f', {values}'}"),
+        shown(f"last window so far ends {plain(event.until)}"),
+    ]
+
+
+def shown(text: str) -> str:
+    """A text in one line, without characters that a terminal or a program could obey."""
+    return "".join(
+        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") else character
+        for character in text
+    )
+
+
+def _key(event: Event) -> str:
+    if event.key is None:
+        return "all records"
+    text = event.key if isinstance(event.key, str) else json.dumps(event.key, ensure_ascii=False)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
