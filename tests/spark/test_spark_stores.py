@@ -141,8 +141,11 @@ def test_a_store_by_spark_has_versions_and_history(
     ("kind", "keys"),
     [
         ("bigint", (None, -(2**63), -1, 0, 2**63 - 1)),
-        ("date", (None, date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31))),
-        ("timestamp", (None, at(-0.5), EPOCH + timedelta(microseconds=1), at(1))),
+        ("date", (None, date(1, 1, 1), date(1582, 10, 4), date(9999, 12, 31))),
+        (
+            "timestamp",
+            (None, datetime(1, 1, 1, tzinfo=UTC), EPOCH + timedelta(microseconds=1), at(1)),
+        ),
     ],
 )
 def test_keys_of_each_type_are_found(

@@ -22,7 +22,7 @@ from windows_pipeline.query.keys import KEY, KeyColumn, KeyRange
 from windows_pipeline.query.local_tables import DAY, NoTableError, UnreadableTableError
 from windows_pipeline.query.wanted_files import FileEntry, Wanted
 from windows_pipeline.storage.catalog import TableSpec
-from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms
+from windows_pipeline.storage.instants import ms_to_timestamp, timestamp_to_ms, us_to_timestamp
 from windows_pipeline.storage.table import Table
 
 _END = "window_end"
@@ -156,8 +156,13 @@ def _column(name: str) -> Column:
 
 
 def _literal(value: pa.Scalar) -> Column:
+    """A part of a key; Java would take dates and instants of Python for those of old calendars."""
     if not value.is_valid:
         return F.lit(None)
+    if pa.types.is_date32(value.type):
+        return F.date_from_unix_date(F.lit(value.cast(pa.int32()).as_py()))
+    if pa.types.is_timestamp(value.type):
+        return us_to_timestamp(F.lit(value.cast(pa.int64()).as_py()))
     return F.lit(value.as_py())
 
 
