@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Target
 from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, delivered_log
@@ -83,7 +83,7 @@ def deliver(
     instant = now or datetime.now(UTC)
     events = read_events(pipeline, settings.warehouse)
     folder = f"{settings.warehouse}/{pipeline.name}"
-    if not os.path.isdir(folder):  # noqa: PTH112  a location of the warehouse is a text
+    if not Path(folder).is_dir():
         return [Told(name, (), 0, 0) for name in pipeline.notify]
     told: list[Told] = []
     wrong: list[ValueError] = []
@@ -161,7 +161,7 @@ def snooze(
         fix = nearest(rule, rules, f"the rules are: {listed(rules) or 'none'}")
         raise ValueError(f"RULE: {rule!r} is not an alert rule of {pipeline.name}; {fix}")
     folder = f"{settings.warehouse}/{pipeline.name}"
-    if not os.path.isdir(folder):  # noqa: PTH112  a location of the warehouse is a text
+    if not Path(folder).is_dir():
         raise ValueError(
             f"{pipeline.name}: must have tables, and has none in {folder}; run it first"
         )

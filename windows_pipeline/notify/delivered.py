@@ -131,7 +131,7 @@ def delivered_log(folder: str) -> Iterator[Delivered]:
     Raises:
         BusyError: Another command has it open.
     """
-    path = os.path.join(folder, FILE)  # noqa: PTH118  a location of the warehouse is a text
+    path = f"{folder}/{FILE}"
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, _PRIVATE)
     try:
