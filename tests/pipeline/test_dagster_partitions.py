@@ -21,6 +21,7 @@ from matplotlib.image import imread
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from definitions import build_definitions
 from tests.support.pipelines import (
     DAYS,
     DERIVED,
@@ -33,6 +34,7 @@ from tests.support.pipelines import (
 )
 from tests.support.spark_cases import texts
 from tests.support.stored_rows import stored_rows
+from windows_pipeline.dagster import asset_key
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.storage.table import Table
 
@@ -135,20 +137,23 @@ def assert_tells_of_its_tables(
     grace = timedelta(minutes=int(SHORT_GRACE.removesuffix(" minutes")))
     closed = {day(n): (time - grace).timestamp() for n, time in enumerate(stream_times, 1)}
 
+    graph = build_definitions(project.settings).resolve_asset_graph()
     plot = shown["flights/hourly/alerts", day(DAYS).isoformat()].pop("plot")
     assert_is_a_picture(str(plot))
     for table in of_source + derived:
         of_table = {
-            "dagster/uri": table.location,
             "delta_version": deltalake.DeltaTable(table.location).version(),
             "rows_of_run": rows[table.name].total(),
         }
         stored = spark.read.format("delta").load(table.location).dtypes
+        described = graph.get(asset_key(table)).metadata
+        schema = described["dagster/column_schema"].value
+        assert [(column.name, column.type) for column in schema.columns] == stored
+        assert described["dagster/uri"] == table.location
         for unit, closed_through in closed.items():
             metadata = shown.pop((table.name, unit.isoformat()))
-            schema = metadata.pop("dagster/column_schema")
-            assert isinstance(schema, dg.TableSchema)
-            assert [(column.name, column.type) for column in schema.columns] == stored
+            if table in derived and unit == day(DAYS):
+                assert_leads_to_raw_columns(metadata.pop("dagster/column_lineage"), table)
             of_day = {
                 "dagster/partition_row_count": rows[table.name][unit],
                 "rejected": rejected[unit],
@@ -159,6 +164,20 @@ def assert_tells_of_its_tables(
                 of_day["hourly_closed_through"] = closed_through
             assert metadata == of_table | of_day
     assert shown == {}
+
+
+def assert_leads_to_raw_columns(lineage: object, table: Table) -> None:
+    """Its columns name those of raw_events that they are made of."""
+    assert isinstance(lineage, dg.TableColumnLineage)
+    raw = dg.AssetKey(["flights", "raw_events"])
+    made_of = {
+        column: {(dep.asset_key, dep.column_name) for dep in deps}
+        for column, deps in lineage.deps_by_column.items()
+    }
+    assert made_of["key"] == {(raw, "key")}
+    if "avg_dep_delay" in table.schema.names:
+        assert made_of["avg_dep_delay"] == {(raw, "dep_delay")}
+        assert made_of["window_start"] == {(raw, "event_time")}
 
 
 def assert_is_a_picture(markdown: str) -> None:

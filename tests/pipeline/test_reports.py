@@ -57,7 +57,7 @@ def test_a_run_by_the_shell_shows_in_dagster(
     assert event is not None
     assert event.asset_materialization is not None
     metadata = event.asset_materialization.metadata
-    assert {"plot", "dagster/column_schema", "dagster/partition_row_count"} <= set(metadata)
+    assert {"plot", "dagster/column_lineage", "dagster/partition_row_count"} <= set(metadata)
     for table, check in (
         ("raw_events", "rules"),
         ("hourly/final_windows", "rules"),

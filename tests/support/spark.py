@@ -33,6 +33,9 @@ class SharedSpark:
         """Starts it."""
         use_this_python()
         conf = {**settings.spark_conf(), **_FOR_ALL}
+        # The settings suit short commands; this JVM plans thousands of queries.
+        options = conf["spark.driver.extraJavaOptions"]
+        conf["spark.driver.extraJavaOptions"] = options.replace("-XX:TieredStopAtLevel=1", "")
         spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
         self._gateway = launch_gateway(spark_conf)  # type: ignore[no-untyped-call]
         self._java = self._gateway.jvm

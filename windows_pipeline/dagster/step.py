@@ -85,7 +85,7 @@ def step(
         for table in job.tables:
             if asset_key(table) in selected:
                 extra = column_lineage(pipeline, table, job.settings.warehouse)
-                if extra_metadata is not None and table is job.tables[0]:
+                if extra_metadata is not None and asset_key(table) == main:
                     extra |= extra_metadata(session, days)
                 yield _materialized(context, table, result, days, extra)
 
