@@ -13,7 +13,10 @@ from definitions import build_definitions
 from tests.support.pipelines import Project
 from windows_pipeline.settings import Settings
 
-JOBS = ("flights_all", "flights_correction", "flights_maintenance")
+JOBS = (
+    *("flights_all", "flights_correction", "flights_rebuild", "flights_check"),
+    "flights_maintenance",
+)
 OF_DAGSTER = {
     "execution.config.retries",
     "execution.config.marker_to_close",
@@ -25,6 +28,8 @@ OF_DAGSTER = {
 OF_STEPS = {
     "flights_all": set(),
     "flights_correction": {"from", "to", "cause", "windows"},
+    "flights_rebuild": {"from"},
+    "flights_check": set(),
     "flights_maintenance": set(),
 }
 
