@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import dagster as dg
 import pytest
 
@@ -18,20 +16,14 @@ Evaluations = dict[tuple[str, str, str | None], dg.AssetCheckEvaluation]
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path,
-    small_settings: object,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> SmallProject:
-    made = SmallProject(tmp_path, small_settings, capfd, monkeypatch)  # type: ignore[arg-type]
-    made.declare(
-        {**TUMBLING, "alerts": RULES}, top={"checks": {"not_negative": {"that": "v >= 0"}}}
-    )
-    made.land(1, DAY_1)
-    made.land(2, DAY_2)
-    monkeypatch.chdir(made.folder)
-    return made
+def landed(project: SmallProject, monkeypatch: pytest.MonkeyPatch) -> SmallProject:
+    """Two days of files, of a pipeline with rules and a check of its own."""
+    checks = {"not_negative": {"that": "v >= 0"}}
+    project.declare({**TUMBLING, "alerts": RULES}, top={"checks": checks})
+    project.land(1, DAY_1)
+    project.land(2, DAY_2)
+    monkeypatch.chdir(project.folder)
+    return project
 
 
 def evaluations(project: SmallProject, instance: dg.DagsterInstance) -> Evaluations:
@@ -54,12 +46,13 @@ def rows_of(evaluation: dg.AssetCheckEvaluation, name: str) -> list[dict[str, ob
     return [dict(record.data) for record in shown.records]
 
 
-def test_each_day_has_its_rules_and_episodes(project: SmallProject) -> None:
+def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     """Rules A5, E5: a warning of the first day is none of the second's; both days by hand.
 
     On the first day the windows from 0 to 10 close; the second day closes that from 10 to 20,
     which continues the episode of key 'a', and a later window cannot touch it any more.
     """
+    project = landed
     with dg.DagsterInstance.ephemeral() as instance:
         found = evaluations(project, instance)
         keys = build_definitions([project.pipeline], project.settings)

@@ -56,13 +56,13 @@ def rules_evaluations(
             "rules": dg.MetadataValue.md(_rules_of(results, day)),
             **_numbers(results, day),
         }
-        yield _evaluation(asset, results, failed, metadata, day.isoformat())
+        yield _evaluation(asset, results, failed, metadata, day)
 
 
-def whole_evaluation(
+def whole_result(
     asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date]
-) -> dg.AssetCheckEvaluation:
-    """The evaluation of a table's rules for all days together, where the asset has no partitions.
+) -> dg.AssetCheckResult:
+    """The result of a table's rules for all days together, where the asset has no partitions.
 
     Nothing waits for the tables of such an asset, so the check blocks nothing.
 
@@ -78,7 +78,14 @@ def whole_evaluation(
     }
     if results:
         metadata["rules"] = dg.MetadataValue.md(_rules_of(results, None))
-    return _evaluation(asset, results, failed, metadata, None)
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=RULES,
+        passed=not failed,
+        description=_summary(results, failed),
+        metadata=_with_failures(metadata, failed),
+        severity=_severity(failed),
+    )
 
 
 def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
@@ -102,25 +109,40 @@ def _evaluation(
     results: Sequence[CheckResult],
     failed: Sequence[CheckResult],
     metadata: Mapping[str, dg.MetadataValue],
-    partition: str | None,
+    day: date,
 ) -> dg.AssetCheckEvaluation:
-    errors = [found for found in failed if not found.check.is_warning]
-    severity = dg.AssetCheckSeverity.WARN if failed and not errors else dg.AssetCheckSeverity.ERROR
-    names = ", ".join(found.check.name for found in failed)
     return dg.AssetCheckEvaluation(
         asset_key=asset,
         check_name=RULES,
         passed=not failed,
-        description=f"{names} failed" if failed else f"all {len(results)} rules hold",
-        metadata={
-            **({FAILED_RULES: dg.MetadataValue.text(names)} if failed else {}),
-            **metadata,
-            **failing_rows(failed),
-        },
-        severity=severity,
-        blocking=partition is not None and any(found.check.blocking for found in results),
-        partition=partition,
+        description=_summary(results, failed),
+        metadata=_with_failures(metadata, failed),
+        severity=_severity(failed),
+        blocking=any(found.check.blocking for found in results),
+        partition=day.isoformat(),
     )
+
+
+def _summary(results: Sequence[CheckResult], failed: Sequence[CheckResult]) -> str:
+    return f"{_names(failed)} failed" if failed else f"all {len(results)} rules hold"
+
+
+def _names(failed: Sequence[CheckResult]) -> str:
+    return ", ".join(found.check.name for found in failed)
+
+
+def _severity(failed: Sequence[CheckResult]) -> dg.AssetCheckSeverity:
+    if failed and all(found.check.is_warning for found in failed):
+        return dg.AssetCheckSeverity.WARN
+    return dg.AssetCheckSeverity.ERROR
+
+
+def _with_failures(
+    metadata: Mapping[str, dg.MetadataValue], failed: Sequence[CheckResult]
+) -> dict[str, dg.MetadataValue]:
+    """The metadata with the names of the rules that fail in front, and their rows at the end."""
+    named = {FAILED_RULES: dg.MetadataValue.text(_names(failed))} if failed else {}
+    return {**named, **metadata, **failing_rows(failed)}
 
 
 def _rules_of(results: Sequence[CheckResult], day: date | None) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.catalogue import table_spec
-from windows_pipeline.dagster.checks import rules_spec, whole_evaluation
+from windows_pipeline.dagster.checks import rules_spec, whole_result
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.metadata import batch_metadata
@@ -31,7 +31,7 @@ _CONFIG = {
         "terminated; by default the run ingests the available records, checks them and ends.",
     )
 }
-StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
+StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 
 
 def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
@@ -110,10 +110,10 @@ def _metadata(
     return metadata | batch_metadata(batches)
 
 
-def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> dg.AssetCheckEvaluation:
+def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> dg.AssetCheckResult:
     """The result of a table's rules on days; Dagster requires one even for no days."""
     results = check_published(job, spark, days) if days else []
-    return whole_evaluation(asset_key(job.tables[0]), results, days)
+    return whole_result(asset_key(job.tables[0]), results, days)
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:
