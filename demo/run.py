@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections import Counter
 
 import dagster as dg
 from rich.console import Console
@@ -81,6 +82,7 @@ class _Progress:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._cursor: str | None = None
+        self._failed_days: Counter[tuple[dg.AssetCheckKey, dg.AssetCheckSeverity]] = Counter()
         # Dagster records first what the run will do on each of its days.
         self._status = Status(console, "planning a run of 366 arrival days ...", lines=console)
         self._since = time.monotonic()
@@ -124,6 +126,21 @@ class _Progress:
             name = materialization.asset_key.to_user_string()
             self._console.print(coloured("materialized", "green", f" {name}: {rows:,} rows"))
         elif event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            evaluation = event.asset_check_evaluation_data
-            mark = ("passed", "green") if evaluation.passed else ("FAILED", "red")
-            self._console.print(Text.assemble(f"  check {evaluation.check_name}: ", mark))
+            self._show_check(event.asset_check_evaluation_data)
+
+    def _show_check(self, evaluation: dg.AssetCheckEvaluation) -> None:
+        """Counts the days on which a check does not pass, and shows them with the last day."""
+        check = evaluation.asset_check_key
+        if not evaluation.passed:
+            self._failed_days[check, evaluation.severity] += 1
+        if evaluation.partition != self._last:
+            return
+        failed = self._failed_days[check, dg.AssetCheckSeverity.ERROR]
+        warned = self._failed_days[check, dg.AssetCheckSeverity.WARN]
+        if failed:
+            mark = (f"FAILED on {failed} days", "red")
+        elif warned:
+            mark = (f"a warning on {warned} days", "yellow")
+        else:
+            mark = ("passed on every day", "green")
+        self._console.print(Text.assemble(f"  check {evaluation.check_name}: ", mark))
