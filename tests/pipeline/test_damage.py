@@ -136,6 +136,36 @@ def test_damaged_logs_alerts_and_bookkeeping_are_mended(
     assert results(computed) == before
 
 
+def test_damaged_sources_and_results_are_mended_by_one_rebuild(
+    computed: SmallProject, spark: SparkSession
+) -> None:
+    """What `check --files` names for the sources mends everything that follows from them."""
+    warehouse = computed.folder / "warehouse" / "p"
+    before = results(computed)
+    flip(data_files(warehouse / "raw_events")[0])
+    for table in ("w/keyed_windows", "w/corrections", "arrival_log"):
+        log = log_files(warehouse / table, ".json")[-1]
+        log.write_bytes(log.read_bytes()[:-20])
+    flip(data_files(warehouse / "w" / "_computed_days")[0])
+    forget_delta_logs(spark)
+    rebuild = ("rebuild", "p", "--from", "raw_events")
+    status, said = call_without_spark(computed, "check", "p", "--files")
+    assert (status, f"windows-pipeline {' '.join(rebuild)}" in said) == (1, True), said
+    told = [line for line in said.splitlines() if "--repair" in line]
+    assert told
+    assert all("mend what comes from the source, then: " in line for line in told)
+    status, said = computed.call(*rebuild)
+    assert status == 0, said
+    for table in ("w/keyed_windows", "w/corrections", "arrival_log", "w/_computed_days"):
+        assert f"p/{table}: damaged (" in said, said
+    assert results(computed) == before
+    status, said = call_without_spark(computed, "check", "p", "--files")
+    assert (status, "0 findings" in said) == (0, True), said
+    status, said = computed.call("run", "p")
+    assert (status, "nothing to do" in said) == (0, True), said
+    assert computed.call("check", "p")[0] == 0
+
+
 def test_commands_name_the_damage_in_a_few_lines(
     computed: SmallProject, spark: SparkSession
 ) -> None:

@@ -60,6 +60,7 @@ def check_files(
 
 
 def _print(pipeline: Pipeline, found: FilesResult) -> None:
+    sources_first = any(finding.fix is Fix.SOURCE for finding in found.findings)
     for table, group in groupby(found.findings, key=lambda finding: finding.table):
         of_table = list(group)
         CONSOLE.print(f"{table}: damaged")
@@ -70,7 +71,7 @@ def _print(pipeline: Pipeline, found: FilesResult) -> None:
         if len(of_table) > _MOST_FINDINGS:
             CONSOLE.print(f"  and {len(of_table) - _MOST_FINDINGS:,} more")
         for fix in dict.fromkeys(finding.fix for finding in of_table):
-            CONSOLE.print(f"  to mend it: {_fix_text(fix, pipeline)}")
+            CONSOLE.print(f"  to mend it: {_fix_text(fix, pipeline, sources_first=sources_first)}")
     CONSOLE.print(
         f"{pipeline.name}: {found.compared:,} files of {found.tables} tables are as they were "
         f"written; {len(found.findings):,} findings"
@@ -81,7 +82,7 @@ def _print(pipeline: Pipeline, found: FilesResult) -> None:
         )
 
 
-def _fix_text(fix: Fix, pipeline: Pipeline) -> str:
+def _fix_text(fix: Fix, pipeline: Pipeline, *, sources_first: bool) -> str:
     name = pipeline.name
     start_over = (
         f"start over from the landed files: windows-pipeline rebuild {name} --from raw_events"
@@ -90,8 +91,9 @@ def _fix_text(fix: Fix, pipeline: Pipeline) -> str:
         f"windows-pipeline stream {name}"
     )
     again = f"windows-pipeline {'run' if pipeline.source.by_days else 'stream'} {name}"
+    repair = f"windows-pipeline check {name} --files --repair"
     texts = {
-        Fix.REPAIR: f"windows-pipeline check {name} --files --repair",
+        Fix.REPAIR: f"{'mend what comes from the source, then: ' * sources_first}{repair}",
         Fix.SOURCE: f"put the files back from a backup, or {start_over}",
         Fix.BACKUP: "put the file back from a backup; no other table has these rows",
         Fix.STREAM: f"put the file back from a backup, or {start_over}",
@@ -130,6 +132,14 @@ def _carry_out(
 ) -> None:
     status = begin(context, f"{pipeline.name}: starting Spark")
     from windows_pipeline.jobs.days.repair import run_repair
+    from windows_pipeline.storage.table import DefinitionChangedError
 
     spark = session(context, settings)
-    print_jobs(run_repair(spark, pipeline, settings, plan, status.update))
+    try:
+        print_jobs(run_repair(spark, pipeline, settings, plan, status.update))
+    except DefinitionChangedError as error:
+        step = "raw_events" if pipeline.source.by_days else "keyed_windows"
+        raise DefinitionChangedError(
+            f"{error}. As files are damaged, too: windows-pipeline rebuild {pipeline.name} "
+            f"--from {step}"
+        ) from error

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.alerts import AlertsJob
 from windows_pipeline.jobs.computed_days import noted_days
 from windows_pipeline.jobs.correction_marker import forget_corrections
+from windows_pipeline.jobs.days.set_aside import set_unreadable_aside
 from windows_pipeline.jobs.final_windows import FinalWindowsJob
 from windows_pipeline.jobs.firings import FiringsJob
 from windows_pipeline.jobs.job import Job, JobResult, run_job
@@ -61,6 +62,9 @@ def rebuild(
     If a micro-batch was stopped and the definition was changed since, the rebuilt tables have the
     micro-batch if the log has it; the stream then ends it in the other tables.
 
+    A rebuild from a step mends damage of its tables and those after it: a table that cannot be
+    emptied, as its log is damaged, is set aside and created again.
+
     Args:
         spark: The session.
         pipeline: The pipeline as it is now.
@@ -79,6 +83,8 @@ def rebuild(
         ValueError: raw_events follows an old definition, and the source can't be read by days.
     """
     raw = RawEventsJob(pipeline, settings)
+    if from_step is not None:
+        _set_unreadable_aside(pipeline, settings, from_step, report)
     from_raw = from_step == "raw_events" or _follows_other_definition(raw, spark)
     if from_raw and not pipeline.source.by_days:
         raise ValueError(
@@ -90,12 +96,11 @@ def rebuild(
     if from_raw and not pipeline.source.skips_bad_files:  # before the first table is emptied
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
-    if arrival_log.exists(spark):
-        jobs = [raw, *of_windows] if from_raw else of_windows
-        announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
-        for notes in (job.notes for job in jobs):
-            if notes is not None and notes.exists(spark):
-                notes.withdraw(spark, sorted(noted_days(spark, notes)))
+    jobs = [raw, *of_windows] if from_raw else of_windows
+    announce(spark, pipeline, settings, [table for job in jobs for table in job.tables])
+    for notes in (job.notes for job in jobs):
+        if notes is not None and notes.exists(spark):
+            notes.withdraw(spark, sorted(noted_days(spark, notes)))
     if from_raw:
         yield from rebuilt(spark, raw, days_landed(pipeline, raw.landing), report)
     arrival_log.require(spark)
@@ -131,6 +136,30 @@ def _rebuilt_windows(
         raise BatchCameError(pipeline, newest)
     for table in rebuilt:
         table.mark_rebuilt(spark)
+
+
+def _set_unreadable_aside(
+    pipeline: Pipeline, settings: Settings, from_step: str, report: Callable[[str], None]
+) -> None:
+    """Sets the damaged tables of a step and the later ones aside; see `set_unreadable_aside`."""
+    tables: list[Table] = []
+    bookkeeping: list[Table] = []
+    if from_step == "raw_events" and pipeline.source.by_days:
+        raw = RawEventsJob(pipeline, settings)
+        tables += raw.tables
+        bookkeeping.append(raw.files)
+    first = STEPS.index(from_step)
+    for name in pipeline.windows:
+        jobs = [*window_jobs(pipeline, name, settings)]
+        for number, job in enumerate(jobs, 1):
+            if number < first:
+                continue
+            tables += job.tables
+            if isinstance(job, FinalWindowsJob):
+                tables.append(job.window_tables.corrections)
+            if job.notes is not None:
+                bookkeeping.append(job.notes)
+    set_unreadable_aside(tables, bookkeeping, report)
 
 
 def _stale_jobs(
@@ -173,7 +202,10 @@ def announce(
     # All tables, as some are still to be emptied when the first is filled again.
     for table in full:
         table.mark_rebuilding(spark)
-    log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
+    arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
+    if not arrival_log.exists(spark):  # it was damaged, and is computed again
+        return
+    log = read_log(spark, arrival_log)
     if is_mixed(log):  # a stream refuses such tables
         return
     try:

@@ -6,12 +6,10 @@ final window changes by a correction only, which lists it with the cause (rule E
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -21,6 +19,7 @@ from windows_pipeline.checks.files import Finding, Fix
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import STEPS, announce, rebuilt, window_jobs
+from windows_pipeline.jobs.days.set_aside import bookkeeping_tables, set_aside
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
@@ -28,9 +27,7 @@ from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     all_tables,
-    computed_days,
     firing_tables,
-    landed_files,
     notifications,
     source_tables,
     window_tables,
@@ -160,12 +157,7 @@ def plan_repair(
         if repair.steps or repair.corrects:
             of_windows.append(repair)
     damaged = {one.table for one in found if one.fix is Fix.REPAIR}
-    bookkeeping = [
-        computed_days(pipeline, name, settings.warehouse, fired=fired)
-        for name in pipeline.windows
-        for fired in (False, True)
-    ]
-    bookkeeping.append(landed_files(pipeline, settings.warehouse))
+    bookkeeping = bookkeeping_tables(pipeline, settings.warehouse)
     every = [*all_tables(pipeline, settings.warehouse), *bookkeeping]
     return RepairPlan(
         of_windows,
@@ -231,7 +223,7 @@ def run_repair(
     for repair in plan.of_windows:
         yield from _repaired(spark, pipeline, settings, repair, report)
     for table in plan.bookkeeping:
-        _set_aside(Path(table.location))
+        set_aside(Path(table.location))
     for table in plan.lists:
         if table.exists(spark):
             table.forget_deleted_files(spark)
@@ -274,7 +266,7 @@ def _set_damage_aside(
     tables = window_tables(pipeline, repair.windows_name, settings.warehouse)
     for table in _tables_of(pipeline, repair.windows_name, settings):
         if table.name in repair.unreadable:
-            _set_aside(Path(table.location))
+            set_aside(Path(table.location))
     final = Path(tables.final_windows.location)
     for file in repair.final_files:
         if (final / file).exists():
@@ -300,11 +292,3 @@ def _corrected(
     last = max(repair.corrected, default=None)
     windows_name = repair.windows_name
     return correct(spark, pipeline, windows_name, settings, first, last, CAUSE, report).results
-
-
-def _set_aside(folder: Path) -> None:
-    """Renames a table's folder to the first free name of `.damaged`, `.damaged2`, ..."""
-    if not folder.exists():
-        return
-    names = (folder.with_name(f"{folder.name}.damaged{number or ''}") for number in count())
-    shutil.move(folder, next(name for name in names if not name.exists()))
