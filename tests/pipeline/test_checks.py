@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -170,11 +171,13 @@ def shows(sample: list[dict[str, str]], row: Row) -> bool:
     """Whether a sample shows the broken row; for rows that are no windows, its unit."""
     if "window_start" not in row:
         return any(shown.get("arrival_unit") == str(row["arrival_unit"]) for shown in sample)
-    start_ms = round(row["window_start"].timestamp() * 1000)
+    assert not any(name.startswith("_") for shown in sample for name in shown)
     return any(
-        shown["key"] == row["key"] and abs(int(shown["_window_start_ms"]) - start_ms) <= 1
+        shown["key"] == row["key"]
+        and abs(datetime.fromisoformat(shown["window_start"]) - row["window_start"])
+        <= timedelta(milliseconds=1)
         for shown in sample
-        if "_window_start_ms" in shown
+        if "window_start" in shown
     )
 
 

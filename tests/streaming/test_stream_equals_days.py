@@ -16,7 +16,7 @@ import dagster as dg
 import pytest
 import yaml
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from definitions import build_definitions
@@ -33,6 +33,7 @@ from tests.support.streams import (
     rows_of,
     run_until_killed,
 )
+from windows_pipeline.arrival.log import read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import Job, RawEventsJob, check_published
 from windows_pipeline.jobs.days.chain import rebuild, window_jobs
@@ -168,16 +169,43 @@ def test_a_stream_of_files_that_is_killed_between_tables_equals_a_run(
 
 
 def run_in_dagster(own: Settings) -> dg.ExecuteInProcessResult:
-    job = build_definitions(own).resolve_job_def("numbers_all")
+    job = build_definitions(own).resolve_job_def("numbers_stream")
     with dg.DagsterInstance.ephemeral() as instance:
         return job.execute_in_process(instance=instance)
 
 
-def assert_checked(ran: dg.ExecuteInProcessResult) -> None:
-    """Requires that every check ran and passed."""
-    wanted = {key.name for key in ran.job_def.asset_layer.asset_graph.asset_check_keys}
-    assert {one.check_name for one in ran.get_asset_check_evaluations()} == wanted
+def assert_checked(own: Settings, ran: dg.ExecuteInProcessResult) -> None:
+    """Requires that every check ran, for a day, and passed."""
+    wanted = build_definitions(own).resolve_asset_graph().asset_check_keys
+    found = ran.get_asset_check_evaluations()
+    assert {one.asset_check_key for one in found} == wanted
+    assert all(one.partition for one in found)
     assert failed_checks(ran) == set()
+
+
+def days_are_computed_again_in_dagster(
+    spark: SparkSession, pipeline: Pipeline, own: Settings
+) -> None:
+    """Rule H1: the assets' own job, of a day that a stream brought, gives the same results."""
+    before = final_rows(spark, pipeline, own)
+    log = read_log(spark, source_tables(pipeline, own.warehouse).arrival_log)
+    day = max(row.arrival_unit for row in log).isoformat()
+    job = build_definitions(own).resolve_job_def("numbers_all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        ran = job.execute_in_process(instance=instance, partition_key=day)
+    assert ran.success
+    made = {event.asset_key for event in ran.get_asset_materialization_events()}
+    assert dg.AssetKey(["numbers", "sums", "final_windows"]) in made
+    assert dg.AssetKey(["numbers", "raw_events"]) not in made
+    assert failed_checks(ran) == set()
+    assert final_rows(spark, pipeline, own) == before
+
+
+def final_rows(spark: SparkSession, pipeline: Pipeline, own: Settings) -> list[Row]:
+    """The final windows of all definitions, in order."""
+    tables = (window_tables(pipeline, name, own.warehouse) for name in pipeline.windows)
+    rows = (row for each in tables for row in each.final_windows.read(spark).collect())
+    return sorted(rows, key=repr)
 
 
 @pytest.mark.long
@@ -195,7 +223,7 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     add_rows(tmp_path / "table", second)
     # In Dagster, which runs every check.
     ran = run_in_dagster(own)
-    assert_checked(ran)
+    assert_checked(own, ran)
     (raw,) = [
         made.metadata
         for made in (
@@ -228,7 +256,8 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     assert json.loads(rejected.original) == {"k": None, "ms": 31, "whole": 0}
 
     # A run without new records passes all checks, too.
-    assert_checked(run_in_dagster(own))
+    assert_checked(own, run_in_dagster(own))
+    days_are_computed_again_in_dagster(spark, pipeline, own)
 
     DeltaTable(tmp_path / "table").delete("ms = 3")
     with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
@@ -379,7 +408,7 @@ def test_landed_files_are_followed_and_no_day_is_ingested_by_a_run(
     NotingSettings.asked.clear()
     results: list[BatchResult] = []
     (tmp_path / "data").mkdir()
-    assert_checked(run_in_dagster(own))  # nothing is there yet
+    assert run_in_dagster(own).success  # nothing is there yet
     now = 1_000_000_000
     land(tmp_path, "2026-11-02/a.jsonl", ("a", 3, 1), written_at=now)
     land(tmp_path, "2026-10-31/outside.jsonl", ("a", 5, 1), written_at=now)

@@ -89,9 +89,9 @@ def run_in_dagster(own: Settings) -> None:
 
     Dagster terminates runs by an interrupt, too.
     """
-    job = build_definitions(own).resolve_job_def("numbers_all")
+    job = build_definitions(own).resolve_job_def("numbers_stream")
     key = dg.AssetKey(["numbers", "raw_events"])
-    config = {"ops": {"numbers__stream": {"config": {"every": "0 seconds"}}}}
+    config = {"ops": {"numbers_follow": {"config": {"every": "0 seconds"}}}}
     ended = Event()
     with dg.DagsterInstance.ephemeral() as instance:
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib import import_module
 from threading import Thread
@@ -221,11 +221,27 @@ def _check_result(check: Check, result: Any) -> CheckResult:
     if details is None:
         raise RuntimeError(f"check {check.name}: its query must run, but failed: {info}")
     failing = details["unexpected_rows"][:SAMPLE_ROWS]
-    sample = [
-        {name: _shown(value) for name, value in row.items() if not name.startswith("_")}
-        for row in failing
-    ]
+    sample = [_for_people(row) for row in failing]
     return CheckResult(check, result.result["observed_value"], sample)
+
+
+def _for_people(row: Mapping[str, object]) -> dict[str, str]:
+    """A row's values as texts, without internal columns; internal times stand as times."""
+    shown = {name: _shown(value) for name, value in row.items() if not name.startswith("_")}
+    for name, value in row.items():
+        time = name.removeprefix("_").removesuffix("_ms")
+        if f"_{time}_ms" == name and time not in row and isinstance(value, int):
+            shown[time] = _instant_text(value)
+    return shown
+
+
+def _instant_text(instant_ms: int) -> str:
+    """An instant as text (UTC); far ones as milliseconds."""
+    try:
+        instant = datetime.fromtimestamp(instant_ms / 1000, UTC)
+    except (OverflowError, ValueError):
+        return f"{instant_ms} ms"
+    return instant.isoformat(" ", "milliseconds").removesuffix("+00:00")
 
 
 def _shown(value: object) -> str:

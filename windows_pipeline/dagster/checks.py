@@ -59,35 +59,6 @@ def rules_evaluations(
         yield _evaluation(asset, results, failed, metadata, day)
 
 
-def whole_result(
-    asset: dg.AssetKey, results: Sequence[CheckResult], days: Sequence[date]
-) -> dg.AssetCheckResult:
-    """The result of a table's rules for all days together, where the asset has no partitions.
-
-    Nothing waits for the tables of such an asset, so the check blocks nothing.
-
-    Args:
-        asset: The table's asset.
-        results: What the checks found.
-        days: The days that they looked at; without any, nothing can fail.
-    """
-    failed = [found for found in results if not found.passed]
-    shown = [day.isoformat() for day in (days[0], days[-1])] if days else []
-    metadata: dict[str, dg.MetadataValue] = {
-        "days": dg.MetadataValue.text(" to ".join(dict.fromkeys(shown)) or "none so far")
-    }
-    if results:
-        metadata["rules"] = dg.MetadataValue.md(_rules_of(results, None))
-    return dg.AssetCheckResult(
-        asset_key=asset,
-        check_name=RULES,
-        passed=not failed,
-        description=_summary(results, failed),
-        metadata=_with_failures(metadata, failed),
-        severity=_severity(failed),
-    )
-
-
 def failing_rows(failed: Sequence[CheckResult]) -> dict[str, dg.MetadataValue]:
     """The number of failing rows of each rule that does not hold, and a sample of them."""
     numbers = {

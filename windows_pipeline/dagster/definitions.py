@@ -28,10 +28,10 @@ def build_definitions(
     """Builds the Dagster definitions of pipelines.
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
-    `NAME_maintenance`, and the schedules `NAME_daily` (or `NAME_stream`) and
-    `NAME_weekly_maintenance`; with `notify` also the sensor and the job `NAME_notify`. Its assets
-    form the group NAME and have keys such as
-    `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+    `NAME_maintenance`, and the schedules `NAME_daily` and `NAME_weekly_maintenance`. One that
+    follows its source as a stream has the job and the schedule `NAME_stream` for `NAME_daily`; one
+    with `notify` has the sensor and the job `NAME_notify`, too. Its assets form the group NAME and
+    have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
         pipelines: The pipelines, with distinct names.
@@ -63,6 +63,16 @@ def build_definitions(
         assets=list(assets),
         jobs=[
             *(schedule.job for schedule in schedules),
+            *(
+                dg.define_asset_job(
+                    f"{pipeline.name}_all",
+                    selection=dg.AssetSelection.groups(pipeline.name),
+                    description=f"Computes the windows of {pipeline.name} of the selected arrival "
+                    "days again, from the records that its stream has brought.",
+                )
+                for pipeline in every
+                if not pipeline.source.by_days
+            ),
             *(
                 job(pipeline, settings)
                 for pipeline in every

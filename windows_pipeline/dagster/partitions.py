@@ -15,12 +15,16 @@ RANGE_END_TAG = "dagster/asset_partition_range_end"
 
 
 def arrival_days(pipeline: Pipeline) -> dg.DailyPartitionsDefinition:
-    """The arrival days (UTC) from the pipeline's first to its last day, by default yesterday."""
+    """The arrival days (UTC) from the pipeline's first to its last day.
+
+    By default the last is yesterday; of a stream, which fills the current day, today.
+    """
     end = pipeline.partitions.end
     return dg.DailyPartitionsDefinition(
         start_date=pipeline.partitions.start.isoformat(),
         end_date=None if end is None else (end + timedelta(days=1)).isoformat(),
         timezone="UTC",
+        end_offset=0 if end is not None or pipeline.source.by_days else 1,
     )
 
 

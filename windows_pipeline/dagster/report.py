@@ -83,21 +83,31 @@ class ResultEvents:
         tables = window_tables(self._pipeline, windows_name, self._warehouse)
         yield from correction_events(tables, result, cause)
 
-    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[Event]:
-        """A materialization of each table that a stream's micro-batches wrote.
-
-        One for each day that they changed, where the tables' assets have days.
-        """
+    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that a stream's micro-batches changed."""
         days = sorted({day.isoformat() for batch in batches for day in batch.units})
         for table in self._tables.values():
-            for day in days if self._pipeline.source.by_days else [None]:
-                yield dg.AssetMaterialization(
-                    asset_key(table), partition=day, metadata=batch_metadata(batches)
-                )
+            metadata = {
+                "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
+                "delta_version": dg.MetadataValue.int(table.version(self._spark)),
+                **batch_metadata(batches),
+            }
+            for day in days:
+                yield dg.AssetMaterialization(asset_key(table), partition=day, metadata=metadata)
+
+    def of_published(
+        self, name: str, results: Sequence[CheckResult], days: Sequence[date]
+    ) -> Iterator[dg.AssetCheckEvaluation]:
+        """The checks of published days of the table of a name, and the episodes of its alerts."""
+        yield from self.of_checks(name, results, days)
+        if name in self._episodes:
+            checks = self._episodes[name]
+            names = [spec.name for spec in checks.specs]
+            yield from checks.evaluations(self._spark, days, names, {})
 
     def of_checks(
         self, name: str, results: Sequence[CheckResult], days: Sequence[date]
-    ) -> Iterator[Event]:
+    ) -> Iterator[dg.AssetCheckEvaluation]:
         """The checks of published days of the table of a name."""
         yield from rules_evaluations(asset_key(self._tables[name]), results, days)
 

@@ -11,6 +11,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
+from windows_pipeline.dagster.stream import stream_job
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.tables import source_tables
@@ -21,20 +22,16 @@ _NIGHTLY, _TEN_MINUTES = "30 0 * * *", "*/10 * * * *"
 def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
     """The schedule of the job that materializes every asset of a pipeline.
 
-    If the pipeline follows its source as a stream, the schedule runs the job, by default every ten
-    minutes. Otherwise it runs the job, by default each night, for the unbroken run of landed days
-    that ends with the newest landed day: for the days that are not materialized, and for the days
-    that failed. A day failed if the last run of any asset for it failed; each tick requests the day
+    If the pipeline follows its source as a stream, the schedule runs the stream's job, by default
+    every ten minutes. Otherwise it runs the job of days, by default each night, for the unbroken
+    run of landed days that ends with the newest landed day: for the days that are not materialized,
+    and for the days that failed. A day failed if the last run of any asset for it failed; each tick
+    requests the day
     until it is materialized. Days that an asset was never run for, as after a new window
     definition, need a backfill.
 
     The pipeline's `schedule` may name other times, and start the schedule.
     """
-    job = dg.define_asset_job(
-        f"{pipeline.name}_all",
-        selection=dg.AssetSelection.groups(pipeline.name),
-        description=f"Materializes all tables of {pipeline.name} for the selected arrival days.",
-    )
     by_days = pipeline.source.by_days
     declared = pipeline.schedule or Schedule(cron=_NIGHTLY if by_days else _TEN_MINUTES)
     enabled = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
@@ -42,12 +39,18 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     if not by_days:
         return dg.ScheduleDefinition(
             name=f"{pipeline.name}_stream",
-            job=job,
+            job=stream_job(pipeline, settings),
             cron_schedule=declared.cron,
             execution_timezone=declared.zone,
             default_status=status,
             description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
         )
+
+    job = dg.define_asset_job(
+        f"{pipeline.name}_all",
+        selection=dg.AssetSelection.groups(pipeline.name),
+        description=f"Materializes all tables of {pipeline.name} for the selected arrival days.",
+    )
 
     @dg.schedule(
         job=job,

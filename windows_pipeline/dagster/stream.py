@@ -1,4 +1,8 @@
-"""The assets of a pipeline that follows its source as a stream: one step writes all tables."""
+"""The job that follows a pipeline's source as a stream, and the assets that it fills.
+
+The job reports what it wrote by day. The assets of windows have steps, too, which compute days
+again from raw_events; those of the source's tables have none, as only the stream can fill them.
+"""
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
@@ -6,20 +10,19 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 import dagster as dg
-from pyspark.sql import SparkSession
 
 from windows_pipeline.arrival.log import ArrivalLog, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.catalogue import table_spec
-from windows_pipeline.dagster.checks import rules_spec, whole_result
+from windows_pipeline.dagster.checks import rules_evaluations, rules_spec
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import batch_metadata
+from windows_pipeline.dagster.partitions import arrival_days
+from windows_pipeline.dagster.report import Event, ResultEvents
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import Job, RawEventsJob, check_published
+from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
 from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
 
@@ -31,34 +34,29 @@ _CONFIG = {
         "terminated; by default the run ingests the available records, checks them and ends.",
     )
 }
-StepEvent = dg.MaterializeResult[None] | dg.AssetCheckResult
 
 
-def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition:
-    """The assets of every table that the stream writes, with their checks.
+def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
+    """The job that ingests the records of the source and updates all tables.
 
-    A run ingests the available records in micro-batches. Then it checks the published results of
-    the days that it changed, and ends: no check blocks a micro-batch. A run whose config sets
-    `every` continues until it is terminated, and reports each micro-batch when it ends.
+    A run ingests the available records in micro-batches, and reports for each table the days that
+    it changed. Then it checks these days, and ends: no check blocks a micro-batch. A run whose
+    config sets `every` continues until it is terminated, and reports each micro-batch when it ends.
     """
-    jobs = _jobs(pipeline, settings)
-    tables = [table for job in jobs for table in job.tables]
 
-    @dg.multi_asset(
-        name=f"{pipeline.name}__stream",
-        specs=[_spec(pipeline, job, table) for job in jobs for table in job.tables],
-        check_specs=[
-            rules_spec(asset_key(job.tables[0]), job.checks, blocks=False) for job in jobs
-        ],
+    @dg.op(
+        name=f"{pipeline.name}_follow",
         config_schema=_CONFIG,
+        out={},
         pool=f"{pipeline.name}_stream",
     )
     @fails_plainly
-    def run(
-        context: dg.AssetExecutionContext, spark: dg.ResourceParam[SparkResource]
-    ) -> Iterator[StepEvent]:
+    def follow(
+        context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
+    ) -> Iterator[Event]:
         session = spark.spark_session
-        every: str | None = context.op_execution_context.op_config.get("every")
+        events = ResultEvents(pipeline, settings, session)
+        every: str | None = context.op_config.get("every")
         batches: list[BatchResult] = []
 
         def report(result: BatchResult) -> None:
@@ -68,52 +66,54 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
             )
             if every is None:
                 batches.append(result)
-            else:
-                raw_events = asset_key(tables[0])
-                context.log_event(
-                    dg.AssetMaterialization(raw_events, metadata=batch_metadata([result]))
-                )
+                return
+            for event in events.of_stream([result]):
+                context.log_event(event)
 
         run_stream(session, pipeline, settings, every=every, on_batch=report)
-        for table in tables:
-            yield dg.MaterializeResult(
-                asset_key(table), metadata=_metadata(table, batches, session)
-            )
+        yield from events.of_stream(batches)
         arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
         days = _days_to_check(batches, read_log(session, arrival_log))
+        if not days:
+            return
+        jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+        for name in pipeline.windows:
+            jobs += window_jobs(pipeline, name, settings)
         for job in jobs:
-            yield _checked(job, session, days)
+            yield from events.of_published(
+                job.tables[0].name, check_published(job, session, days), days
+            )
 
-    return run
+    @dg.job(
+        name=f"{pipeline.name}_stream",
+        description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
+    )
+    def following() -> None:
+        follow()
 
-
-def _jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
-    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-    for name in pipeline.windows:
-        jobs += window_jobs(pipeline, name, settings)
-    return jobs
-
-
-def _spec(pipeline: Pipeline, job: Job, table: Table) -> dg.AssetSpec:
-    written = {output.name for output in job.tables}
-    deps = [asset_key(source) for source in job.inputs if source.name not in written]
-    return table_spec(pipeline, table, deps)
+    return following
 
 
-def _metadata(
-    table: Table, batches: list[BatchResult], spark: SparkSession
-) -> dict[str, dg.MetadataValue]:
-    metadata = {
-        "dagster/row_count": dg.MetadataValue.int(table.count(spark)),
-        "delta_version": dg.MetadataValue.int(table.version(spark)),
-    }
-    return metadata | batch_metadata(batches)
+def source_assets(
+    pipeline: Pipeline, settings: Settings
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The assets of the tables of a followed source, and the check of their rules."""
+    job = RawEventsJob(pipeline, settings)
+    main = asset_key(job.tables[0])
+    days = arrival_days(pipeline)
 
+    @dg.multi_asset_check(
+        name=f"{pipeline.name}__raw_events_rules",
+        specs=[rules_spec(main, job.checks, blocks=False)],
+        pool=pipeline.name,
+    )
+    @fails_plainly
+    def check(spark: dg.ResourceParam[SparkResource]) -> Iterator[dg.AssetCheckEvaluation]:
+        session = spark.spark_session
+        published = published_days(job, session)
+        yield from rules_evaluations(main, check_published(job, session, published), published)
 
-def _checked(job: Job, spark: SparkSession, days: Sequence[date]) -> dg.AssetCheckResult:
-    """The result of a table's rules on days; Dagster requires one even for no days."""
-    results = check_published(job, spark, days) if days else []
-    return whole_result(asset_key(job.tables[0]), results, days)
+    return [*(table_spec(pipeline, table, [], days) for table in job.tables), check]
 
 
 def _days_to_check(batches: Sequence[BatchResult], log: ArrivalLog) -> list[date]:

@@ -9,7 +9,7 @@ from windows_pipeline.dagster.alerts import alerts
 from windows_pipeline.dagster.corrections import corrections
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.step import step
-from windows_pipeline.dagster.stream import stream_assets
+from windows_pipeline.dagster.stream import source_assets
 from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables, window_tables
@@ -20,8 +20,8 @@ Assets = list[dg.AssetsDefinition | dg.AssetSpec]
 def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     """Makes the assets of all tables of a pipeline, with their checks.
 
-    If a step writes several tables, they form one `dg.AssetsDefinition` with several keys. A
-    pipeline that follows its source as a stream has a single step, which writes all tables.
+    If a step writes several tables, they form one `dg.AssetsDefinition` with several keys. Where a
+    stream fills the tables, the source's have no step; those of windows compute days again.
 
     Args:
         pipeline: The pipeline.
@@ -30,9 +30,11 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
     Returns:
         The definitions; the steps need the resource `spark`, see `spark_resource`.
     """
-    if not pipeline.source.by_days:
-        return [stream_assets(pipeline, settings)]
-    made: Assets = [step(pipeline, RawEventsJob(pipeline, settings), deps=[])]
+    made: Assets = (
+        [step(pipeline, RawEventsJob(pipeline, settings), deps=[])]
+        if pipeline.source.by_days
+        else source_assets(pipeline, settings)
+    )
     for name in pipeline.windows:
         made += _window_assets(pipeline, name, settings)
     return made
