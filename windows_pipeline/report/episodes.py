@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from math import inf, isnan
 from typing import Any
 
@@ -33,9 +34,11 @@ class Episode:
         last: The end of its last window.
         alerts: The number of its alerts that were read.
         severity: The largest severity; None if no window has one.
-        worst: The row of the worst window: the largest severity, the earliest of several.
         windows: The bounds of its windows.
         is_open: Whether a later window may continue it; None if that is not known.
+        worst_in: The rows, and the number of the row, of the worst window: the largest severity,
+            the earliest end of several.
+        worst_end: The end of that window.
     """
 
     rule: str
@@ -44,9 +47,18 @@ class Episode:
     last: datetime
     alerts: int = 0
     severity: float | None = None
-    worst: Mapping[str, Any] = field(default_factory=dict)
     windows: set[Bounds] = field(default_factory=set)
     is_open: bool | None = None
+    worst_in: tuple[pa.Table, int] | None = field(default=None, repr=False)
+    worst_end: datetime | None = None
+
+    @cached_property
+    def worst(self) -> Mapping[str, Any]:
+        """The row of its worst window."""
+        if self.worst_in is None:
+            return {}
+        rows, number = self.worst_in
+        return next(python_rows(rows.slice(number, 1)))
 
     @property
     def key_text(self) -> str:
@@ -97,7 +109,6 @@ def read_episodes(
         TableDamagedError: A file of the table is damaged.
     """
     found: dict[tuple[object, ...], Episode] = {}
-    worst_rows: dict[tuple[object, ...], tuple[pa.Table, int, float]] = {}
     read, read_from = 0, None
     for day in sorted(set(days) & table.days, reverse=True):
         if read >= most:
@@ -108,9 +119,7 @@ def read_episodes(
             rows = table.read(wanted, [file])
             standing = rows.filter(pc.is_null(rows["retracted_by"]))
             read += standing.num_rows
-            _add(standing, found, worst_rows)
-    for at, (rows, number, _) in worst_rows.items():
-        found[at].worst = next(python_rows(rows.slice(number, 1)))
+            _add(standing, found)
     in_order = sorted(found.values(), key=lambda episode: episode.badness)
     every = read_from is None or read_from == min(set(days) & table.days)
     return Episodes(tuple(in_order), read, None if every else read_from)
@@ -131,11 +140,7 @@ def mark_open(episodes: Episodes, windows: Windows, closed_ms: int | None) -> No
             episode.is_open = possible >= closed_ms
 
 
-def _add(
-    rows: pa.Table,
-    found: dict[tuple[object, ...], Episode],
-    worst_rows: dict[tuple[object, ...], tuple[pa.Table, int, float]],
-) -> None:
+def _add(rows: pa.Table, found: dict[tuple[object, ...], Episode]) -> None:
     for number, (rule, key, began, start, end, severity) in enumerate(_columns(rows)):
         at = (rule, tuple(key.values()) if isinstance(key, dict) else key, began)
         episode = found.get(at)
@@ -144,11 +149,11 @@ def _add(
         episode.alerts += 1
         episode.last = max(episode.last, end)
         episode.windows.add((start, end))
-        rank = (_rank(severity), -end.timestamp())
-        there = worst_rows.get(at)
-        if there is None or rank > (_rank(episode.severity), there[2]):
-            episode.severity = severity
-            worst_rows[at] = (rows, number, rank[1])
+        rank, so_far = _rank(severity), _rank(episode.severity)
+        is_first = episode.worst_end is None or (rank == so_far and end < episode.worst_end)
+        if is_first or rank > so_far:
+            episode.severity, episode.worst_end = severity, end
+            episode.worst_in = (rows, number)
 
 
 def _columns(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
