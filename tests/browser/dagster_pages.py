@@ -101,6 +101,11 @@ class DagsterPages:
         """Opens what an asset's page says of one day."""
         self._page.goto(f"{self._address}/assets/flights/{asset}?view=partitions&partition={day}")
 
+    def shows_storage(self, asset: str, location: str) -> None:
+        """The asset's page says where the table lies."""
+        self._page.goto(f"{self._address}/assets/flights/{asset}?view=overview")
+        expect(self._page.get_by_text(location, exact=True).first).to_be_visible()
+
     def shows_metadata(self, name: str, value: str) -> None:
         """The table of metadata has a name with this value."""
         row = self._page.locator("tr").filter(has=self._page.get_by_text(name, exact=True))

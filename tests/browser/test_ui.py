@@ -101,8 +101,8 @@ def tables_hold_what_is_shown(pages: DagsterPages, project: Project) -> None:
             )
             name = table.name.removeprefix("flights/")
             assert rows, name
+            pages.shows_storage(name, table.location)
             pages.open_day(name, newest)
-            pages.shows_metadata("dagster/uri", table.location)
             pages.shows_metadata("delta_version", str(version_of(spark, table)))
             for shown in (day(1), day(2), newest):
                 pages.open_day(name, shown)

@@ -148,10 +148,11 @@ def test_corrections_and_rebuilds_are_checked(project: SmallProject) -> None:
     counts = {row["key"]: row["c"] for row in named_rows(project.windows.final_windows)}
     assert counts == {"a": 2, "b": 1}
 
+    published = stored_rows(project.windows.final_windows)
     declare(project, results=blocking(FEW))
     status, said = project.call("rebuild", "p", "--from", "final_windows")
     assert (status, "few: FAILED" in said) == (1, True), said
-    assert stored_rows(project.windows.final_windows) == []
+    assert stored_rows(project.windows.final_windows) == published
     declare(project, results=FEW)
     status, said = project.call("rebuild", "p")
     assert status == 0, said

@@ -234,8 +234,8 @@ def test_a_delta_table_is_followed_and_a_lost_checkpoint_is_refused(
     with pytest.raises(StreamBehindError, match="were changed or deleted, and a stream takes"):
         run_stream(spark, pipeline, own)
 
-    # A rebuild that was stopped after it emptied a table.
-    tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "emptied"})
+    # A rebuild that was stopped after it replaced a table.
+    tables.alerts.set_properties(spark, {"windows_pipeline.rebuilding": "replaced"})
     with pytest.raises(StreamBehindError, match="sums/alerts lacks what came before"):
         run_stream(spark, pipeline, own)
     tables.alerts.mark_rebuilt(spark)
@@ -284,7 +284,7 @@ def test_a_new_definition_is_filled_before_the_stream_goes_on(
     with pytest.raises(StreamBehindError, match="sums/final_windows lacks what came before"):
         run_stream(spark, pipeline, own, every="0 seconds", on_batch=rebuilding)
 
-    # The rebuild was stopped before it emptied a table, so the micro-batch comes first.
+    # The rebuild was stopped before it replaced a table, so the micro-batch comes first.
     with pytest.raises(BatchUnfinishedError, match="micro-batch 3 "):
         next(rebuild(spark, pipeline, own))
     run_stream(spark, pipeline, own)

@@ -55,8 +55,7 @@ class AlertsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """Alerts, and notifications if the pipeline notifies anybody."""
-        notified = self.notifications
-        return [self.window_tables.alerts, *([] if notified is None else [notified])]
+        return self.written(self.window_tables.alerts, self.notifications)
 
     @property
     def notifications(self) -> Table | None:
@@ -91,7 +90,7 @@ class AlertsJob(WindowsJob):
         """
         self.refuse_while_unfinished(spark, log)
         final = self.window_tables.final_windows.of_units(spark, days)
-        table, notified = self.window_tables.alerts, self.notifications
+        table, *notified = self.tables
         if not self.windows.alerts:
             return Stage([StagedTable(table, small_frame(spark, [], table.schema))], [])
         raised = cache_rows(self.raise_alerts(final))
@@ -106,13 +105,13 @@ class AlertsJob(WindowsJob):
         alerts = reduce(DataFrame.unionByName, every)
         never_corrected = alerts.withColumns({"correction": null, "retracted_by": null})
         staged = [StagedTable(table, never_corrected)]
-        if notified is not None:
+        if notified:
             happened = [
                 rows_of_days(self, joined, run, arrivals.units(run))
                 for joined, run in zip(of_runs, _runs_of(days), strict=True)
             ]
             of_days = cache_rows(reduce(DataFrame.unionByName, happened))
-            staged.append(StagedTable(notified, of_days))
+            staged.append(StagedTable(notified[0], of_days))
             cached.append(of_days)
         return Stage(staged, [*cached, *of_runs])
 
@@ -242,7 +241,7 @@ class AlertsJob(WindowsJob):
         self, spark: SparkSession, days: Sequence[date], alerts: DataFrame
     ) -> dict[str, DataFrame]:
         """The alerts to check, and the published alerts: those that stand and those retracted."""
-        published = self.window_tables.alerts.of_units(spark, days)
+        published = self.tables[0].of_units(spark, days)
         frames = {
             "alerts": standing(alerts),
             "published": standing(published),

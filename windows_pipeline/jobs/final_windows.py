@@ -41,7 +41,7 @@ class FinalWindowsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """final_windows."""
-        return [self.window_tables.final_windows]
+        return self.written(self.window_tables.final_windows)
 
     @property
     def checks(self) -> list[Check]:
@@ -75,10 +75,11 @@ class FinalWindowsJob(WindowsJob):
             CorrectionUnfinishedError: A correction of these windows is not finished.
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
-        self.refuse_while_unfinished(spark, log)
-        self.window_tables.corrections.create_if_missing(spark)
+        if not self.starts_over:  # a rebuild forgets corrections
+            self.refuse_while_unfinished(spark, log)
+            self.window_tables.corrections.create_if_missing(spark)
         closed = cache_rows(self._closed(spark, days))
-        return Stage([StagedTable(self.window_tables.final_windows, closed)], [closed])
+        return Stage([StagedTable(self.tables[0], closed)], [closed])
 
     def check_batches(
         self,
@@ -137,14 +138,14 @@ class FinalWindowsJob(WindowsJob):
 
     def _published(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
         """The final windows before the job."""
-        return self.window_tables.final_windows.of_units(spark, days)
+        return self.tables[0].of_units(spark, days)
 
     def _corrections(
         self, spark: SparkSession, days: Sequence[date], rows: Sequence[DataFrame]
     ) -> DataFrame:
         """The corrections that the checked windows must agree with."""
         table = self.window_tables.corrections
-        if not any_correction(spark, table):
+        if self.starts_over or not any_correction(spark, table):
             return small_frame(spark, [], table.schema)
         return table.of_units(spark, days)
 

@@ -80,7 +80,7 @@ class FiringsJob(WindowsJob):
     @property
     def tables(self) -> list[Table]:
         """Firings; early_warnings and processed if the definition can have any."""
-        return self.firing_tables.all
+        return self.written(*self.firing_tables.all)
 
     @property
     def notes(self) -> Table:
@@ -119,21 +119,19 @@ class FiringsJob(WindowsJob):
         }
         found = cache_rows(self.fired(records, reached, merge.resumed, came_with))
         fired = self.function.without_records(found)
-        staged = [StagedTable(self.firing_tables.firings, fired.where("_is_new"))]
-        cached = [found]
+        rows, cached = [fired.where("_is_new")], [found]
         if self.warning_table is not None:
             final = self.window_tables.final_windows.of_units(spark, days)
             warnings = cache_rows(early_warnings(fired, with_milliseconds(final), self.rules))
-            staged.append(StagedTable(self.warning_table, warnings))
+            rows.append(warnings)
             cached.append(warnings)
         elif self.firing_tables.early_warnings is not None:
-            table = self.firing_tables.early_warnings
-            staged.append(StagedTable(table, small_frame(spark, [], table.schema)))
+            rows.append(small_frame(spark, [], self.firing_tables.early_warnings.schema))
         if self.firing_tables.processed is not None:
-            rows = cache_rows(self.function.rows_of(found.where("_is_new")))
-            staged.append(StagedTable(self.firing_tables.processed, rows))
-            cached.append(rows)
-        return Stage(staged, cached)
+            processed = cache_rows(self.function.rows_of(found.where("_is_new")))
+            rows.append(processed)
+            cached.append(processed)
+        return Stage(list(map(StagedTable, self.tables, rows)), cached)
 
     def fired(
         self,

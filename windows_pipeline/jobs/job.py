@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -119,6 +119,10 @@ class Job(Protocol):
     @property
     def checks(self) -> list[Check]:
         """All checks of the job's tables."""
+        ...
+
+    def starting_over(self) -> Self:
+        """The same job, for a rebuild: the tables' old rows count for nothing; see `Table`."""
         ...
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:

@@ -48,7 +48,7 @@ class KeyedWindowsJob(WindowsJob):
     def tables(self) -> list[Table]:
         """keyed_windows, late_records and failed_windows."""
         tables = self.window_tables
-        return [tables.keyed_windows, tables.late_records, tables.failed_windows]
+        return self.written(tables.keyed_windows, tables.late_records, tables.failed_windows)
 
     @property
     def checks(self) -> list[Check]:
@@ -69,12 +69,8 @@ class KeyedWindowsJob(WindowsJob):
         values = list(self.keyed_source.values)
         late = late_records(records, computed, self.windows.spec, values, list(closings))
         late = cache_rows(late)
-        staged = [
-            StagedTable(self.window_tables.keyed_windows, self._windows_in(computed)),
-            StagedTable(self.window_tables.late_records, late),
-            StagedTable(self.window_tables.failed_windows, self.failed_in(spark, computed)),
-        ]
-        return Stage(staged, [computed, late])
+        rows = [self._windows_in(computed), late, self.failed_in(spark, computed)]
+        return Stage(list(map(StagedTable, self.tables, rows)), [computed, late])
 
     def _computed(self, records: DataFrame, closings: dict[int, Closing]) -> DataFrame:
         """The windows of some computed days, and the days' records that no window counts."""

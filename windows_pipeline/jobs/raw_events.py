@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -85,6 +86,7 @@ class RawEventsJob:
     settings: Settings
     tuning: IngestTuning = INGEST_TUNING
     bad: tuple[BadFileError, ...] = ()
+    starts_over: bool = field(default=False, kw_only=True)
 
     @property
     def inputs(self) -> list[Table]:
@@ -99,7 +101,12 @@ class RawEventsJob:
         """
         tables = source_tables(self.pipeline, self.settings.warehouse)
         listed = [] if tables.quarantined_files is None else [tables.quarantined_files]
-        return [tables.raw_events, tables.rejected_records, *listed, tables.arrival_log]
+        every = [tables.raw_events, tables.rejected_records, *listed, tables.arrival_log]
+        return [replace(table, starts_over=True) for table in every] if self.starts_over else every
+
+    def starting_over(self) -> Self:
+        """The same job, for a rebuild of its tables."""
+        return replace(self, starts_over=True)
 
     @property
     def notes(self) -> None:
@@ -133,7 +140,7 @@ class RawEventsJob:
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, which says whether days or a stream fill these tables."""
-        return read_log(spark, self.tables[-1])
+        return () if self.starts_over else read_log(spark, self.tables[-1])
 
     def arrived_so_far(self, spark: SparkSession) -> ArrivalLog:
         """Reads the log, or returns an empty log if the table does not exist yet."""
@@ -311,6 +318,8 @@ class RawEventsJob:
             {*days, *self._hanging(spark, days, stage, before)},
         )
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
+        if self.starts_over:
+            log.table.replace_by_empty(spark)
         log.table.withdraw(spark, days)
         store_watermarks(spark, log.table, *decided_by)
         if not self.pipeline.source.skips_bad_files:  # but an earlier run may have left files out

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -38,11 +39,19 @@ _LEAST_LOOK_BACKS = 4
 
 @dataclass(frozen=True)
 class WindowsJob:
-    """A job of a window definition, with the tables of the definition and of its source."""
+    """A job of a window definition, with the tables of the definition and of its source.
+
+    Attributes:
+        pipeline: The pipeline.
+        windows_name: The definition's name.
+        settings: Where the tables lie, and how Spark runs.
+        starts_over: Whether the job computes its tables again from the start; see `Table`.
+    """
 
     pipeline: Pipeline
     windows_name: str
     settings: Settings
+    starts_over: bool = field(default=False, kw_only=True)
 
     @property
     def windows(self) -> WindowsConfig:
@@ -86,6 +95,15 @@ class WindowsJob:
     def tables(self) -> list[Table]:
         """The tables that the job writes."""
         raise NotImplementedError
+
+    def written(self, *tables: Table | None) -> list[Table]:
+        """Tables as this job writes them; None is left out."""
+        there = [table for table in tables if table is not None]
+        return [replace(table, starts_over=True) for table in there] if self.starts_over else there
+
+    def starting_over(self) -> Self:
+        """The same job, for a rebuild of its tables."""
+        return replace(self, starts_over=True)
 
     @property
     def notes(self) -> Table | None:
@@ -155,9 +173,9 @@ class WindowsJob:
             BatchUnfinishedError: The stream's last micro-batch is not in all tables.
         """
         self.refuse_while_correcting(spark)
-        # While tables are emptied micro-batches are refused, and a rebuild says which count.
+        # While tables are rebuilt micro-batches are refused, and the rebuild says which count.
         stored = [table for table in self.tables if table.exists(spark)]
-        if not any(table.is_emptied(spark) for table in stored):
+        if not self.starts_over and not any(table.is_replaced(spark) for table in stored):
             require_finished_batch(spark, self.pipeline, self.settings.warehouse, log)
 
     def arrived(self, spark: SparkSession) -> ArrivalLog:

@@ -40,7 +40,7 @@ _ROWS_OF_A_TASK = 10_000
 """One task sorts up to so many rows."""
 _REBUILDING = "windows_pipeline.rebuilding"
 """The table property of an unfinished rebuild; its value says which step comes next."""
-_TO_BE_EMPTIED, _EMPTIED = "to be emptied", "emptied"
+_TO_BE_REPLACED, _REPLACED = "to be replaced", "replaced"
 
 
 class DefinitionChangedError(Exception):
@@ -73,7 +73,15 @@ def _named(write: Callable[Concatenate[Table, P], R]) -> Callable[Concatenate[Ta
 
 @dataclass(frozen=True)
 class Table(StoredTable):
-    """A Delta table of one definition, written by arrival unit."""
+    """A Delta table of one definition, written by arrival unit.
+
+    Attributes:
+        starts_over: Whether a rebuild writes the table. What it holds then counts for nothing, and
+            the first publication replaces all of it and gives it this definition; until then
+            readers see the old rows.
+    """
+
+    starts_over: bool = False
 
     @property
     def _sort_columns(self) -> tuple[str, ...]:
@@ -108,10 +116,11 @@ class Table(StoredTable):
         """
 
         def create() -> None:
-            if self.exists(spark):
+            if not self.exists(spark):
+                is_rebuilt = rows_to_come or self.starts_over
+                self._create(spark, {_REBUILDING: _REPLACED} if is_rebuilt else {})
+            elif not self.starts_over:
                 self._require_definition(spark)
-            else:
-                self._create(spark, {_REBUILDING: _EMPTIED} if rows_to_come else {})
 
         retry_conflicts(create, is_creation_conflict)
 
@@ -143,27 +152,40 @@ class Table(StoredTable):
         The table is stale until `mark_rebuilt`, so a rebuild that stops half-way is noticed.
         """
         if not self.exists(spark):
-            self._create(spark, {_REBUILDING: _EMPTIED})
+            self._create(spark, {_REBUILDING: _REPLACED})
             return
-        self.set_properties(spark, {_REBUILDING: _EMPTIED})
+        self._replace_all(small_frame(spark, [], self.schema))
+
+    def _replace_all(self, rows: DataFrame) -> int:
+        """Replaces all rows, the columns and the definition; returns the newest version.
+
+        A rebuild that is stopped before the definition is there writes the rows again.
+        """
+        spark = rows.sparkSession
         (
-            small_frame(spark, [], self.schema)
+            self._sorted(self._by_unit(rows))
+            .to(self.schema)  # with the columns' descriptions
             .write.format("delta")
             .mode("overwrite")
             .option("overwriteSchema", "true")
             .partitionBy(*self.partition_columns)
             .save(self.location)
         )
-        self.adopt_definition(spark)
+        self.adopt_definition(spark, {_REBUILDING: _REPLACED})
+        self.remember_files(spark)
+        return self.version(spark)
 
-    def adopt_definition(self, spark: SparkSession) -> None:
+    def adopt_definition(
+        self, spark: SparkSession, properties_of_state: Mapping[str, str] | None = None
+    ) -> None:
         """Records that the table's rows follow this definition."""
         digest = definition_digest(self.definition)
-        self.set_properties(spark, {_DEFINITION: self._definition_text(), _DIGEST: digest})
+        properties = {_DEFINITION: self._definition_text(), _DIGEST: digest}
+        self.set_properties(spark, {**(properties_of_state or {}), **properties})
 
     def mark_rebuilding(self, spark: SparkSession) -> None:
-        """Records that a rebuild will empty and fill the table; micro-batches then refuse it."""
-        self.set_properties(spark, {_REBUILDING: _TO_BE_EMPTIED})
+        """Records that a rebuild will replace the table's rows; micro-batches then refuse it."""
+        self.set_properties(spark, {_REBUILDING: _TO_BE_REPLACED})
 
     def mark_rebuilt(self, spark: SparkSession) -> None:
         """Records that the rebuild is finished."""
@@ -179,9 +201,9 @@ class Table(StoredTable):
         """Whether a rebuild has begun and is not finished."""
         return _REBUILDING in self.properties(spark)
 
-    def is_emptied(self, spark: SparkSession) -> bool:
-        """Whether the table was emptied or created by a rebuild that is not finished."""
-        return self.properties(spark).get(_REBUILDING) == _EMPTIED
+    def is_replaced(self, spark: SparkSession) -> bool:
+        """Whether a rebuild that is not finished has replaced the rows or created the table."""
+        return self.properties(spark).get(_REBUILDING) == _REPLACED
 
     def follows_definition(self, spark: SparkSession) -> bool:
         """Whether the table's rows follow this definition."""
@@ -210,6 +232,12 @@ class Table(StoredTable):
             f"{correct if only_grace else ''}"
         )
 
+    def of_units(self, spark: SparkSession, days: Sequence[date]) -> DataFrame:
+        """The rows of some arrival units that count; see `starts_over`."""
+        if self.starts_over:
+            return small_frame(spark, [], self.schema)
+        return super().of_units(spark, days)
+
     @_named
     def publish(self, rows: DataFrame, days: Sequence[date], row_count: int | None = None) -> int:
         """Replaces the rows of some arrival units in one transaction; returns the version.
@@ -219,6 +247,8 @@ class Table(StoredTable):
             days: The arrival units; a unit without new rows becomes empty.
             row_count: An upper bound of the number of new rows; None if unknown.
         """
+        if self.starts_over:
+            return self._replace_all(rows)
         spark = rows.sparkSession
         if row_count == 0 and self._can_write(spark):
             return self._replace_units(spark, days, arrow_schema(self.schema).empty_table())
@@ -237,6 +267,14 @@ class Table(StoredTable):
     def _sorted(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types, sorted within each partition."""
         return self._typed(rows).sortWithinPartitions("arrival_unit", *self.sorted_by)
+
+    def _by_unit(self, rows: DataFrame) -> DataFrame:
+        """The rows in tasks: one file a unit, more for large units; without partitions one file."""
+        if not self.partitioned:
+            return rows.coalesce(1)
+        if rows.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
+            return rows.hint("rebalance", "arrival_unit")
+        return rows.repartition("arrival_unit")  # without adaptive execution Spark ignores hints
 
     def _typed(self, rows: DataFrame) -> DataFrame:
         """The table's columns in their types."""
@@ -262,6 +300,8 @@ class Table(StoredTable):
             days: The arrival units.
             row_count: An upper bound of the number of new rows; None if unknown.
         """
+        if self.starts_over:
+            return self.publish(rows, days, row_count)
         spark = rows.sparkSession
         published = self.units(spark, days)
         new = [day for day in days if day not in published]
@@ -278,15 +318,8 @@ class Table(StoredTable):
             where: The condition, as SQL over the table's columns.
         """
         spark = rows.sparkSession
-        # One file a unit, more for large units; a table that is not partitioned gets one file.
-        if not self.partitioned:
-            distributed = rows.coalesce(1)
-        elif spark.conf.get("spark.sql.adaptive.enabled") == "true":
-            distributed = rows.hint("rebalance", "arrival_unit")
-        else:  # Spark ignores the hint without adaptive execution.
-            distributed = rows.repartition("arrival_unit")
         write = (
-            self._sorted(distributed)
+            self._sorted(self._by_unit(rows))
             .write.format("delta")
             .mode("overwrite")
             .option("replaceWhere", where)

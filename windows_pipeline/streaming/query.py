@@ -182,7 +182,7 @@ def run_stream(
         DefinitionChangedError: A table holds rows of another definition.
         KafkaSourceError: Records of a topic are lost, or no broker answers.
         RawRowsMissingError: raw_events has fewer rows than the arrival log names.
-        StreamBehindError: The checkpoint belongs to other tables; a table was emptied by a rebuild
+        StreamBehindError: The checkpoint belongs to other tables; a table has a rebuild
             that has not ended, or is new while others have rows; another stream runs; or rows of
             the source's table were changed.
         Exception: Any other error of a micro-batch, or of `on_batch`.
@@ -293,7 +293,8 @@ def _refuse_while_rebuilding(spark: SparkSession, pipeline: Pipeline, settings: 
     for table in all_tables(pipeline, settings.warehouse):
         if table.is_rebuild_unfinished(spark):
             raise StreamBehindError(
-                f"{table.name} lacks what came before, as it is new or was emptied. Fill it first: "
+                f"{table.name} lacks what came before, as it is new or its rebuild is not "
+                "finished. Fill it first: "
                 f"windows-pipeline rebuild {pipeline.name}"
             )
 

@@ -1,4 +1,8 @@
-"""A pipeline's jobs in order, and the rebuild of tables that follow an old definition."""
+"""A pipeline's jobs in order, and the rebuild of tables that follow an old definition.
+
+A rebuild computes and checks a table's rows before it replaces the old ones, in one transaction,
+so that readers never see an empty table.
+"""
 
 from __future__ import annotations
 
@@ -54,16 +58,16 @@ def rebuild(
     from_step: str | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables that follow an old definition, and computes them again.
+    """Computes the tables that follow an old definition again, and those downstream of them.
 
-    The tables downstream of an emptied table are emptied and computed, too. Old versions stay for
-    time travel. A rebuild that was stopped and is run again ends in the same tables.
+    Each table keeps its old rows until the new ones are computed and checked. Old versions stay
+    for time travel. A rebuild that was stopped and is run again ends in the same tables.
 
     If a micro-batch was stopped and the definition was changed since, the rebuilt tables have the
     micro-batch if the log has it; the stream then ends it in the other tables.
 
     A rebuild from a step mends damage of its tables and those after it: a table that cannot be
-    emptied, as its log is damaged, is set aside and created again.
+    replaced, as its log is damaged, is set aside and created again.
 
     Args:
         spark: The session.
@@ -93,7 +97,7 @@ def rebuild(
             f"checkpoint, too, then: windows-pipeline stream {pipeline.name}"
         )
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
-    if from_raw and not pipeline.source.skips_bad_files:  # before the first table is emptied
+    if from_raw and not pipeline.source.skips_bad_files:  # before anything is written
         require_readable_days(pipeline.source, raw.landing, days_landed(pipeline, raw.landing))
     of_windows = list(_stale_jobs(spark, pipeline, settings, from_step, every=from_raw))
     jobs = [raw, *of_windows] if from_raw else of_windows
@@ -116,7 +120,7 @@ def _rebuilt_windows(
     jobs: list[Job],
     report: Callable[[str], None],
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables of window definitions, and computes them again from the raw records.
+    """Computes the tables of window definitions again from the raw records.
 
     Raises:
         BatchCameError: A micro-batch came meanwhile; another rebuild is needed.
@@ -185,7 +189,7 @@ def announce(
 ) -> None:
     """Stops micro-batches from here on, then requires that no earlier micro-batch is running.
 
-    If a table is emptied already, a rebuild was stopped, and goes on now.
+    If a table is replaced already, a rebuild was stopped, and goes on now.
 
     Raises:
         BatchUnfinishedError: A micro-batch is running or unfinished, and its stream can go on, as
@@ -195,11 +199,11 @@ def announce(
     # The stream refuses such tables, so it cannot end its micro-batch first.
     if not all(table.follows_definition(spark) for table in existing):
         for table in existing:
-            if not table.is_emptied(spark):
+            if not table.is_replaced(spark):
                 table.mark_rebuilding(spark)
         return
-    full = [table for table in existing if not table.is_emptied(spark)]
-    # All tables, as some are still to be emptied when the first is filled again.
+    full = [table for table in existing if not table.is_replaced(spark)]
+    # All tables, as some still have their old rows when the first has its new ones.
     for table in full:
         table.mark_rebuilding(spark)
     arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
@@ -258,7 +262,7 @@ def _follows_other_definition(job: Job, spark: SparkSession) -> bool:
 def rebuilt(
     spark: SparkSession, job: Job, days: list[date], report: Callable[[str], None]
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables of a job, computes them again, and ends their state of being rebuilt.
+    """Computes the tables of a job again, and ends their state of being rebuilt.
 
     Yields:
         The name of the job's first table, and the job's result; the state stays if the job does
@@ -278,15 +282,17 @@ def _recomputed(
     report: Callable[[str], None],
     stopped: int | None = None,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Empties the tables of a job and computes them; `stopped` is a micro-batch to be noted."""
+    """Computes the tables of a job again; `stopped` is a micro-batch that the rows include."""
     name = job.tables[0].name
-    report(f"{name}: emptied; computing {len(days)} days again")
-    for table in job.tables:
-        table.replace_by_empty(spark)
-        if stopped is not None:  # the rows to come include the micro-batch's
-            table.mark_appended(spark, stopped)
-    if isinstance(job, FinalWindowsJob):
-        job.window_tables.corrections.replace_by_empty(spark)
-        forget_corrections(spark, job.window_tables.corrections)
-        job.window_tables.corrections.mark_rebuilt(spark)  # stays empty
-    yield name, run_job(job, spark, days)
+    report(f"{name}: computing {len(days)} days again; readers see the old rows until then")
+    result = run_job(job.starting_over(), spark, days)
+    if result.published:
+        if stopped is not None:
+            for table in job.tables:
+                table.mark_appended(spark, stopped)
+        if isinstance(job, FinalWindowsJob):
+            corrections = job.window_tables.corrections
+            corrections.replace_by_empty(spark)
+            forget_corrections(spark, corrections)
+            corrections.mark_rebuilt(spark)  # stays empty
+    yield name, result

@@ -59,7 +59,7 @@ class WindowsRepair:
 
     Attributes:
         windows_name: The definition.
-        steps: The steps whose tables are emptied and computed again, of `_STEPS`.
+        steps: The steps whose tables are computed again, of `_STEPS`.
         final_files: The damaged files of final_windows, below the table's folder.
         corrected: The arrival units whose final windows are compared with raw_events again.
         corrects: Whether a correction is made; of all units if `corrected` is empty.
@@ -100,7 +100,7 @@ class RepairPlan:
             for table in sorted(repair.unreadable):
                 yield f"{table}: the folder is set aside, and the table created again"
             for step in (step for step in _STEPS if step in repair.steps):
-                yield f"{name}/{_TABLES[step]}: emptied, and computed again from raw_events"
+                yield f"{name}/{_TABLES[step]}: computed again from raw_events"
             for file in repair.final_files:
                 yield f"{name}/final_windows: {file} is set aside"
             if repair.corrects:
@@ -239,12 +239,12 @@ def _repaired(
     _set_damage_aside(spark, pipeline, settings, repair)
     jobs = window_jobs(pipeline, repair.windows_name, settings)
     of_steps = dict(zip(STEPS[1:], jobs, strict=False))
-    emptied = [of_steps[step] for step in _STEPS if step in repair.steps]
-    announce(spark, pipeline, settings, [table for job in emptied for table in job.tables])
+    computed_again = [of_steps[step] for step in _STEPS if step in repair.steps]
+    announce(spark, pipeline, settings, [table for job in computed_again for table in job.tables])
     log = read_log(spark, source_tables(pipeline, settings.warehouse).arrival_log)
     days = sorted({row.arrival_unit for row in log})
-    keyed = [job for job in emptied if isinstance(job, KeyedWindowsJob)]
-    later = [job for job in emptied if job not in keyed]
+    keyed = [job for job in computed_again if isinstance(job, KeyedWindowsJob)]
+    later = [job for job in computed_again if job not in keyed]
     # A correction reads them, too.
     for table in (table for job in later for table in job.tables):
         table.replace_by_empty(spark)

@@ -44,14 +44,14 @@ def set_aside(folder: Path) -> Path | None:
 def set_unreadable_aside(
     tables: Iterable[Table], bookkeeping: Iterable[Table], report: Callable[[str], None]
 ) -> None:
-    """Sets each table aside that a rebuild could not empty, as it is damaged.
+    """Sets each table aside that a rebuild could not replace, as it is damaged.
 
     Those are tables with a damaged log, and tables of bookkeeping with any damage. Damaged data
-    files of other tables stay: emptying a table reads none of them. An object store keeps
+    files of other tables stay: replacing a table reads none of them. An object store keeps
     checksums of its own, so its tables are left as they are.
 
     Args:
-        tables: The tables to be emptied and computed again.
+        tables: The tables to be computed again.
         bookkeeping: Small tables whose rows are read before they are written again.
         report: Called with a text on each table set aside.
     """
