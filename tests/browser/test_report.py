@@ -46,7 +46,7 @@ def test_the_page_is_readable_and_loads_nothing(file: Path, tmp_path: Path) -> N
         assert strip.evaluate("line => getComputedStyle(line).fill") == "none"
         paper = {}
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme)
             paper[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert paper["light"] != paper["dark"]
         for width in (360, 1500):

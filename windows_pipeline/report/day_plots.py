@@ -102,7 +102,8 @@ class WindowPlots:
         """A strip for each of the worst keys, by the rule of its worst episode."""
         of_key: dict[str, list[Episode]] = {}
         for episode in episodes:
-            of_key.setdefault(episode.key_text, []).append(episode)
+            # A null key and an empty text are shown alike, and are two keys.
+            of_key.setdefault(repr(episode.key), []).append(episode)
         for of_one in list(of_key.values())[:MOST_KEYS]:
             rule = of_one[0].rule
             of_rule = [episode for episode in of_one if episode.rule == rule]

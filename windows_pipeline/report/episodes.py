@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from windows_pipeline.config import Windows
 from windows_pipeline.query.arrow_values import python_rows, python_values
+from windows_pipeline.query.keys import KEY
 from windows_pipeline.query.readable import ReadableTable
 from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.report.words import between, key_text, value_text
@@ -110,13 +111,19 @@ def read_episodes(
     """
     found: dict[tuple[object, ...], Episode] = {}
     read, read_from = 0, None
+    # Collected values may be large, and no page shows them.
+    columns = [
+        column.name
+        for column in table.schema
+        if column.name == KEY or not pa.types.is_nested(column.type)
+    ]
     for day in sorted(set(days) & table.days, reverse=True):
         if read >= most:
             break
         read_from = day
         wanted = Wanted(days=frozenset((day,)))
         for file in table.files(wanted):
-            rows = table.read(wanted, [file])
+            rows = table.read(wanted, [file], columns)
             standing = rows.filter(pc.is_null(rows["retracted_by"]))
             read += standing.num_rows
             _add(standing, found)

@@ -30,7 +30,7 @@ class Measure(NamedTuple):
 
 def numeric_columns(pipeline: Pipeline, windows: Windows) -> set[str]:
     """The results of windows that are numbers."""
-    kinds = windows.result_columns(pipeline.source)
+    kinds = windows.result_columns(windows.keyed(pipeline.source))
     return {name for name, kind in kinds.items() if _NUMBERS.match(kind)} | {_COUNT}
 
 
