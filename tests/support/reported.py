@@ -29,27 +29,33 @@ WINDOWS = [
 """Windows of the hostile key: start after noon, records, average delay, whether it alerts."""
 
 
-def reported_project(folder: Path) -> Pipeline:
+def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -> Pipeline:
     """A project of two ingested days; its hourly windows have two episodes of one key.
 
     Of 100 records 98 came in order, one an hour and one three hours late.
+
+    Args:
+        folder: The project's folder.
+        text: The pipeline's file.
+        key: The key of all rows.
     """
     settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
     (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
     (folder / "pipelines").mkdir()
-    pipeline = load_text(folder / "pipelines", FLIGHTS)
+    pipeline = load_text(folder / "pipelines", text)
     warehouse = str(folder / "warehouse")
     source = source_tables(pipeline, warehouse)
     tables = window_tables(pipeline, "hourly", warehouse)
     write_rows(source.arrival_log, [_logged(day) for day in DAYS])
     late = [timedelta(0)] * 98 + [HOUR, 3 * HOUR]
-    write_rows(source.raw_events, [_record(number, each) for number, each in enumerate(late)])
+    records = [_record(number, each) for number, each in enumerate(late)]
+    write_rows(source.raw_events, [row | {"key": key} for row in records])
     rejected = {"arrival_unit": DAYS[1], "file": "a.jsonl", "reason": "null_time"}
     write_rows(source.rejected_records, [{**rejected, "original": HOSTILE}])
-    write_rows(tables.final_windows, [_window(*each[:3]) for each in WINDOWS])
+    write_rows(tables.final_windows, [_window(*each[:3]) | {"key": key} for each in WINDOWS])
     raised = [_alert(*each[:3]) for each in WINDOWS if each[3]]
     retracted = _alert(HOUR * 6, 20, 300.0) | {"retracted_by": 1}
-    write_rows(tables.alerts, [*raised, retracted])
+    write_rows(tables.alerts, [row | {"key": key} for row in (*raised, retracted)])
     reasons = ("late", "late", "partly_late")
     write_rows(tables.late_records, [{"arrival_unit": DAYS[1], "reason": each} for each in reasons])
     noted = computed_days(pipeline, "hourly", warehouse, fired=False)

@@ -141,5 +141,7 @@ def test_axes_name_round_instants_and_numbers() -> None:
     ]  # fmt: skip
     for span in (1, 1_000, HOUR_MS, 24 * HOUR_MS, 10**12, 2**53):
         assert 1 <= len(time_ticks(day, day + span)) <= 7
+    year = [text for _, text in time_ticks(day, day + 365 * 24 * HOUR_MS)]
+    assert year == ["2013-04-01", "2013-07-01", "2013-10-01", "2014-01-01"]
     assert [number_top(value) for value in (0, 1, 11, 99, 2e9)] == [1, 1, 15, 100, 2e9]
     assert time_text(2**60) == f"{2**60} ms"

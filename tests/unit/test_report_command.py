@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +13,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.command_line import call, call_alone
+from tests.support.pipeline_texts import changed
 from tests.support.reported import DAYS, HOSTILE, SHOWN, many_alerts, reported_project
 from tests.support.written_tables import write_rows
 from windows_pipeline.cli.arguments import StartSession
 from windows_pipeline.config import Pipeline, Rule
 from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.report.day_plots import WindowPlots
 from windows_pipeline.report.episodes import read_episodes
+from windows_pipeline.report.gather import read_report
 from windows_pipeline.report.measures import Measure, measure_of
+from windows_pipeline.report.page import report_page
 from windows_pipeline.report.words import rounded_up, trace_command
 from windows_pipeline.storage.catalog import TableSpec, window_tables
 
@@ -125,6 +130,26 @@ def test_the_page_needs_nothing_and_no_text_of_data_is_markup(project: Reported)
     assert len(drawings) == 6
     for drawing in drawings:
         ET.XML(drawing)
+
+
+@pytest.mark.parametrize(
+    ("declared", "key", "shown"),
+    [
+        ("[origin, dest]", {"origin": "JFK", "dest": "<LAX>"}, "JFK,<LAX>"),
+        ("[origin, dest]", {"origin": None, "dest": "LAX"}, ",LAX"),
+        ("flight", 1545, "1545"),
+        ("[]", None, "all records"),
+    ],
+)
+def test_keys_of_any_kind_are_shown(tmp_path: Path, declared: str, key: object, shown: str) -> None:
+    pipeline = reported_project(tmp_path, changed("key: origin", f"key: {declared}"), key)
+    read = read_report(pipeline, str(tmp_path / "warehouse"))
+    page = Page(report_page(read, datetime(2026, 11, 27, tzinfo=UTC)))
+    assert f"{shown} · disruption" in page.text
+    assert f"> 60{shown}2013-01-01 12:00:00" in page.text
+    plots = WindowPlots(pipeline, "hourly", str(tmp_path / "warehouse"))
+    drawing = base64.b64decode(plots.alerts(DAYS[1]).partition("base64,")[2][:-1])
+    assert f"{shown} · avg_dep_delay · disruption" in "".join(ET.XML(drawing).itertext())
 
 
 def test_days_are_chosen(project: Reported) -> None:

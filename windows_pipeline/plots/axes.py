@@ -15,9 +15,11 @@ _STEPS_MS = (
     *(_SECOND, 2 * _SECOND, 5 * _SECOND, 15 * _SECOND, 30 * _SECOND),
     *(_MINUTE, 2 * _MINUTE, 5 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE),
     *(_HOUR, 2 * _HOUR, 3 * _HOUR, 6 * _HOUR, 12 * _HOUR),
-    *(_DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 182 * _DAY),
+    *(_DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY),
 )
-_YEAR = 365 * _DAY
+_MONTHS = (1, 2, 3, 6, *(12 * 10**power * digit for power in range(4) for digit in (1, 2, 5)))
+"""How many months lie between instants that are named of a long time."""
+_MONTH = 30 * _DAY
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def time_ticks(first_ms: int, last_ms: int, most: int = 6) -> list[tuple[int, st
     span = max(last_ms - first_ms, 1)
     step = next((each for each in _STEPS_MS if span / each < most), None)
     if step is None:
-        step = _YEAR * (span // (_YEAR * (most - 1)) + 1)
+        return _months(first_ms, last_ms, most) or [(first_ms, time_text(first_ms)[:10])]
     begin = -(-first_ms // step) * step
     ticks = range(begin, last_ms + 1, step)
     return [(tick, _tick_text(tick, step)) for tick in ticks] or [(first_ms, time_text(first_ms))]
@@ -94,6 +96,25 @@ def edges_around(values: Sequence[int], steps: Sequence[int]) -> list[int]:
     above = (at for at, step in enumerate(steps) if step > max(values))
     high = next(above, len(steps) - 1)
     return list(steps[low : max(high, low + 1) + 1])
+
+
+def _months(first_ms: int, last_ms: int, most: int) -> list[tuple[int, str]]:
+    """The first days of months; none beyond the years that dates have."""
+    step = next((each for each in _MONTHS if (last_ms - first_ms) / (each * _MONTH) < most), None)
+    try:
+        first, last = (_EPOCH + ms * _MS for ms in (first_ms, last_ms))
+    except OverflowError:
+        return []
+    if step is None:
+        return []
+    found = []
+    number = (first.year * 12 + first.month - 1) // step * step
+    while (year := number // 12) <= last.year:
+        at = datetime(max(year, 1), number % 12 + 1, 1, tzinfo=UTC)
+        if first <= at <= last:
+            found.append(((at - _EPOCH) // _MS, f"{at:%Y-%m-%d}"))
+        number += step
+    return found
 
 
 def _tick_text(ms: int, step: int) -> str:
