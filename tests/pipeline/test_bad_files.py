@@ -108,6 +108,8 @@ def test_a_bad_file_stops_a_stream_before_its_micro_batch(
     for _ in range(2):
         status, said = project.call("stream", "p")
         assert (status, f"2026-11-02/{NAME[kind]}: " in said) == (3, True), said
+        assert "p: the files' micro-batch is not ingested" in said
+        assert "then: windows-pipeline stream p" in said
         assert days_of(project, "arrival_log") == days_of(project, "raw_events") == [1]
     if way == "mend":
         file.write_bytes(mended)

@@ -44,6 +44,10 @@ def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallP
     status, said = project.call("run", "p")
     assert (status, "nothing to do" in said) == (0, True), said
     assert [row for row in project.sums("key", "s", "closed") if row[2]][:1] == [("a", 106.0, True)]
+    # Without a new day, too, a run says that the tables follow another definition.
+    project.declare(LONG)
+    status, said = project.call("run", "p")
+    assert (status, "rebuild the tables" in said) == (2, True), said
 
 
 def test_open_windows_of_later_days_are_computed_again(project: SmallProject) -> None:

@@ -97,7 +97,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
         lambda at: gone(at / "offsets" / "1", at / "commits" / "1"),
         "/offsets/1 is missing",
     ),
-    "no checkpoint": (shutil.rmtree, "which starts over"),
+    "no checkpoint": (shutil.rmtree, "/p/_stream holds no checkpoint of that stream"),
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.testing import CliRunner
 
 from tests.support.command_line import call_alone
 from windows_pipeline.cli.main import app
@@ -37,8 +38,9 @@ NAMES = sorted(group().commands)
 
 def example(name: str) -> str:
     """The example at the end of a command's help."""
-    (found,) = re.findall("^Example: (.+)$", command(name).epilog or "", re.MULTILINE)
-    return str(found)
+    title, _, lines = (command(name).epilog or "").partition("\n\n")
+    assert title == "Example:"
+    return lines
 
 
 def options(name: str) -> set[str]:
@@ -57,6 +59,13 @@ def test_the_help_of_a_command_has_an_example_that_parses(name: str) -> None:
     program, called, *arguments = shlex.split(example(name))
     assert (program, called) == ("windows-pipeline", name)
     assert command(name).make_context(name, arguments).params
+
+
+def test_a_terminal_of_80_columns_shows_each_example_in_a_line() -> None:
+    """A line that the terminal breaks could not be pasted into a shell."""
+    for name in NAMES:
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}).output
+        assert example(name) in [line.strip() for line in shown.splitlines()]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from py4j.java_gateway import JavaPackage
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -70,6 +71,17 @@ def fault_of(error: BaseException) -> Fault:
 def write_to_a_full_disk() -> None:
     with open("/dev/full", "wb", 0) as full:  # noqa: PTH123  a device
         full.write(b"x")
+
+
+def test_a_program_that_java_may_not_run_is_named() -> None:
+    """Java says in one line which program, and in the next what was wrong."""
+    text = (
+        'java.io.IOException: Cannot run program "/opt/python": error=13, Permission denied\n'
+        "Caused by: java.io.IOException: error=13, Permission denied"
+    )
+    fault = fault_of(Py4JError(text))
+    assert "/opt/python" in fault.title
+    assert (fault.status, "chmod" in fault.fix) == (MACHINE, True)
 
 
 def test_a_full_disk() -> None:

@@ -105,7 +105,20 @@ def test_a_grid_has_key_window_count_and_aggregates_first(
         ["flights/hourly/final_windows", "key", "window_start", "window_end", "record_count",
          "avg_dep_delay"],
     )  # fmt: skip
-    assert called(capfd, monkeypatch, "ZZZ") == (0, "flights/hourly/final_windows: no rows ")
+
+
+def test_a_key_without_a_window_is_named(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped key must not look like a quiet one."""
+    write_rows(tables(folder).final_windows, [row(1)])
+    name = "flights/hourly/final_windows: has no window of"
+    assert called(capfd, monkeypatch, "ZZZ") == (0, f"{name} key 'ZZZ' ")
+    later = ("--from", "2030-01-01")
+    nowhere = f"{name} key 'ZZZ' from 2030-01-01; the table has none of it at any time "
+    assert called(capfd, monkeypatch, "ZZZ", *later) == (0, nowhere)
+    elsewhere = f"{name} key 'JFK' from 2030-01-01; it has others "
+    assert called(capfd, monkeypatch, "JFK", *later) == (0, elsewhere)
 
 
 def test_open_windows_are_shown_as_they_stand_now(

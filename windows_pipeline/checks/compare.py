@@ -54,17 +54,17 @@ def copies_by_frame(frames: Mapping[str, DataFrame], key: Sequence[str]) -> Data
         key: The columns that identify a row.
 
     Returns:
-        The key, `values_hash` (bigint), and for each frame `in_<name>` (bigint): how often the
-        frame has the row.
+        The key, `_values_hash` (bigint), and for each frame `rows_in_<name>` (bigint): how often
+        the frame has the row.
     """
     columns = next(iter(frames.values())).columns
     values = [name for name in columns if name not in key]
     marked = [
-        frame.select(*key, _hash(frame, values).alias("values_hash"), F.lit(name).alias("frame"))
+        frame.select(*key, _hash(frame, values).alias("_values_hash"), F.lit(name).alias("frame"))
         for name, frame in frames.items()
     ]
-    counts = [F.count_if(F.col("frame") == name).alias(f"in_{name}") for name in frames]
-    return reduce(DataFrame.unionByName, marked).groupBy(*key, "values_hash").agg(*counts)
+    counts = [F.count_if(F.col("frame") == name).alias(f"rows_in_{name}") for name in frames]
+    return reduce(DataFrame.unionByName, marked).groupBy(*key, "_values_hash").agg(*counts)
 
 
 def _hash(frame: DataFrame, columns: Sequence[str]) -> Column:

@@ -83,7 +83,7 @@ class CheckResult:
     Attributes:
         check: The check.
         failing_rows: The number of failing rows.
-        sample: Up to `SAMPLE_ROWS` failing rows, as texts by column.
+        sample: Up to `SAMPLE_ROWS` failing rows, as texts by column; without internal columns.
         failing_by_unit: The number of failing rows of each arrival unit that has any.
         numbers: The numbers that the batch reports of each arrival unit, by column.
     """
@@ -221,7 +221,10 @@ def _check_result(check: Check, result: Any) -> CheckResult:
     if details is None:
         raise RuntimeError(f"check {check.name}: its query must run, but failed: {info}")
     failing = details["unexpected_rows"][:SAMPLE_ROWS]
-    sample = [{name: _shown(value) for name, value in row.items()} for row in failing]
+    sample = [
+        {name: _shown(value) for name, value in row.items() if not name.startswith("_")}
+        for row in failing
+    ]
     return CheckResult(check, result.result["observed_value"], sample)
 
 

@@ -125,30 +125,30 @@ def final_windows_checks(windows: Windows, correct: str) -> list[Check]:
         windows: The definition.
         correct: The command that corrects final windows, without days and cause.
 
-    The rows need `in_final` (copies among the checked rows), `in_published` (copies among the
-    published rows), `in_closed` (copies among the closed keyed windows), `times_final` (how many
-    final windows have its key and end; of row windows, its row) and `unit_had` (how many final
-    windows the unit has had, before corrections, too).
+    The rows need `rows_in_final` (copies among the checked rows), `rows_in_published` (copies among
+    the published rows), `rows_in_closed` (copies among the closed keyed windows), `times_final`
+    (how many final windows have its key and end; of row windows, its row) and `unit_had` (how many
+    final windows the unit has had, before corrections, too).
     """
     return [
         Check(
             "final_is_closed",
             "The final windows are the closed keyed windows, and each ended between the close "
             "times before and after its arrival unit (rules A4, E1)",
-            "least(in_final, 1) <> least(in_closed, 1) "
-            f"OR in_final > 0 AND NOT coalesce({closed_by_unit(windows)}, FALSE)",
+            "least(rows_in_final, 1) <> least(rows_in_closed, 1) "
+            f"OR rows_in_final > 0 AND NOT coalesce({closed_by_unit(windows)}, FALSE)",
         ),
         Check(
             "final_once",
             "A window becomes final in one arrival unit only (rules E1, E4)",
-            "in_final > 0 AND times_final > 1",
+            "rows_in_final > 0 AND times_final > 1",
         ),
         Check(
             "final_never_changed",
             "Published final windows are unchanged, or as their newest correction left them (rule "
             "E1). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "in_published <> in_final AND unit_had > 0",
+            "rows_in_published <> rows_in_final AND unit_had > 0",
         ),
     ]
 
@@ -185,8 +185,9 @@ def alerts_history_checks(correct: str) -> list[Check]:
     Args:
         correct: The command that corrects alerts, without days and cause.
 
-    The rows need `in_alerts` (copies among the checked rows), `in_published` (copies among the
-    published rows) and `unit_had` (how many alerts the unit has had, retracted ones included).
+    The rows need `rows_in_alerts` (copies among the checked rows), `rows_in_published` (copies
+    among the published rows) and `unit_had` (how many alerts the unit has had, retracted ones
+    included).
     """
     return [
         Check(
@@ -194,6 +195,6 @@ def alerts_history_checks(correct: str) -> list[Check]:
             "Published alerts are unchanged; a correction marks alerts as retracted and adds "
             "others, but deletes none (rules E1, E5). If raw records were changed on purpose, run: "
             f"{correct} --from DAY --cause TEXT",
-            "in_published <> in_alerts AND unit_had > 0",
+            "rows_in_published <> rows_in_alerts AND unit_had > 0",
         ),
     ]

@@ -41,6 +41,7 @@ from windows_pipeline.jobs.days.runs import (
     days_waiting,
     files_without_records,
     of_all,
+    require_definition,
     run_days,
     runs_to_do,
 )
@@ -116,6 +117,7 @@ def run_landed(
         )  # fmt: skip
         went_well += print_jobs(reported(results, pipeline, settings, spark))
     if not runs:
+        require_definition(spark, pipeline, settings)
         CONSOLE.print(f"{pipeline.name}: no landed day is new; nothing to do")
     status.update(f"{pipeline.name}: counting records")
     left_out = {day for error in bad for day in error.days}

@@ -37,7 +37,7 @@ from windows_pipeline.text.references import without_values
 _MOST_CHARACTERS = 300
 """So much of an unexpected error's text is printed; the log has it all."""
 
-# Each group of `--help`, its commands, and an example of each.
+# Each group of `--help`, its commands, and an example of each that fits 80 columns.
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
         new: "new payments --from payments.csv",
@@ -47,18 +47,18 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         run: "run flights --from 2013-01-01 --to 2013-01-31",
         stream: "stream flights --every '10 seconds'",
         rebuild: "rebuild flights --from final_windows",
-        correct: "correct flights --windows hourly --from 2013-03-08 --cause 'late files landed'",
+        correct: "correct flights --from 2013-03-08 --cause 'late files landed'",
         forget: "forget flights 2013-03-08",
     },
     "Look at results": {
         status: "status flights",
-        alerts: "alerts flights --windows hourly --from 2013-03-01 --limit 50",
-        late: "late flights --windows hourly --json",
+        alerts: "alerts flights --from 2013-03-01 --limit 50",
+        late: "late flights --json",
         rejected: "rejected flights --from 2013-03-08 --to 2013-03-08",
-        fetch: "fetch flights JFK --windows hourly --from 2013-03-08 --to '2013-03-08 21:15:00'",
-        episodes: "episodes flights --windows hourly --rule quiet",
-        trace: "trace flights LGA '2013-09-13 02:00:00.001' --windows hourly",
-        explain: "explain flights LGA '2013-09-13 01:25' --windows hourly",
+        fetch: "fetch flights JFK --from 2013-03-08 --to '2013-03-08 21:15'",
+        episodes: "episodes flights --rule quiet",
+        trace: "trace flights LGA '2013-09-13 02:00:00.001'",
+        explain: "explain flights LGA '2013-09-13 01:25'",
     },
     "Tell people": {
         report: "report flights --from 2013-07-01 --to 2013-07-31 --output july.html",
@@ -125,7 +125,7 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
 for _group, _commands in _GROUPS.items():
     for _function, _example in _commands.items():
         app.command(
-            epilog=f"Example: windows-pipeline {_example}",
+            epilog=f"Example:\n\nwindows-pipeline {_example}",
             rich_help_panel=_group,
         )(_with_verbose(_function))
 

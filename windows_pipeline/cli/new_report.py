@@ -33,7 +33,8 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
     if sample.broken:
         console.print(
-            f"{sample.broken:,} more lines cannot be read as {files.format}; a run rejects them"
+            f"{_count(sample.broken, 'more line')} cannot be read as {files.format}; a run rejects "
+            f"{'it' if sample.broken == 1 else 'them'}"
         )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):

@@ -111,6 +111,17 @@ def print_bad_files(pipeline: str, bad: Sequence[BadFileError], ingested: set[da
         )
 
 
+def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
+    """Prints which files are bad, and how their stream goes on."""
+    for error in bad.all:
+        tell("error", str(error))
+    tell(
+        "error",
+        f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before it. "
+        f"Mend or remove each file, then: windows-pipeline stream {pipeline}",
+    )
+
+
 def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_days: bool) -> None:
     """Prints which bad files were left out, and how their records come in."""
     for file in files[:_MOST_NAMES]:

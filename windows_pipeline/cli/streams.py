@@ -5,7 +5,11 @@ from __future__ import annotations
 import typer
 
 from windows_pipeline.cli.console import CONSOLE
-from windows_pipeline.cli.printed import PrintedBatches, print_skipped
+from windows_pipeline.cli.printed import (
+    PrintedBatches,
+    print_bad_files_of_stream,
+    print_skipped,
+)
 from windows_pipeline.cli.reports import report
 from windows_pipeline.cli.session import session
 from windows_pipeline.cli.status import Status
@@ -13,6 +17,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import RawEventsJob
 from windows_pipeline.jobs.days.chain import skipped
 from windows_pipeline.settings import Settings
+from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.streaming import BatchResult, run_stream
 
 
@@ -47,6 +52,12 @@ def follow(
         run_stream(spark, pipeline, settings, every=every, on_batch=add)
         if not batches.number:
             CONSOLE.print(f"{pipeline.name}: nothing new has come")
+    except Exception as error:
+        bad = bad_file_in(error)
+        if bad is None:
+            raise
+        print_bad_files_of_stream(pipeline.name, bad)
+        raise typer.Exit(3) from None
     except KeyboardInterrupt:
         CONSOLE.print(f"stopped; to go on: windows-pipeline stream {pipeline.name}")
     if done:

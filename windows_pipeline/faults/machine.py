@@ -109,6 +109,7 @@ _STRERROR = re.compile(
 _BY_STRERROR = {os.strerror(number): kind for number, kind in _BY_ERRNO.items()}
 _WORDS = {kind: re.compile(kind.words) for kind in _KINDS if kind.words}
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"(),\]}]+)")
+_PROGRAM = re.compile(r"Cannot run program \"([^\"\n]+)\"")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_JVM = re.compile(
     r"Answer from Java side is empty|trying to connect to the Java server"
@@ -168,7 +169,9 @@ def _place(error: BaseException, cause: str) -> str | None:
     name = getattr(error, "filename", None)
     if isinstance(name, str):
         return name
-    found = _PATH.search(cause)
+    # Java says which program it could not start in another line than why.
+    program = _PROGRAM.search(text_of(error))
+    found = program or _PATH.search(cause)
     return found[1] if found else None
 
 

@@ -231,7 +231,7 @@ class AlertsJob(WindowsJob):
         compared = ("alerts", "published")
         in_doubt = units_that_differ({name: frames[name] for name in compared}, compared)
         doubtful = F.col("arrival_unit").isin(*in_doubt) if in_doubt else F.lit(False)
-        had = F.col("in_published") + F.col("in_retracted")
+        had = F.col("rows_in_published") + F.col("rows_in_retracted")
         counted = copies_by_frame(
             {name: rows.where(doubtful) for name, rows in frames.items()}, self.key_columns
         )

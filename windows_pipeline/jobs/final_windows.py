@@ -115,11 +115,11 @@ class FinalWindowsJob(WindowsJob):
         compared["before"] = corrections.select(*self.key_columns, "old.*")
         doubtful = {name: _of_units(frame, in_doubt) for name, frame in compared.items()}
         same_window = Window.partitionBy(*self._unique_columns)
-        had = F.col("in_published") + F.col("in_before")
+        had = F.col("rows_in_published") + F.col("rows_in_before")
         counted = _with_end_ms(copies_by_frame(doubtful, self.key_columns)).withColumns(
             {
                 "_window_start_ms": timestamp_to_ms("window_start"),
-                "times_final": F.sum("in_final").over(same_window),
+                "times_final": F.sum("rows_in_final").over(same_window),
                 "unit_had": F.sum(had).over(Window.partitionBy("arrival_unit")),
             }
         )

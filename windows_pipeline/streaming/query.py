@@ -431,9 +431,11 @@ class _Batches:
         if self._topic is not None and last.stream is not None:
             self._topic.require_goes_on(self._spark, last.stream)
         if last.stream not in (None, self._stream):
+            checkpoint = stream_checkpoint(self._pipeline, self._settings.warehouse)
             raise StreamBehindError(
                 f"{name}: its tables were filled by stream {last.stream}, this is "
-                f"{self._stream}, which starts over; {fix}"
+                f"{self._stream}, which starts over, as {checkpoint} holds no checkpoint of "
+                f"that stream; {fix}"
             )
         if last.batch is None and number:
             raise StreamBehindError(

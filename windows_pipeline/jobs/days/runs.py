@@ -98,6 +98,20 @@ def runs_to_do(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> l
     return [run for run in runs if run.days]
 
 
+def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
+    """Requires that the rows of all tables follow the pipeline's definition.
+
+    Raises:
+        DefinitionChangedError: A table holds rows of another definition.
+    """
+    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+    for name in pipeline.windows:
+        jobs += window_jobs(pipeline, name, settings)
+    for table in (table for job in jobs for table in job.tables):
+        if table.exists(spark):
+            table.require(spark)
+
+
 def of_all(pipeline: Pipeline, days: set[date]) -> DaysByWindows:
     """The same days for every definition."""
     return {name: sorted(days) for name in pipeline.windows} if days else {}
@@ -226,11 +240,8 @@ def run_days(
         RawRowsMissingError: raw_events lacks rows that windows need.
     """
     raw = RawEventsJob(pipeline, settings)
+    require_definition(spark, pipeline, settings)
     of_windows = {name: window_jobs(pipeline, name, settings) for name in pipeline.windows}
-    for job in (raw, *(job for jobs in of_windows.values() for job in jobs)):
-        for table in job.tables:
-            if table.exists(spark):
-                table.require(spark)
     raw.refuse_stream(_log(spark, pipeline, settings))
     compute = dict(days.compute)
     if days.ingest:
