@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.metadata import ExtraMetadata, Metadata
-from windows_pipeline.query.local_tables import LocalTable, UnreadableTableError
+from windows_pipeline.query.local_tables import LocalTable, NoTableError, UnreadableTableError
 from windows_pipeline.query.readable import OpenTable
 from windows_pipeline.query.spark_tables import SparkTables
 from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
@@ -54,24 +54,35 @@ def _plots(name: str, opened: Callable[[OpenTable], _Drawn]) -> ExtraMetadata:
     def made(spark: SparkSession, days: Sequence[date]) -> dict[date, Metadata]:
         last = sorted(days)[-1:]
         try:
-            return _of_days(name, opened(LocalTable), days)
-        except UnreadableTableError:
-            pass
-        except Exception as error:  # noqa: BLE001  the tables hold the results, without a plot too
-            return _not_drawn(name, last, error)
+            local = opened(LocalTable)
+            return {day: {name: _value(local, day)} for day in days}
+        except UnreadableTableError as error:
+            if isinstance(error, NoTableError):
+                return {day: {name: _not_drawn(error)} for day in last}
         try:
-            return _of_days(name, opened(SparkTables(spark)), last)
-        except Exception as error:  # noqa: BLE001  as above
-            return _not_drawn(name, last, error)
+            by_spark = opened(SparkTables(spark))
+            return {day: {name: _value(by_spark, day)} for day in last}
+        except UnreadableTableError as error:
+            return {day: {name: _not_drawn(error)} for day in last}
 
     return made
 
 
-def _of_days(name: str, drawn: _Drawn, days: Sequence[date]) -> dict[date, Metadata]:
-    return {day: {name: dg.MetadataValue.md(drawn(day))} for day in days}
+def _value(drawn: _Drawn, day: date) -> dg.MetadataValue:
+    """A day's plot, or why there is none.
+
+    Raises:
+        UnreadableTableError: A table is not for this reader.
+    """
+    try:
+        return dg.MetadataValue.md(drawn(day))
+    except UnreadableTableError:
+        raise
+    except Exception as error:  # noqa: BLE001  the tables hold the results, without a plot too
+        return _not_drawn(error)
 
 
-def _not_drawn(name: str, days: Sequence[date], error: Exception) -> dict[date, Metadata]:
-    _LOG.warning("%s: not drawn", name, exc_info=error)
+def _not_drawn(error: Exception) -> dg.MetadataValue:
+    _LOG.warning("a plot is not drawn", exc_info=error)
     cause = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return {day: {name: dg.MetadataValue.text(f"not drawn: {cause}")} for day in days}
+    return dg.MetadataValue.text(f"not drawn: {cause}")

@@ -12,9 +12,10 @@ _MOST_LABEL = 44
 
 STYLE = """
 svg.plot{--ink:#1f2733;--soft:#667085;--grid:#e3e7ee;--line:#2563a8;--fill:#9dbfe3;
-  --bad:#c8321f;--limit:#9a6700;font:12px/1.3 system-ui,sans-serif;color:var(--ink)}
+  --bad:#c8321f;--limit:#9a6700;--back:#fff;font:12px/1.3 system-ui,sans-serif;color:var(--ink)}
 @media (prefers-color-scheme:dark){svg.plot{--ink:#e6e9ef;--soft:#9aa4b5;--grid:#303845;
-  --line:#7cb4f0;--fill:#3d6391;--bad:#ff7b66;--limit:#e0b04b}
+  --line:#7cb4f0;--fill:#3d6391;--bad:#ff7b66;--limit:#e0b04b;
+  --back:#0f141a}
 }
 svg.plot text{fill:var(--ink)}
 svg.plot .soft{fill:var(--soft)}
@@ -23,14 +24,10 @@ svg.plot .line{stroke:var(--line);fill:none;stroke-width:1.3}
 svg.plot .bar{fill:var(--fill)}
 svg.plot .bad{fill:var(--bad)}
 svg.plot .span{stroke:var(--bad);stroke-width:8;stroke-linecap:butt}
-svg.plot .over{fill:var(--bad)}
 svg.plot .limit{stroke:var(--limit);stroke-width:1.5;stroke-dasharray:5 4}
-svg.plot .limit-text{fill:var(--limit)}
-svg.plot .paper{fill:none}
+svg.plot .limit-text{fill:var(--limit);stroke:var(--back);stroke-width:4px;paint-order:stroke}
+svg.plot .paper{fill:var(--back)}
 """
-_ALONE = (
-    "svg.plot .paper{fill:#fff}@media (prefers-color-scheme:dark){svg.plot .paper{fill:#161b22}}"
-)
 
 
 def drawing(height: int, label: str, *parts: object) -> Markup:
@@ -64,7 +61,7 @@ def picture(plot: Markup, name: str) -> str:
         name: A word of letters that names the picture.
     """
     head, _, rest = plot.partition(">")
-    alone = f"{head}><style>{STYLE}{_ALONE}</style>{rest}"
+    alone = f"{head}><style>{STYLE}</style>{rest}"
     data = base64.b64encode(alone.encode()).decode("ascii")
     return f"![{name}](data:image/svg+xml;base64,{data})"
 

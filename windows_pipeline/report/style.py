@@ -55,7 +55,7 @@ table{min-width:600px}
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--edge:#bbb;--link:#000;
   --bad:#8a1c0c;--badcard:#fff}
 svg.plot{--ink:#000;--soft:#444;--grid:#ddd;--line:#1d5fa8;--fill:#b7cde6;--bad:#b3261e;
-  --limit:#7a5200;min-width:0}
+  --limit:#7a5200;--back:#fff;min-width:0}
 body{font-size:11px}
 main{max-width:none;padding:0}
 nav{display:none}
