@@ -61,7 +61,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         explain: "explain flights LGA '2013-09-13 01:25'",
     },
     "Tell people": {
-        report: "report flights --from 2013-07-01 --to 2013-07-31 --output july.html",
+        report: "report flights --from 2013-07-01 --output summer.html",
         notify: "notify flights --dry-run",
         snooze: "snooze flights disruption --until '2026-12-01 06:00'",
     },
