@@ -110,6 +110,15 @@ def test_distributions_without_values_are_drawn() -> None:
     assert len(elements(by_day(["a", "b"], [1, 10**12], "records"), "rect", "bar")) == 2
 
 
+def test_days_of_a_long_time_share_bars() -> None:
+    days = [f"day {number}" for number in range(10_000)]
+    plot = by_day(days, [1] * len(days), "records")
+    # 370 bars at most: 28 days a bar.
+    assert len(elements(plot, "rect", "bar")) == 358
+    assert "records, 28 days a bar: 10,000" in texts(plot)
+    assert len(plot) < SMALL
+
+
 def test_bars_are_cut_to_those_with_values() -> None:
     assert Bars((0, 1, 2, 5, 10), (0, 0, 4, 0)).cut() == Bars([2, 5], (4,))
     assert edges_around([], (0, 1, 2)) == [0, 1]

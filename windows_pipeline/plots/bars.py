@@ -14,6 +14,7 @@ from windows_pipeline.plots.svg import WIDTH, drawing, straight, text
 from windows_pipeline.text.markup import Markup, tag
 
 _LABEL = 44
+_MOST_DAYS, _MOST_NAMED = 370, 8
 _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 54, 14, 34, 158
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 LATENESS_MS = (
@@ -85,11 +86,20 @@ def records_a_window(found: Bars) -> Markup:
 
 
 def by_day(days: Sequence[str], counts: Sequence[int], label: str) -> Markup:
-    """Draws a number for each day."""
-    most = 10
-    every = -(-len(days) // most)
-    labels = [day if number % every == 0 else "" for number, day in enumerate(days)]
-    return _bars(Bars((), counts), labels, label, [])
+    """Draws a number for each day; of a long time, for several days together.
+
+    Args:
+        days: The days, in order.
+        counts: The number of each.
+        label: What the numbers are of.
+    """
+    together = -(-len(days) // _MOST_DAYS) or 1
+    starts = range(0, len(days), together)
+    sums = [sum(counts[at : at + together]) for at in starts]
+    every = -(-len(sums) // _MOST_NAMED)
+    labels = [days[at] if number % every == 0 else "" for number, at in enumerate(starts)]
+    said = label if together == 1 else f"{label}, {together} days a bar"
+    return _bars(Bars((), sums), labels, said, [])
 
 
 def bars_of(values: np.ndarray[Any, Any], bounds: Sequence[int]) -> Bars:

@@ -121,8 +121,8 @@ def _records(report: PipelineReport) -> list[Markup]:
     ]
     parts = [
         figure(
-            by_day([str(day)[5:] for day in report.days], [each for each, _ in report.arrived],
-                   "accepted records by arrival day"),
+            by_day(list(map(str, report.days)), [each for each, _ in report.arrived],
+                   "accepted records"),
             "Accepted records by arrival day",
         ),
         tag("h3", "How late records came"),

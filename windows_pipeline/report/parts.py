@@ -9,6 +9,8 @@ from windows_pipeline.text.markup import Markup, tag
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
+_FEW = 3
+"""A table of more columns scrolls on a narrow screen."""
 
 
 def section(id_: str, title: object, *parts: object) -> Markup:
@@ -33,7 +35,8 @@ def grid(
         tag("tr", *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True)))
         for row in rows
     )
-    table = tag("table", tag("thead", head), tag("tbody", *body))
+    many = "many" if len(columns) > _FEW else None
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_=many)
     return tag("div", table, class_="wide", tabindex=0)
 
 

@@ -50,7 +50,7 @@ mark{background:var(--badcard);color:var(--bad);border-radius:4px;padding:0 5px;
 h1{font-size:23px}
 dl{grid-template-columns:1fr}
 .cards{grid-template-columns:1fr 1fr}
-table{min-width:600px}
+table.many{min-width:600px}
 }
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--edge:#bbb;--link:#000;
   --bad:#8a1c0c;--badcard:#fff}
