@@ -45,7 +45,7 @@ def test_days_that_depend_on_a_changed_day_wait_for_a_correction(project: SmallP
     assert (status, "nothing to do" in said) == (0, True), said
     assert [row for row in project.sums("key", "s", "closed") if row[2]][:1] == [("a", 106.0, True)]
     # Without a new day, too, a run says that the tables follow another definition.
-    project.declare(LONG)
+    project.declare({**LONG, "grace": "2000 ms"})
     status, said = project.call("run", "p")
     assert (status, "rebuild the tables" in said) == (2, True), said
 

@@ -117,8 +117,8 @@ def print_bad_files_of_stream(pipeline: str, bad: BadFileError) -> None:
         tell("error", str(error))
     tell(
         "error",
-        f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before it. "
-        f"Mend or remove each file, then: windows-pipeline stream {pipeline}",
+        f"{pipeline}: the files' micro-batch is not ingested, and the stream has stopped before "
+        f"it. Mend or remove each file, then: windows-pipeline stream {pipeline}",
     )
 
 
