@@ -111,10 +111,10 @@ class DagsterPages:
         row = self._page.locator("tr").filter(has=self._page.get_by_text(name, exact=True))
         expect(row.locator("td").nth(1)).to_have_text(value)
 
-    def shows_plot(self) -> None:
-        """The metadata `plot` opens a picture that the browser could draw."""
+    def shows_plot(self, name: str) -> None:
+        """The metadata of the page opens a picture of this name that the browser could draw."""
         self._page.get_by_text("[Show Markdown]").click()
-        picture = self._page.get_by_role("dialog").get_by_role("img", name="alerts")
+        picture = self._page.get_by_role("dialog").get_by_role("img", name=name)
         expect(picture).to_be_visible()
         expect(picture).to_have_js_property("complete", value=True)
         assert picture.evaluate("image => image.naturalWidth") > 0

@@ -62,7 +62,10 @@ def test_days_materialized_by_clicks_are_shown_as_they_are(
         pages.shows_asset(asset.split("/")[-1], "1 / 1 Passed")
     shows_landed(pages, project, day(2))
     pages.open_day("hourly/alerts", day(2))
-    pages.shows_plot()
+    pages.shows_plot("alerts")
+    for arrived in (day(1), day(2)):
+        pages.open_day("raw_events", arrived)
+        pages.shows_plot("lateness")
 
     pages.materialize_all(day(3))
     shows_landed(pages, project, day(3))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import re
 import shutil
@@ -13,11 +12,11 @@ from datetime import timedelta
 from itertools import accumulate
 from pathlib import Path
 from threading import Barrier
+from xml.etree import ElementTree as ET
 
 import dagster as dg
 import deltalake
 import pytest
-from matplotlib.image import imread
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -138,8 +137,12 @@ def assert_tells_of_its_tables(
     closed = {day(n): (time - grace).timestamp() for n, time in enumerate(stream_times, 1)}
 
     graph = build_definitions(project.settings).resolve_asset_graph()
-    plot = shown["flights/hourly/alerts", day(DAYS).isoformat()].pop("plot")
-    assert_is_a_picture(str(plot))
+    alerts = project.windows.alerts.name
+    plots = {
+        source.raw_events.name: "lateness",
+        project.windows.final_windows.name: "records_a_window",
+        alerts: "plot",
+    }
     for table in of_source + derived:
         of_table = {
             "delta_version": deltalake.DeltaTable(table.location).version(),
@@ -152,6 +155,9 @@ def assert_tells_of_its_tables(
         assert described["dagster/uri"] == table.location
         for unit, closed_through in closed.items():
             metadata = shown.pop((table.name, unit.isoformat()))
+            if table.name in plots:
+                has_alerts = table.name != alerts or rows[alerts][unit] > 0
+                assert_is_a_picture(str(metadata.pop(plots[table.name])), is_drawn=has_alerts)
             if table in derived and unit == day(DAYS):
                 assert_leads_to_raw_columns(metadata.pop("dagster/column_lineage"), table)
             of_day = {
@@ -180,12 +186,15 @@ def assert_leads_to_raw_columns(lineage: object, table: Table) -> None:
         assert made_of["window_start"] == {(raw, "event_time")}
 
 
-def assert_is_a_picture(markdown: str) -> None:
-    """A PNG image that a browser can show, with lines in colour on it."""
-    found = re.fullmatch(r"!\[alerts\]\(data:image/png;base64,(.+)\)", markdown)
-    assert found is not None
-    pixels = imread(io.BytesIO(base64.b64decode(found[1], validate=True)), format="png")
-    assert (pixels[..., 0] != pixels[..., 2]).any()
+def assert_is_a_picture(markdown: str, *, is_drawn: bool) -> None:
+    """An SVG image that a browser can show, with bars, or windows of which some are alerts."""
+    found = re.search(r"!\[\w+\]\(data:image/svg\+xml;base64,(.+)\)$", markdown)
+    if not is_drawn:
+        assert (found, markdown) == (None, "No window that this day closed broke a rule.")
+        return
+    assert found is not None, markdown
+    drawing = ET.XML(base64.b64decode(found[1], validate=True))
+    assert {"bar", "bad"} & {element.get("class") for element in drawing.iter()}
 
 
 def test_runs_at_once_ingest_raw_days(

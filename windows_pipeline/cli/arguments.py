@@ -17,12 +17,15 @@ if TYPE_CHECKING:  # read when a command needs them, so that `--help` answers at
     from windows_pipeline.settings import Settings
 
 __all__ = [
+    "FirstDay",
+    "LastDay",
     "PipelineName",
     "StartSession",
     "WindowsName",
     "chosen_windows",
     "declared",
     "parsed_day",
+    "parsed_days",
     "parsed_instant",
     "parsed_span",
     "project_settings",
@@ -41,6 +44,10 @@ PipelineName = Annotated[str, typer.Argument(metavar="PIPELINE", help="A pipelin
 WindowsName = Annotated[
     str | None, typer.Option("--windows", help="A window definition; the only one if left out.")
 ]
+FirstDay = Annotated[
+    str | None, typer.Option("--from", metavar="DAY", help="The first arrival day.")
+]
+LastDay = Annotated[str | None, typer.Option("--to", metavar="DAY", help="The last arrival day.")]
 
 
 def project_settings() -> Settings:
@@ -86,6 +93,19 @@ def parsed_day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
+
+
+def parsed_days(first: str | None, last: str | None) -> tuple[date | None, date | None]:
+    """The days of `--from` and `--to`.
+
+    Raises:
+        typer.BadParameter: A text is not a day, or the last day is before the first.
+    """
+    from_day = None if first is None else parsed_day("--from", first)
+    to_day = None if last is None else parsed_day("--to", last)
+    if from_day and to_day and to_day < from_day:
+        raise typer.BadParameter(f"--to {to_day} must not be before --from {from_day}")
+    return from_day, to_day
 
 
 def parsed_instant(option: str, text: str) -> datetime:

@@ -28,6 +28,7 @@ from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
 from windows_pipeline.cli.notify import notify, snooze
 from windows_pipeline.cli.printed import tell
+from windows_pipeline.cli.report import report
 from windows_pipeline.cli.session import Invocation, StartSession, invocation
 from windows_pipeline.cli.state import status
 from windows_pipeline.cli.validate import validate
@@ -60,6 +61,7 @@ _GROUPS: dict[str, dict[Callable[..., None], str]] = {
         explain: "explain flights LGA '2013-09-13 01:25'",
     },
     "Tell people": {
+        report: "report flights --from 2013-07-01 --output summer.html",
         notify: "notify flights --dry-run",
         snooze: "snooze flights disruption --until '2026-12-01 06:00'",
     },

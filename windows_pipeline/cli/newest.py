@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from windows_pipeline.cli.arguments import PipelineName, declared, parsed_day
+from windows_pipeline.cli.arguments import (
+    FirstDay,
+    LastDay,
+    PipelineName,
+    declared,
+    parsed_days,
+)
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.status import Status
@@ -21,10 +27,6 @@ if TYPE_CHECKING:
 AnyWindows = Annotated[
     str | None, typer.Option("--windows", help="A window definition; each one if left out.")
 ]
-FirstDay = Annotated[
-    str | None, typer.Option("--from", metavar="DAY", help="The first arrival day.")
-]
-LastDay = Annotated[str | None, typer.Option("--to", metavar="DAY", help="The last arrival day.")]
 Limit = Annotated[int, typer.Option(min=1, help="How many rows of a table, the newest.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print a JSON list of all columns; times are UTC.")
@@ -61,7 +63,7 @@ def alerts(
 
     They are in the order of arrival day and window end.
     """
-    days = _days(first, last)
+    days = parsed_days(first, last)
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import window_tables
 
@@ -92,7 +94,7 @@ def late(
 
     They are in the order of arrival day and event time.
     """
-    days = _days(first, last)
+    days = parsed_days(first, last)
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import window_tables
 
@@ -114,26 +116,13 @@ def rejected(
     as_json: AsJson = False,
 ) -> None:
     """Lists the newest rejected records, the newest last: by arrival day, then by file."""
-    days = _days(first, last)
+    days = parsed_days(first, last)
     settings, found = declared(pipeline)
     from windows_pipeline.storage.catalog import source_tables
 
     spec = source_tables(found, settings.warehouse).rejected_records
     shown = [Shown(None, spec, ("reason", "file", "original"))]
     _show(found, shown, days, limit, as_json=as_json, order=("file", "reason"))
-
-
-def _days(first: str | None, last: str | None) -> tuple[date | None, date | None]:
-    """The days of `--from` and `--to`.
-
-    Raises:
-        typer.BadParameter: A text is not a day, or the last day is before the first.
-    """
-    from_day = None if first is None else parsed_day("--from", first)
-    to_day = None if last is None else parsed_day("--to", last)
-    if from_day and to_day and to_day < from_day:
-        raise typer.BadParameter(f"--to {to_day} must not be before --from {from_day}")
-    return from_day, to_day
 
 
 def _chosen(pipeline: Pipeline, name: str | None) -> list[str]:

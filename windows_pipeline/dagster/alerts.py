@@ -1,8 +1,7 @@
-"""The asset `alerts`: its metadata plots the run's days and lists early warnings."""
+"""The asset `alerts`: its metadata plots each day and lists early warnings."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -13,10 +12,11 @@ from pyspark.sql import functions as F
 from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.step import ExtraMetadata, step
+from windows_pipeline.dagster.metadata import ExtraMetadata, Metadata
+from windows_pipeline.dagster.plots import alert_plots
+from windows_pipeline.dagster.step import step
 from windows_pipeline.incremental.early_warnings import as_they_stand
 from windows_pipeline.jobs import AlertsJob
-from windows_pipeline.plots import alerts_over_time
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import firing_tables, source_tables, window_tables
@@ -47,17 +47,19 @@ def alerts(pipeline: Pipeline, windows_name: str, settings: Settings) -> dg.Asse
 
 
 def plot_and_warnings(pipeline: Pipeline, windows_name: str, settings: Settings) -> ExtraMetadata:
-    """A function that plots the alerts of some days and, with a trigger, lists early warnings."""
-    tables = window_tables(pipeline, windows_name, settings.warehouse)
+    """A function that plots each day's alerts and, with a trigger, lists the days' early warnings.
+
+    The warnings of all days stand with the last one.
+    """
+    plots = alert_plots(pipeline, windows_name, settings)
     warnings = _warnings_table(pipeline, windows_name, settings)
 
-    def made(spark: SparkSession, days: Sequence[date]) -> Mapping[str, dg.MetadataValue]:
-        image = alerts_over_time(spark, tables, days)
-        data = base64.b64encode(image).decode("ascii")
-        plot = dg.MetadataValue.md(f"![alerts](data:image/png;base64,{data})")
-        if warnings is None or not warnings.exists(spark):
-            return {"plot": plot}
-        return {"plot": plot, **_early_warnings(spark, warnings, days)}
+    def made(spark: SparkSession, days: Sequence[date]) -> Mapping[date, Metadata]:
+        found = dict(plots(spark, days))
+        if warnings is not None and warnings.exists(spark):
+            last = max(days)
+            found[last] = {**found.get(last, {}), **_early_warnings(spark, warnings, days)}
+        return found
 
     return made
 

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline, Source, Windows
 from windows_pipeline.config.definition import definition_digest
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.metadata import column_schema
+from windows_pipeline.report.words import definition_rows
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.text.markdown import code, plain, table
@@ -20,7 +21,6 @@ from windows_pipeline.text.markdown import code, plain, table
 _DIGITS = 12
 """How much of a definition's digest is its code version."""
 _TIMES = ("window_start", "window_end", "first_event_time", "last_event_time")
-_LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
 
 
 def table_spec(
@@ -120,21 +120,8 @@ def _windows_name(stored: Table) -> str | None:
 
 def _in_words(name: str, windows: Windows) -> str:
     """A window definition as a table in Markdown."""
-    rows = [("kind", windows.kind.replace("_", " "))]
-    for field, value in windows.model_dump(exclude=_LEFT_OUT, exclude_none=True).items():
-        rows.append((field.replace("_", " "), _text(value)))
-    rows += [
-        (f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list
-    ]
-    rows += [(f"alert {rule}", of.when) for rule, of in windows.alerts.items()]
-    shown = ((plain(field), code(value)) for field, value in rows)
+    shown = ((plain(field), code(value)) for field, value in definition_rows(windows))
     return f"**{plain(name)}**\n\n{table(('what', 'as declared'), shown)}"
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none: one key for all records"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _references(pipeline: Pipeline, name: str | None) -> dict[str, dg.MetadataValue]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
@@ -14,6 +13,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
+from windows_pipeline.report.words import trace_command
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.markdown import code, plain
 
@@ -128,11 +128,8 @@ class EpisodeChecks:
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
             + ", ".join(f"{name}={_value(value)}" for name, value in values.items()),
-            "trace": shlex.join(
-                [
-                    *("windows-pipeline", "trace", self._pipeline.name, key),
-                    *(end.replace(" ", "T") + "Z", "--windows", self._name),
-                ]
+            "trace": trace_command(
+                self._pipeline.name, self._name, key, _instant(worst["window_end"])
             ),
         }
 

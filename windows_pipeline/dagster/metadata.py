@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 import dagster as dg
+from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from windows_pipeline.jobs import JobResult
@@ -13,6 +14,8 @@ from windows_pipeline.storage.table import Table
 from windows_pipeline.streaming import BatchResult
 
 Metadata = dict[str, dg.MetadataValue]
+ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[date, Metadata]]
+"""Computes further metadata of some of a run's days, once they are published."""
 
 
 def run_metadata(table: Table, result: JobResult) -> Metadata:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from windows_pipeline.dagster.corrections import correction_events
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.metadata import Metadata, batch_metadata, day_metadata, run_metadata
+from windows_pipeline.dagster.plots import lateness_plots, size_plots
 from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
@@ -49,8 +50,15 @@ class ResultEvents:
             for name in pipeline.windows
         }
         self._plots = {
-            table.name: plot_and_warnings(pipeline, name, settings)
-            for name, table in alerts.items()
+            f"{pipeline.name}/raw_events": lateness_plots(pipeline, settings),
+            **{
+                f"{pipeline.name}/{name}/final_windows": size_plots(pipeline, name, settings)
+                for name in pipeline.windows
+            },
+            **{
+                table.name: plot_and_warnings(pipeline, name, settings)
+                for name, table in alerts.items()
+            },
         }
         self._episodes = {
             table.name: EpisodeChecks(pipeline, name, table) for name, table in alerts.items()
@@ -116,13 +124,14 @@ class ResultEvents:
     ) -> Iterator[dg.AssetMaterialization]:
         """One materialization a day; the last one has what describes the whole table, too."""
         days = sorted(result.facts)
+        extra: Mapping[date, Metadata] = {}
+        if days and table.name in self._plots:
+            extra = self._plots[table.name](self._spark, days)
         for day in days:
-            metadata: Metadata = {}
+            metadata: Metadata = dict(extra.get(day, {}))
             if day == days[-1]:
                 metadata |= run_metadata(table, result)
                 metadata |= column_lineage(self._pipeline, table, self._warehouse)
-                if table.name in self._plots:
-                    metadata |= self._plots[table.name](self._spark, days)
             metadata |= day_metadata(table, result, day)
             yield dg.AssetMaterialization(
                 asset_key(table), metadata=metadata, partition=day.isoformat()

@@ -2,7 +2,7 @@
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 import dagster as dg
@@ -14,7 +14,12 @@ from windows_pipeline.dagster.checks import RULES, rules_evaluations, rules_spec
 from windows_pipeline.dagster.episodes import EpisodeChecks
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.keys import asset_key
-from windows_pipeline.dagster.metadata import Metadata, day_metadata, run_metadata
+from windows_pipeline.dagster.metadata import (
+    ExtraMetadata,
+    Metadata,
+    day_metadata,
+    run_metadata,
+)
 from windows_pipeline.dagster.partitions import arrival_days, days_of
 from windows_pipeline.dagster.spark_resource import SparkResource
 from windows_pipeline.incremental.units import Facts
@@ -23,7 +28,6 @@ from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.table import Table
 
 StepEvent = dg.MaterializeResult[None] | dg.AssetCheckEvaluation
-ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[str, dg.MetadataValue]]
 
 
 def step(
@@ -43,7 +47,7 @@ def step(
         pipeline: The pipeline.
         job: The job; the checks belong to the asset of its first table.
         deps: The assets of the tables that the job reads.
-        extra_metadata: Computes further metadata of the first table.
+        extra_metadata: Computes further metadata of the first table's days.
         episode_checks: The checks of alert rules, if the first table is that of alerts.
     """
     main = asset_key(job.tables[0])
@@ -84,9 +88,11 @@ def step(
         _warn_of_blocked_days(context, result)
         for table in job.tables:
             if asset_key(table) in selected:
-                extra = column_lineage(pipeline, table, job.settings.warehouse)
+                extra: dict[date, Metadata] = {}
                 if extra_metadata is not None and asset_key(table) == main:
                     extra |= extra_metadata(session, days)
+                lineage = column_lineage(pipeline, table, job.settings.warehouse)
+                extra[days[-1]] = {**lineage, **extra.get(days[-1], {})}
                 yield _materialized(context, table, result, days, extra)
 
     return run
@@ -97,13 +103,11 @@ def _materialized(
     table: Table,
     result: JobResult,
     days: Sequence[date],
-    extra: Metadata,
+    extra: Mapping[date, Metadata],
 ) -> dg.MaterializeResult[None]:
     key = asset_key(table)
-    # Only for the last day: Dagster stores a copy for each day.
-    context.add_asset_metadata(extra, key, partition_key=days[-1].isoformat())
     for day in days:
-        metadata = day_metadata(table, result, day)
+        metadata = {**extra.get(day, {}), **day_metadata(table, result, day)}
         context.add_asset_metadata(metadata, key, partition_key=day.isoformat())
     return dg.MaterializeResult(key, metadata=run_metadata(table, result))
 

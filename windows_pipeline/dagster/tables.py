@@ -8,6 +8,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.alerts import alerts
 from windows_pipeline.dagster.corrections import corrections
 from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.dagster.plots import lateness_plots, size_plots
 from windows_pipeline.dagster.step import step
 from windows_pipeline.dagster.stream import source_assets
 from windows_pipeline.jobs import FinalWindowsJob, FiringsJob, KeyedWindowsJob, RawEventsJob
@@ -31,7 +32,14 @@ def pipeline_assets(pipeline: Pipeline, settings: Settings) -> Assets:
         The definitions; the steps need the resource `spark`, see `spark_resource`.
     """
     made: Assets = (
-        [step(pipeline, RawEventsJob(pipeline, settings), deps=[])]
+        [
+            step(
+                pipeline,
+                RawEventsJob(pipeline, settings),
+                deps=[],
+                extra_metadata=lateness_plots(pipeline, settings),
+            )
+        ]
         if pipeline.source.by_days
         else source_assets(pipeline, settings)
     )
@@ -57,6 +65,7 @@ def _window_assets(pipeline: Pipeline, windows_name: str, settings: Settings) ->
         pipeline,
         FinalWindowsJob(pipeline, windows_name, settings),
         deps=[asset_key(tables.keyed_windows)],
+        extra_metadata=size_plots(pipeline, windows_name, settings),
     )
     made: Assets = [
         keyed_windows,

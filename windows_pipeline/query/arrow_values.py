@@ -124,3 +124,4 @@ def _number(value: np.number[Any], kind: pa.DataType) -> pa.Scalar:
 
 
 FALSE = booleans([False])[0]
+TRUE = booleans([True])[0]

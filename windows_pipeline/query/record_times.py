@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windows_pipeline.arrival.watermark import Arrival, Timeline, build_timeline
 from windows_pipeline.config import Pipeline
 from windows_pipeline.kernels.time import NEVER_MS
 from windows_pipeline.query.arrival_days import LogPart
+from windows_pipeline.query.arrow_values import TRUE, integer
 
 _COLUMNS = ("arrival_unit", "source_partition", "batch")
 
@@ -58,6 +61,36 @@ class RecordTimes:
         times = [_milliseconds(rows[name]) for name in ("event_time", "running_max")]
         return [self._met(*row) for row in zip(*columns, *times, strict=True)]
 
+    def late_by_ms(self, rows: pa.Table) -> np.ndarray[Any, Any]:
+        """How far records were behind stream time, or the watermark if later, as they arrived.
+
+        Args:
+            rows: Rows of raw_events, all of one arrival day.
+
+        Returns:
+            Milliseconds, 0 or more; nothing for rows that count nowhere so far.
+        """
+        unit = self._timeline.unit(rows["arrival_unit"][0].as_py()) if rows.num_rows else None
+        if unit is None:
+            return np.empty(0, np.int64)
+        if self._last_batch is not None:
+            is_known = pc.less_equal(rows["batch"], integer(self._last_batch))
+            rows = rows.filter(pc.fill_null(is_known, TRUE))
+        partitions = rows["source_partition"].combine_chunks().dictionary_encode()
+        before = np.array(
+            [
+                max(unit.watermark_before_ms, unit.stream_time_before_ms.get(name, NEVER_MS))
+                for name in partitions.dictionary.to_pylist()
+            ],
+            np.int64,
+        )
+        if not len(before):
+            return before
+        event, running = (_in_ms(rows[name]).to_numpy() for name in ("event_time", "running_max"))
+        met = np.maximum(running, before[partitions.indices.to_numpy()])
+        late: np.ndarray[Any, Any] = np.maximum(met - event, 0)
+        return late
+
     def closed_after_ms(self, day: date) -> int | None:
         """The close time after an arrival day; None if the log does not say."""
         unit = self._timeline.unit(day)
@@ -81,7 +114,9 @@ class RecordTimes:
 
 
 def _milliseconds(times: pa.ChunkedArray) -> list[int]:
-    found: list[int] = (
-        times.cast(pa.timestamp("ms", tz=times.type.tz), safe=False).cast(pa.int64()).to_pylist()
-    )
+    found: list[int] = _in_ms(times).to_pylist()
     return found
+
+
+def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return times.cast(pa.timestamp("ms", tz=times.type.tz), safe=False).cast(pa.int64())

@@ -1,0 +1,100 @@
+"""The report of real days has what Spark finds in the tables (rules A5, E5)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.support.pipelines import DAYS, Project, day
+from windows_pipeline.incremental.alerts import episodes, standing
+from windows_pipeline.query.spark_tables import SparkTables
+from windows_pipeline.report.day_plots import SourcePlots, WindowPlots
+from windows_pipeline.report.gather import PipelineReport, read_report
+from windows_pipeline.report.page import report_page
+from windows_pipeline.storage.instants import timestamp_to_ms
+
+
+@pytest.fixture(scope="module")
+def read(full_run: Project) -> PipelineReport:
+    return read_report(full_run.pipeline, full_run.settings.warehouse)
+
+
+def test_episodes_are_those_of_spark(
+    full_run: Project, spark: SparkSession, read: PipelineReport
+) -> None:
+    """The worst first, each with its worst window."""
+    (hourly,) = read.definitions
+    assert hourly.episodes is not None
+    found = episodes(standing(full_run.windows.alerts.read(spark)))
+    expected = {
+        (row.rule, row.key, row.first_ms): (row.last_ms, row.alerts, row.severity, row.worst_ms)
+        for row in found.select(
+            *("rule", "key", "alerts", "severity"),
+            timestamp_to_ms("episode_start").alias("first_ms"),
+            timestamp_to_ms("episode_end").alias("last_ms"),
+            timestamp_to_ms("worst.window_end").alias("worst_ms"),
+        ).collect()
+    }
+    assert expected
+    assert {
+        (one.rule, one.key, ms(one.first)): (
+            *(ms(one.last), one.alerts, one.severity, ms(one.worst["window_end"])),
+        )
+        for one in hourly.episodes.found
+    } == expected
+    severities = [one.severity or 0.0 for one in hourly.episodes.found]
+    assert severities == sorted(severities, reverse=True)
+
+
+def test_numbers_are_those_of_the_tables(
+    full_run: Project, spark: SparkSession, read: PipelineReport
+) -> None:
+    """Lateness is stream time less event time, of one source partition (rules A2, A5)."""
+    raw = full_run.source.raw_events.read(spark).orderBy("arrival_unit", "offset")
+    times = np.array(
+        [row.ms for row in raw.select(timestamp_to_ms("event_time").alias("ms")).collect()]
+    )
+    late = np.sort(np.maximum.accumulate(times) - times)
+    assert read.lateness.records == len(late)
+    assert read.lateness.most_ms == late[int(np.ceil(0.99 * len(late))) - 1]
+    (hourly,) = read.definitions
+    final = full_run.windows.final_windows.read(spark)
+    assert hourly.sizes is not None
+    assert sum(hourly.sizes.counts) == final.count()
+    empty = final.where(F.col("record_count") == 0).count()
+    assert hourly.sizes.counts[0] == empty
+    reasons = full_run.windows.late_records.read(spark).groupBy("reason").count().collect()
+    assert hourly.late is not None
+    assert dict(hourly.late.counts) == {row.reason: row["count"] for row in reasons}
+    assert read.rejected is not None
+    rejected = full_run.source.rejected_records.read(spark).count()
+    assert read.rejected.rows == sum(number for _, number in read.arrived) == rejected
+    assert sum(number for number, _ in read.arrived) == len(times)
+    raw_table = next(table for table in read.tables if table.name == "flights/raw_events")
+    assert (raw_table.rows, raw_table.last_day) == (len(times), day(DAYS))
+    page = report_page(read, datetime.now(UTC))
+    ET.XML(page.partition("\n")[2])
+
+
+def test_plots_of_a_day_are_the_same_with_spark(full_run: Project, spark: SparkSession) -> None:
+    """For tables that only Spark reaches."""
+    warehouse = full_run.settings.warehouse
+    tables = SparkTables(spark)
+    of_source = [
+        SourcePlots(full_run.pipeline, warehouse, *how).lateness(day(2)) for how in ((), (tables,))
+    ]
+    assert of_source[0] == of_source[1]
+    local, by_spark = (
+        WindowPlots(full_run.pipeline, "hourly", warehouse, *how) for how in ((), (tables,))
+    )
+    assert local.sizes(day(2)) == by_spark.sizes(day(2))
+    assert local.alerts(day(2)) == by_spark.alerts(day(2))
+
+
+def ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1_000)

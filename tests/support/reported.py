@@ -1,0 +1,111 @@
+"""The flights' tables with few rows whose report is known by hand, written without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.pipeline_texts import FLIGHTS, load_text
+from tests.support.written_tables import write_rows
+from windows_pipeline.config import Pipeline
+from windows_pipeline.storage.catalog import computed_days, source_tables, window_tables
+
+DAYS = (date(2013, 1, 1), date(2013, 1, 2))
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+HOSTILE = "-<script>alert(1)</script>\"'&\u202e\x01</style></svg>![x](javascript:alert(1))"
+"""A key, and the text of a record; as a page shows it, two characters are replaced."""
+SHOWN = HOSTILE.replace("\u202e", "\ufffd").replace("\x01", "\ufffd")
+WINDOWS = [
+    (HOUR * 0, 12, 70.0, True),
+    (HOUR / 2, 11, 95.5, True),
+    (HOUR * 3, 14, 61.0, True),
+    (HOUR * 4, 3, 5.0, False),
+]
+"""Windows of the hostile key: start after noon, records, average delay, whether it alerts."""
+
+
+def reported_project(folder: Path, text: str = FLIGHTS, key: object = HOSTILE) -> Pipeline:
+    """A project of two ingested days; its hourly windows have two episodes of one key.
+
+    Of 100 records 98 came in order, one an hour and one three hours late.
+
+    Args:
+        folder: The project's folder.
+        text: The pipeline's file.
+        key: The key of all rows.
+    """
+    settings = {"warehouse": "warehouse", "pipelines": "pipelines", "landing": ".", "spark": {}}
+    (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+    (folder / "pipelines").mkdir()
+    pipeline = load_text(folder / "pipelines", text)
+    warehouse = str(folder / "warehouse")
+    source = source_tables(pipeline, warehouse)
+    tables = window_tables(pipeline, "hourly", warehouse)
+    write_rows(source.arrival_log, [_logged(day) for day in DAYS])
+    late = [timedelta(0)] * 98 + [HOUR, 3 * HOUR]
+    records = [_record(number, each) for number, each in enumerate(late)]
+    write_rows(source.raw_events, [row | {"key": key} for row in records])
+    rejected = {"arrival_unit": DAYS[1], "file": "a.jsonl", "reason": "null_time"}
+    write_rows(source.rejected_records, [{**rejected, "original": HOSTILE}])
+    write_rows(tables.final_windows, [_window(*each[:3]) | {"key": key} for each in WINDOWS])
+    raised = [_alert(*each[:3]) for each in WINDOWS if each[3]]
+    retracted = _alert(HOUR * 6, 20, 300.0) | {"retracted_by": 1}
+    write_rows(tables.alerts, [row | {"key": key} for row in (*raised, retracted)])
+    reasons = ("late", "late", "partly_late")
+    write_rows(tables.late_records, [{"arrival_unit": DAYS[1], "reason": each} for each in reasons])
+    noted = computed_days(pipeline, "hourly", warehouse, fired=False)
+    write_rows(noted, [{"arrival_unit": day} for day in DAYS])
+    return pipeline
+
+
+def many_alerts(keys: int, each: int) -> Sequence[dict[str, Any]]:
+    """Alerts of as many keys, each with as many episodes."""
+    return [
+        _alert(timedelta(hours=3 * number), 10, 61.0 + key) | {"key": f"K{key}"}
+        for key in range(keys)
+        for number in range(each)
+    ]
+
+
+def _logged(day: date) -> dict[str, Any]:
+    return {
+        "arrival_unit": day,
+        "source_partition": "0",
+        "rows": 100 if day == DAYS[0] else 0,
+        "max_event_time": NOON,
+        "unit_rejected": int(day == DAYS[1]),
+        "watermark": NOON,
+    }
+
+
+def _record(number: int, late: timedelta) -> dict[str, Any]:
+    return {
+        "arrival_unit": DAYS[0],
+        "source_partition": "0",
+        "offset": number,
+        "key": HOSTILE,
+        "event_time": NOON - late,
+        "running_max": NOON,
+    }
+
+
+def _window(after: timedelta, records: int, delay: float) -> dict[str, Any]:
+    return {
+        "arrival_unit": DAYS[1],
+        "key": HOSTILE,
+        "window_start": NOON + after,
+        "window_end": NOON + after + HOUR,
+        "record_count": records,
+        "avg_dep_delay": delay,
+    }
+
+
+def _alert(after: timedelta, records: int, delay: float) -> dict[str, Any]:
+    start = NOON if after < 2 * HOUR else NOON + after
+    of_rule = {"rule": "disruption", "severity": delay, "episode_start": start}
+    return _window(after, records, delay) | of_rule

@@ -1,0 +1,72 @@
+"""Each day of a run has its own plot, and no failure of a plot fails a run."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support.damage import data_files
+from tests.support.reported import DAYS, SHOWN, reported_project
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.metadata import ExtraMetadata
+from windows_pipeline.dagster.plots import alert_plots, lateness_plots, size_plots
+from windows_pipeline.settings import Settings, load_settings
+
+NO_SPARK: Any = None
+"""The tables are local, so Spark reads none of them."""
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    return reported_project(tmp_path)
+
+
+@pytest.fixture
+def settings(pipeline: Pipeline, tmp_path: Path) -> Settings:
+    assert pipeline.name == "flights"
+    return load_settings(tmp_path)
+
+
+def shown(plots: ExtraMetadata, name: str) -> list[str]:
+    """The plot of each day."""
+    found = plots(NO_SPARK, DAYS)
+    return [str(found[day][name].value) for day in DAYS if day in found]
+
+
+def classes(markdown: str) -> list[str | None]:
+    """What the picture in a text is drawn of."""
+    data = base64.b64decode(markdown.partition("base64,")[2][:-1])
+    return [element.get("class") for element in ET.XML(data).iter()]
+
+
+def test_each_day_has_its_own_plot(pipeline: Pipeline, settings: Settings) -> None:
+    """By hand: the second day closed four windows, three of them alerts; the first had records."""
+    first, second = shown(alert_plots(pipeline, "hourly", settings), "plot")
+    assert first == "No window that this day closed broke a rule."
+    assert classes(second).count("bad") == 3
+    assert SHOWN not in second
+    _, second = shown(size_plots(pipeline, "hourly", settings), "records_a_window")
+    # Of 12, 11 and 14 records, and of 3.
+    assert classes(second).count("bar") == 2
+    first, second = shown(lateness_plots(pipeline, settings), "lateness")
+    assert first.startswith("A grace of 1 hour would have caught 99 % of the records.\n\n![")
+    assert second.startswith("There are no records.\n\n![")
+
+
+def test_a_plot_that_fails_is_a_text(pipeline: Pipeline, settings: Settings) -> None:
+    """One day's damage leaves the other days' plots; a missing table is said, without Spark."""
+    warehouse = Path(settings.warehouse)
+    alerts = warehouse / "flights" / "hourly" / "alerts"
+    for file in data_files(alerts):
+        file.write_bytes(b"PAR1")
+    first, second = shown(alert_plots(pipeline, "hourly", settings), "plot")
+    assert first == "No window that this day closed broke a rule."
+    assert second.startswith("not drawn: flights/hourly/alerts")
+    shutil.rmtree(warehouse / "flights" / "raw_events")
+    (said,) = shown(lateness_plots(pipeline, settings), "lateness")
+    assert said == "not drawn: flights/raw_events: the table does not exist yet"

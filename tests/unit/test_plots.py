@@ -1,0 +1,156 @@
+"""Drawings are small, well formed and show what they are given; texts are never markup."""
+
+from __future__ import annotations
+
+import base64
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from tests.support.reported import HOSTILE, SHOWN
+from windows_pipeline.plots.axes import edges_around, number_top, time_text, time_ticks
+from windows_pipeline.plots.bars import (
+    COUNTS,
+    LATENESS_MS,
+    Bars,
+    bars_of,
+    by_day,
+    lateness,
+    records_a_window,
+)
+from windows_pipeline.plots.episodes import Lane, timeline
+from windows_pipeline.plots.svg import picture
+from windows_pipeline.plots.windows import MOST_KEYS, Point, Strip, thinned, windows_over_time
+from windows_pipeline.text.markup import Markup, plain_text, tag
+
+HOUR_MS = 3_600_000
+SMALL = 40_000
+
+
+def elements(plot: str, name: str, class_: str | None = None) -> list[ET.Element]:
+    root = ET.XML(plot)
+    found = root.iter(f"{{http://www.w3.org/2000/svg}}{name}")
+    return [each for each in found if class_ in (None, each.get("class"))]
+
+
+def texts(plot: str) -> str:
+    return "".join(ET.XML(plot).itertext())
+
+
+def test_text_is_never_markup() -> None:
+    made = tag("a", HOSTILE, tag("b", 1), href=HOSTILE)
+    (shown,) = ET.XML(f"<p>{made}</p>")
+    assert (shown.text, shown.get("href")) == (SHOWN, SHOWN)
+    assert [child.tag for child in shown] == ["b"]
+    assert plain_text(Markup("<b>")) == "<b>"
+
+
+def test_a_lone_surrogate_can_be_written() -> None:
+    assert plain_text("a\ud800b").encode() == "a\ufffdb".encode()
+
+
+def test_strips_show_the_first_eight_keys_their_alerts_and_threshold() -> None:
+    points = [Point(number * HOUR_MS, float(number), number > 8) for number in range(10)]
+    strips = [Strip(f"{HOSTILE} {number}", points, threshold=8.5) for number in range(12)]
+    plot = windows_over_time(strips)
+    assert len(elements(plot, "path", "line")) == MOST_KEYS
+    assert len(elements(plot, "circle", "bad")) == MOST_KEYS
+    assert len(elements(plot, "line", "limit")) == MOST_KEYS
+    assert f"{SHOWN[:60]}" in texts(plot)
+    assert len(plot) < SMALL
+
+
+def test_of_many_windows_the_worst_are_drawn() -> None:
+    """An alert is worse than any value; else the largest, or the smallest, value is."""
+    points = [Point(number, float(number % 100), number == 77_000) for number in range(100_000)]
+    for keeps_smallest, value in ((False, 99.0), (True, 0.0)):
+        found = thinned(points, keeps_smallest=keeps_smallest)
+        assert len(found) <= 180
+        assert {each.value for each in found if not each.is_alert} == {value}
+        assert [each.end_ms for each in found if each.is_alert] == [77_000]
+    assert len(windows_over_time([Strip("k", points)])) < SMALL
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0.0], [-5.0], [-5.0, 3.0], [1e308, -1e308], [1e-9], [7.0] * 3]
+)
+def test_any_values_are_drawn(values: list[float]) -> None:
+    points = [Point(HOUR_MS, value, is_alert=False) for value in values]
+    plot = windows_over_time([Strip("k", points)])
+    assert elements(plot, "title")
+    assert "nan" not in plot
+    assert "inf" not in plot
+
+
+def test_each_value_counts_in_the_bar_that_has_it() -> None:
+    values = np.array([-1, 0, 1, 999, 1_000, 9_999, 2**62])
+    found = dict(zip(LATENESS_MS, bars_of(values, LATENESS_MS).counts, strict=False))
+    assert {bound: count for bound, count in found.items() if count} == {
+        0: 2, 1: 2, 1_000: 2, LATENESS_MS[-2]: 1
+    }  # fmt: skip
+
+
+def test_the_grace_is_drawn_where_it_is_among_the_bars() -> None:
+    found = bars_of(np.array([0] * 90 + [HOUR_MS // 2] * 10), LATENESS_MS)
+    plot = lateness(found, [(HOSTILE, 6 * HOUR_MS)])
+    (limit,) = elements(plot, "line", "limit")
+    bars = elements(plot, "rect", "bar")
+    right_of_bars = max(float(bar.get("x", 0)) + float(bar.get("width", 0)) for bar in bars)
+    assert float(limit.get("x1", 0)) > right_of_bars
+    assert f"grace 6 h ({SHOWN})" in texts(plot)
+
+
+def test_distributions_without_values_are_drawn() -> None:
+    none = np.empty(0, np.int64)
+    assert elements(records_a_window(bars_of(none, COUNTS)), "rect", "bar") == []
+    assert elements(lateness(bars_of(none, LATENESS_MS), []), "rect", "bar") == []
+    assert elements(by_day([], [], "records"), "rect", "bar") == []
+    assert len(elements(by_day(["a", "b"], [1, 10**12], "records"), "rect", "bar")) == 2
+
+
+def test_days_of_a_long_time_share_bars() -> None:
+    days = [f"day {number}" for number in range(10_000)]
+    plot = by_day(days, [1] * len(days), "records")
+    # 370 bars at most: 28 days a bar.
+    assert len(elements(plot, "rect", "bar")) == 358
+    assert "records, 28 days a bar: 10,000" in texts(plot)
+    assert len(plot) < SMALL
+
+
+def test_bars_are_cut_to_those_with_values() -> None:
+    assert Bars((0, 1, 2, 5, 10), (0, 0, 4, 0)).cut() == Bars([2, 5], (4,))
+    assert edges_around([], (0, 1, 2)) == [0, 1]
+    assert edges_around([3, 7], (0, 1, 2, 5, 10)) == [2, 5, 10]
+
+
+def test_a_timeline_has_a_row_for_each_lane_and_stays_small() -> None:
+    spans = [(number * HOUR_MS, number * HOUR_MS + 1) for number in range(50_000)]
+    plot = timeline([Lane(HOSTILE, spans), Lane("b", spans[:1])])
+    assert len(elements(plot, "path", "span")) == 2
+    assert SHOWN in texts(plot)
+    assert len(plot) < SMALL
+    assert "no episodes" in timeline([])
+
+
+def test_a_picture_stands_alone() -> None:
+    markdown = picture(timeline([Lane(HOSTILE, [(0, 1)])]), "episodes")
+    found = re.fullmatch(r"!\[episodes\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", markdown)
+    assert found is not None
+    alone = base64.b64decode(found[1]).decode()
+    assert [each.tag for each in elements(alone, "style")] == ["{http://www.w3.org/2000/svg}style"]
+    assert SHOWN in texts(alone)
+
+
+def test_axes_name_round_instants_and_numbers() -> None:
+    day = 1_357_035_600_000  # 2013-01-01 10:20 UTC
+    assert time_ticks(day, day + 3 * HOUR_MS) == [
+        (1_357_038_000_000, "11:00"), (1_357_041_600_000, "12:00"), (1_357_045_200_000, "13:00")
+    ]  # fmt: skip
+    for span in (1, 1_000, HOUR_MS, 24 * HOUR_MS, 10**12, 2**53):
+        assert 1 <= len(time_ticks(day, day + span)) <= 7
+    year = [text for _, text in time_ticks(day, day + 365 * 24 * HOUR_MS)]
+    assert year == ["2013-04-01", "2013-07-01", "2013-10-01", "2014-01-01"]
+    assert [number_top(value) for value in (0, 1, 11, 99, 2e9)] == [1, 1, 15, 100, 2e9]
+    assert time_text(2**60) == f"{2**60} ms"

@@ -1,0 +1,230 @@
+"""`report` writes one page that works offline, of episodes, windows, records and tables."""
+
+from __future__ import annotations
+
+import base64
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support.command_line import call, call_alone
+from tests.support.pipeline_texts import changed
+from tests.support.reported import DAYS, HOSTILE, SHOWN, many_alerts, reported_project
+from tests.support.written_tables import write_rows
+from windows_pipeline.cli.arguments import StartSession
+from windows_pipeline.config import Pipeline, Rule
+from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.report.day_plots import WindowPlots
+from windows_pipeline.report.episodes import read_episodes
+from windows_pipeline.report.gather import read_report
+from windows_pipeline.report.measures import Measure, measure_of
+from windows_pipeline.report.page import report_page
+from windows_pipeline.report.words import rounded_up, trace_command
+from windows_pipeline.storage.catalog import TableSpec, window_tables
+
+MEBIBYTE = 2**20
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.data = ""
+        self.feed(text)
+        self.text = re.sub(r"\s+", " ", self.data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.data += data
+
+
+class Reported(NamedTuple):
+    """A project of few rows, whose folder is the working directory."""
+
+    folder: Path
+    pipeline: Pipeline
+    capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    @property
+    def alerts(self) -> TableSpec:
+        return window_tables(self.pipeline, "hourly", str(self.folder / "warehouse")).alerts
+
+    def report(self, *args: str) -> tuple[int, str]:
+        start: StartSession = no_session
+        return call(self.capfd, self.monkeypatch, "report", "flights", *args, start=start)
+
+    def page(self, *args: str) -> tuple[str, Page]:
+        """The text of the page that the command writes, and what is in it."""
+        status, said = self.report("--output", "out.html", *args)
+        assert (status, "out.html: written" in said) == (0, True), said
+        text = (self.folder / "out.html").read_text()
+        return text, Page(text)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Reported:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WINDOWS_PIPELINE_SETTINGS", raising=False)
+    return Reported(tmp_path, reported_project(tmp_path), capfd, monkeypatch)
+
+
+def no_session(*_: object) -> Any:
+    raise AssertionError("Spark must not start")
+
+
+def test_the_page_shows_what_the_tables_hold(project: Reported) -> None:
+    """Rules A5, E5: by hand. A retracted alert is none; two overlapping windows are an episode."""
+    _, page = project.page()
+    assert "Arrival days 2013-01-01 to 2013-01-02" in page.text
+    for card in (
+        *("100 records accepted", "1 records rejected", "3 records late", "2 episodes of alerts"),
+        *("2 of them still open", "2013-01-02 ingested through"),
+    ):
+        assert card in page.text
+    assert "A grace of 1 hour would have caught 99 % of the records." in page.text
+    assert "With the grace of hourly, 6 hours, 100 % of the records" in page.text
+    assert "Episodes: 2" in page.text
+    assert "record_count >= 10 and avg_dep_delay > 60" in page.text
+    # The worst window of the first episode: noon to 13:30, by two windows.
+    assert "2013-01-01 12:00:002013-01-01 13:30:00 still open1 hour 30 minutes2" in page.text
+    assert "avg_dep_delay = 95.5, record_count = 11 · severity 95.5" in page.text
+    assert trace_command("flights", "hourly", SHOWN, _end(project)) in page.text
+    assert "300" not in re.findall(r"severity (\d+)", page.text)
+    assert "late266.7%every window of its event time was closed as it arrived" in page.text
+    assert "partly_late133.3%" in page.text
+    assert "null_time1100.0%" in page.text
+    assert "flights/hourly/final_windowsA window that an arrival unit closed; only a" in page.text
+    assert "flights/hourly/correctionsA final window that a correction changed" in page.text
+
+
+def test_the_page_needs_nothing_and_no_text_of_data_is_markup(project: Reported) -> None:
+    text, page = project.page()
+    assert page.data.count(SHOWN) > 5
+    assert HOSTILE not in text
+    names = {name for name, _ in page.tags}
+    assert names.isdisjoint({"script", "img", "link", "iframe", "object", "form", "base"})
+    for _, attributes in page.tags:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("src", "style")
+        ]
+        assert (attributes.get("href") or "#").startswith("#")
+    (policy,) = (
+        attributes["content"]
+        for _, attributes in page.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert "default-src 'none'; style-src 'sha256-" in str(policy)
+    drawings = re.findall(r"<svg.*?</svg>", text)
+    assert len(drawings) == 6
+    for drawing in drawings:
+        ET.XML(drawing)
+
+
+@pytest.mark.parametrize(
+    ("declared", "key", "shown"),
+    [
+        ("[origin, dest]", {"origin": "JFK", "dest": "<LAX>"}, "JFK,<LAX>"),
+        ("[origin, dest]", {"origin": None, "dest": "LAX"}, ",LAX"),
+        ("flight", 1545, "1545"),
+        ("[]", None, "all records"),
+    ],
+)
+def test_keys_of_any_kind_are_shown(tmp_path: Path, declared: str, key: object, shown: str) -> None:
+    pipeline = reported_project(tmp_path, changed("key: origin", f"key: {declared}"), key)
+    read = read_report(pipeline, str(tmp_path / "warehouse"))
+    page = Page(report_page(read, datetime(2026, 11, 27, tzinfo=UTC)))
+    assert f"{shown} · disruption" in page.text
+    assert f"> 60{shown}2013-01-01 12:00:00" in page.text
+    plots = WindowPlots(pipeline, "hourly", str(tmp_path / "warehouse"))
+    drawing = base64.b64decode(plots.alerts(DAYS[1]).partition("base64,")[2][:-1])
+    assert f"{shown} · avg_dep_delay · disruption" in "".join(ET.XML(drawing).itertext())
+
+
+def test_days_are_chosen(project: Reported) -> None:
+    _, page = project.page("--to", "2013-01-01")
+    assert "Arrival days 2013-01-01 to 2013-01-01" in page.text
+    assert "0 episodes of alerts" in page.text
+    assert "No window broke a rule." in page.text
+    assert "No record was rejected." in page.text
+    status, said = project.report("--from", "2014-01-01")
+    assert status == 2
+    assert "no day from 2014-01-01 to the last is; to see the days: windows-pipeline" in said
+    status, said = project.report("--from", "2013-01-02", "--to", "2013-01-01")
+    assert (status, "must not be before --from 2013-01-02" in said) == (2, True)
+
+
+def test_many_alerts_give_a_small_page_that_says_what_is_left_out(project: Reported) -> None:
+    rows = [row | {"arrival_unit": DAYS[0]} for row in many_alerts(5_000, 20)]
+    write_rows(project.alerts, rows)
+    text, page = project.page()
+    assert len(text.encode()) < MEBIBYTE
+    # An episode of each key for each three hours, and two of the hostile key.
+    assert "100,002 episodes of alerts" in page.text
+    assert "20 of 5,001 keys and rules are drawn" in page.text
+    assert "99,962 milder episodes are left out; to list them" in page.text
+    some = read_episodes(LocalTable(project.alerts), DAYS, most=3)
+    assert (some.read_from, some.alerts) == (DAYS[1], 3)
+
+
+def test_wrong_places_and_empty_projects_are_refused(project: Reported) -> None:
+    status, said = project.report("--output", "no/such/folder.html")
+    assert (status, "--output: no/such/folder.html must be a file in a folder" in said) == (2, True)
+    status, said = project.report("--output", str(project.folder))
+    assert (status, "--output" in said) == (2, True)
+    (project.folder / "warehouse").rename(project.folder / "moved")
+    status, said = project.report()
+    assert status == 2
+    assert "the table does not exist yet; to fill it: windows-pipeline run flights" in said
+
+
+def test_report_needs_no_spark(project: Reported) -> None:
+    printed = call_alone(
+        project.folder, "report", "flights", heavy={"pyspark", "great_expectations"}
+    )
+    assert "flights.html: written" in printed
+
+
+@pytest.mark.parametrize(
+    ("when", "severity", "expected"),
+    [
+        ("record_count >= 10 and a > 60", "a", Measure("a", 60.0, keeps_smallest=False)),
+        ("record_count < 4", "-record_count", Measure("record_count", 4.0, keeps_smallest=True)),
+        ("a > 1 or a > 2.5", "1", Measure("a", None, keeps_smallest=False)),
+        ("a > b", "-a", Measure("a", None, keeps_smallest=True)),
+        ("a > -2.5 and ba < 3", "a", Measure("a", -2.5, keeps_smallest=False)),
+        ("text = 'x'", "1", Measure("record_count", None, keeps_smallest=False)),
+    ],
+)
+def test_what_a_rule_watches(when: str, severity: str, expected: Measure) -> None:
+    rule = Rule(when=when, severity=severity)
+    assert measure_of(rule, {"record_count", "a", "b", "ba"}) == expected
+
+
+def test_a_duration_is_rounded_up() -> None:
+    """So that the grace that is named catches what it is said to catch."""
+    hour = 3_600_000
+    texts = [rounded_up(ms) for ms in (1, 999, 60_001, hour, hour + 1, 25 * hour + 1)]
+    assert texts == [
+        *("1 millisecond", "999 milliseconds", "1 minute 1 second"),
+        *("1 hour", "1 hour 1 minute", "1 day 2 hours"),
+    ]
+
+
+def _end(project: Reported) -> datetime:
+    """The end of the worst window, as the table has it."""
+    worst = read_episodes(LocalTable(project.alerts), DAYS).found[0].worst
+    assert worst["avg_dep_delay"] == 95.5
+    end: datetime = worst["window_end"]
+    return end

@@ -1,0 +1,1 @@
+"""Plots as small SVG drawings: windows, distributions, episodes; plain values in, markup out."""

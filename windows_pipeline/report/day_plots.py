@@ -1,0 +1,119 @@
+"""The plots of one arrival day: its windows with alerts, their sizes, how late its records came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from functools import cached_property
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.plots.bars import lateness, records_a_window
+from windows_pipeline.plots.svg import picture
+from windows_pipeline.plots.windows import MOST_KEYS, Strip, windows_over_time
+from windows_pipeline.query.arrival_days import log_parts
+from windows_pipeline.query.local_tables import LocalTable
+from windows_pipeline.query.readable import OpenTable, ReadableTable
+from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.report.episodes import Episode, read_episodes
+from windows_pipeline.report.measures import measure_of, numeric_columns
+from windows_pipeline.report.records import caught_text, read_lateness, read_sizes
+from windows_pipeline.report.strips import strip_of_day
+from windows_pipeline.storage.catalog import source_tables, window_tables
+
+
+class SourcePlots:
+    """Plots of a pipeline's records, as pictures in Markdown."""
+
+    def __init__(
+        self, pipeline: Pipeline, warehouse: str, open_table: OpenTable = LocalTable
+    ) -> None:
+        """Takes what the plots are of.
+
+        Args:
+            pipeline: The pipeline.
+            warehouse: The folder of all tables.
+            open_table: Opens tables, each once, at its newest version.
+        """
+        self._pipeline, self._open = pipeline, open_table
+        self._tables = source_tables(pipeline, warehouse)
+
+    def lateness(self, day: date) -> str:
+        """How late a day's records came, with each definition's grace.
+
+        Raises:
+            UnreadableTableError: A table is not for this reader.
+        """
+        of_grace: dict[int, list[str]] = {}
+        for name, windows in self._pipeline.windows.items():
+            of_grace.setdefault(windows.grace, []).append(name)
+        graces = [(", ".join(names), grace) for grace, names in sorted(of_grace.items())]
+        found = read_lateness(self._raw, self._times, [day])
+        return (
+            f"{caught_text(found.most_ms)}\n\n{picture(lateness(found.bars, graces), 'lateness')}"
+        )
+
+    @cached_property
+    def _raw(self) -> ReadableTable:
+        return self._open(self._tables.raw_events)
+
+    @cached_property
+    def _times(self) -> RecordTimes:
+        return RecordTimes(self._pipeline, log_parts(self._tables.arrival_log, self._open), 0)
+
+
+class WindowPlots:
+    """Plots of a definition's windows, as pictures in Markdown."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        windows_name: str,
+        warehouse: str,
+        open_table: OpenTable = LocalTable,
+    ) -> None:
+        """Takes what the plots are of; see `SourcePlots`."""
+        self._open = open_table
+        self._windows = pipeline.windows[windows_name]
+        self._numbers = numeric_columns(pipeline, self._windows)
+        self._tables = window_tables(pipeline, windows_name, warehouse)
+
+    def sizes(self, day: date) -> str:
+        """How many of the windows that a day closed have how many records.
+
+        Raises:
+            UnreadableTableError: The table is not for this reader.
+        """
+        found, _ = read_sizes(self._final, [day])
+        return picture(records_a_window(found), "records")
+
+    def alerts(self, day: date) -> str:
+        """The windows that a day closed of the keys that alert, at most eight, the worst first.
+
+        Raises:
+            UnreadableTableError: A table is not for this reader.
+        """
+        found = read_episodes(self._alerts, [day]).found
+        strips = list(self._strips([one for one in found if one.rule in self._windows.alerts], day))
+        if not strips:
+            return "No window that this day closed broke a rule."
+        return picture(windows_over_time(strips), "alerts")
+
+    def _strips(self, episodes: list[Episode], day: date) -> Iterator[Strip]:
+        """A strip for each of the worst keys, by the rule of its worst episode."""
+        of_key: dict[str, list[Episode]] = {}
+        for episode in episodes:
+            # A null key and an empty text are shown alike, and are two keys.
+            of_key.setdefault(repr(episode.key), []).append(episode)
+        for of_one in list(of_key.values())[:MOST_KEYS]:
+            rule = of_one[0].rule
+            of_rule = [episode for episode in of_one if episode.rule == rule]
+            measure = measure_of(self._windows.alerts[rule], self._numbers)
+            yield strip_of_day(self._final, of_rule, measure, day)
+
+    @cached_property
+    def _final(self) -> ReadableTable:
+        return self._open(self._tables.final_windows)
+
+    @cached_property
+    def _alerts(self) -> ReadableTable:
+        return self._open(self._tables.alerts)

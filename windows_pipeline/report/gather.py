@@ -1,0 +1,204 @@
+"""Reads what a report shows: bounded, without Spark, each table at its newest version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import islice
+
+import pyarrow as pa
+
+from windows_pipeline.config import Pipeline, Windows
+from windows_pipeline.plots.bars import Bars
+from windows_pipeline.plots.windows import MOST_KEYS, Strip
+from windows_pipeline.query.arrival_days import LogPart, log_parts
+from windows_pipeline.query.local_tables import LocalTable, NoTableError
+from windows_pipeline.query.newest_rows import newest_rows
+from windows_pipeline.query.record_times import RecordTimes
+from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_state
+from windows_pipeline.report.episodes import Episode, Episodes, mark_open, read_episodes
+from windows_pipeline.report.measures import measure_of, numeric_columns
+from windows_pipeline.report.records import Counted, Lateness, count_by, read_lateness, read_sizes
+from windows_pipeline.report.strips import strip_around
+from windows_pipeline.report.tables import TableHealth, table_health
+from windows_pipeline.storage.catalog import TableSpec, all_tables, source_tables, window_tables
+
+_SAMPLE = 10
+
+
+@dataclass(frozen=True)
+class WindowsReport:
+    """What a window definition found.
+
+    Attributes:
+        name: The definition's name.
+        windows: The definition.
+        state: How far it is.
+        episodes: Its episodes; None if there is no table alerts so far.
+        around: The worst episodes, each with the windows around it.
+        late: Records that no window counts, by reason; None without a table.
+        sizes: How many windows have how many records; None without a table.
+        sizes_from: The first arrival day whose windows were read; None if all were.
+    """
+
+    name: str
+    windows: Windows
+    state: WindowsState
+    episodes: Episodes | None = None
+    around: tuple[tuple[Episode, Strip], ...] = ()
+    late: Counted | None = None
+    sizes: Bars | None = None
+    sizes_from: date | None = None
+
+
+@dataclass(frozen=True)
+class PipelineReport:
+    """What a report shows.
+
+    Attributes:
+        pipeline: The pipeline.
+        days: The ingested arrival days that it is of, in order.
+        state: How far the pipeline is.
+        definitions: What each window definition found.
+        arrived: For each of the days the number of accepted and of rejected records.
+        lateness: How late records came.
+        rejected: Rejected records, by reason; None without a table.
+        rejected_sample: The newest of them.
+        tables: All tables.
+    """
+
+    pipeline: Pipeline
+    days: Sequence[date]
+    state: PipelineState
+    definitions: tuple[WindowsReport, ...]
+    arrived: tuple[tuple[int, int], ...]
+    lateness: Lateness
+    rejected: Counted | None
+    rejected_sample: pa.Table | None
+    tables: tuple[TableHealth, ...] = field(default_factory=tuple)
+
+
+def read_report(
+    pipeline: Pipeline, warehouse: str, first: date | None = None, last: date | None = None
+) -> PipelineReport:
+    """Reads what a report of some arrival days shows.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        first: The first arrival day; None for the first ingested one.
+        last: The last arrival day; None for the last ingested one.
+
+    Raises:
+        NoTableError: Nothing is ingested so far.
+        TableDamagedError: A file of a table is damaged.
+        UnreadableTableError: A table is not for readers other than Spark.
+        ValueError: None of the days is ingested.
+    """
+    source = source_tables(pipeline, warehouse)
+    raw = LocalTable(source.raw_events)
+    log = log_parts(source.arrival_log)
+    days = sorted(
+        {
+            part.arrival_unit
+            for part in log
+            if (first or date.min) <= part.arrival_unit <= (last or date.max)
+        }
+    )
+    if not days:
+        raise ValueError(
+            f"--from and --to must name an ingested day of {pipeline.name}, and no day from "
+            f"{first or 'the first'} to {last or 'the last'} is; to see the days: windows-pipeline "
+            f"status {pipeline.name}"
+        )
+    state = pipeline_state(pipeline, warehouse)
+    graces = sorted({windows.grace for windows in pipeline.windows.values()})
+    times = RecordTimes(pipeline, log, 0)
+    rejected = _opened_count(source.rejected_records, "reason", days)
+    sample = None
+    if rejected is not None and rejected.rows:
+        sample = newest_rows(
+            source.rejected_records, _SAMPLE, days[0], days[-1], order=("file", "reason")
+        ).rows
+    return PipelineReport(
+        pipeline=pipeline,
+        days=days,
+        state=state,
+        definitions=tuple(_of_windows(pipeline, each, warehouse, days) for each in state.windows),
+        arrived=_arrived(log, days),
+        lateness=read_lateness(raw, times, days, graces),
+        rejected=rejected,
+        rejected_sample=sample,
+        tables=tuple(table_health(spec) for spec in all_tables(pipeline, warehouse)),
+    )
+
+
+def _of_windows(
+    pipeline: Pipeline, state: WindowsState, warehouse: str, days: Sequence[date]
+) -> WindowsReport:
+    windows = pipeline.windows[state.name]
+    tables = window_tables(pipeline, state.name, warehouse)
+    try:
+        final = LocalTable(tables.final_windows)
+    except NoTableError:
+        return WindowsReport(state.name, windows, state)
+    sizes, sizes_from = read_sizes(final, days)
+    episodes: Episodes | None = None
+    around: tuple[tuple[Episode, Strip], ...] = ()
+    with suppress(NoTableError):
+        episodes = read_episodes(LocalTable(tables.alerts), days)
+        mark_open(episodes, windows, state.close_time_ms)
+        around = _around(pipeline, windows, final, episodes)
+    return WindowsReport(
+        name=state.name,
+        windows=windows,
+        state=state,
+        episodes=episodes,
+        around=around,
+        late=_opened_count(tables.late_records, "reason", days),
+        sizes=sizes,
+        sizes_from=sizes_from,
+    )
+
+
+def _around(
+    pipeline: Pipeline, windows: Windows, final: LocalTable, episodes: Episodes
+) -> tuple[tuple[Episode, Strip], ...]:
+    """The windows around the worst episodes; those of a rule that is gone are left out."""
+    numbers = numeric_columns(pipeline, windows)
+    length_ms = getattr(windows.spec, "length_ms", 0)
+    known = (episode for episode in episodes.found if episode.rule in windows.alerts)
+    return tuple(
+        (
+            episode,
+            strip_around(
+                final, episode, measure_of(windows.alerts[episode.rule], numbers), length_ms
+            ),
+        )
+        for episode in islice(known, MOST_KEYS)
+    )
+
+
+def _opened_count(spec: TableSpec, column: str, days: Sequence[date]) -> Counted | None:
+    try:
+        return count_by(LocalTable(spec), column, days)
+    except NoTableError:
+        return None
+
+
+def _arrived(log: Sequence[LogPart], days: Sequence[date]) -> tuple[tuple[int, int], ...]:
+    accepted = dict.fromkeys(days, 0)
+    rejected = dict.fromkeys(days, 0)
+    batches: set[tuple[date, int | None]] = set()
+    for part in log:
+        day = part.arrival_unit
+        if day not in accepted:
+            continue
+        accepted[day] += part.rows
+        # Each row of a unit has the rejected records of all its source partitions.
+        if (day, part.batch) not in batches:
+            batches.add((day, part.batch))
+            rejected[day] += part.unit_rejected
+    return tuple((accepted[day], rejected[day]) for day in days)

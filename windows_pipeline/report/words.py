@@ -1,0 +1,94 @@
+"""A pipeline's definition, keys and commands in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from windows_pipeline.config import Windows
+from windows_pipeline.plots.axes import time_text
+from windows_pipeline.query.arrow_values import microseconds
+from windows_pipeline.windows.durations import duration_text
+
+_LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
+_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
+_MS = timedelta(milliseconds=1)
+
+
+def definition_rows(windows: Windows) -> list[tuple[str, str]]:
+    """What a window definition declares: the name of each field, and its value as a text."""
+    rows = [("kind", windows.kind.replace("_", " "))]
+    for field, value in windows.model_dump(exclude=_LEFT_OUT, exclude_none=True).items():
+        rows.append((field.replace("_", " "), _text(value)))
+    rows += [
+        (f"aggregate {aggregate.name}", str(aggregate)) for aggregate in windows.aggregate_list
+    ]
+    return rows + [(f"alert {rule}", of.when) for rule, of in windows.alerts.items()]
+
+
+def key_text(key: object) -> str:
+    """A key as commands take it: of several columns their values with commas, nothing for null."""
+    parts = list(key.values()) if isinstance(key, Mapping) else [key]
+    return ",".join("" if part is None else _part_text(part) for part in parts)
+
+
+def trace_command(pipeline: str, windows_name: str, key: str, window_end: datetime) -> str:
+    """The command that leads from a window to its records.
+
+    Args:
+        pipeline: The pipeline's name.
+        windows_name: The window definition.
+        key: The window's key, as `key_text` writes it.
+        window_end: The window's end.
+    """
+    end = instant_text(window_end).replace(" ", "T") + "Z"
+    record, option = [pipeline, key, end], ["--windows", windows_name]
+    # Without the two hyphens a key that begins with one would be an option.
+    arguments = [*option, "--", *record] if key.startswith("-") else [*record, *option]
+    return shlex.join(["windows-pipeline", "trace", *arguments])
+
+
+def instant_text(instant: datetime) -> str:
+    """An instant in UTC, with milliseconds only where it has any."""
+    return time_text(microseconds(instant) // 1_000)
+
+
+def length_text(ms: int) -> str:
+    """A duration, without the parts that are small beside it."""
+    size = abs(ms)
+    steps = ((7 * _DAY_MS, _HOUR_MS), (_DAY_MS, _MINUTE_MS), (_HOUR_MS, 1_000))
+    step = next((step for least, step in steps if size >= least), 1)
+    return duration_text(ms // step * step)
+
+
+def rounded_up(ms: int) -> str:
+    """A duration that is not shorter, as a text of few units."""
+    steps = ((_DAY_MS, _HOUR_MS), (_HOUR_MS, _MINUTE_MS), (_MINUTE_MS, 1_000))
+    step = next((step for least, step in steps if ms >= least), 1)
+    return duration_text(-(-ms // step) * step)
+
+
+def value_text(value: object) -> str:
+    """A result of a window, short."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, datetime):
+        return instant_text(value)
+    return f"{value:,}" if type(value) is int else str(value)
+
+
+def between(first: datetime, last: datetime) -> int:
+    """The milliseconds from one instant to another."""
+    return (last - first) // _MS
+
+
+def _part_text(part: Any) -> str:
+    return instant_text(part) if isinstance(part, datetime) else str(part)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none: one key for all records"
+    return str(value).lower() if isinstance(value, bool) else str(value)

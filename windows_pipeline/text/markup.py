@@ -1,0 +1,57 @@
+"""Writes HTML and SVG: a text that is not made here is never markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+_UNSHOWN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that XML refuses, and those that would turn the order of the text around them."""
+_EMPTY = frozenset(("br", "circle", "line", "meta", "path", "rect"))
+
+
+class Markup(str):
+    """A text that is markup: `plain_text`, `tag` and `joined` make it, and escape other texts."""
+
+    __slots__ = ()
+
+
+def plain_text(text: object) -> Markup:
+    """The markup that shows a text as it is."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(escape(_UNSHOWN.sub("\ufffd", str(text))))
+
+
+def tag(name: str, /, *children: object, **attributes: object) -> Markup:
+    """An element.
+
+    Args:
+        name: The element's name.
+        children: What it holds; all but `Markup` is text.
+        attributes: Its attributes; an underscore at the end of a name is cut off (`class_`),
+            another one is a hyphen. One that is None is left out.
+    """
+    written = "".join(
+        f' {attribute.removesuffix("_").replace("_", "-")}="{plain_text(_attribute(value))}"'
+        for attribute, value in attributes.items()
+        if value is not None
+    )
+    if name in _EMPTY and not children:
+        return Markup(f"<{name}{written}/>")
+    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
+
+
+def joined(parts: Iterable[object]) -> Markup:
+    """Markup of several parts, one after the other; all but `Markup` is text."""
+    return Markup("".join(map(plain_text, parts)))
+
+
+def _attribute(value: object) -> str:
+    """A number with two decimals at most, so that drawings stay small."""
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return str(value)
