@@ -22,6 +22,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.text.counts import counted
 
 _CONFIG = {
     "every": dg.Field(
@@ -63,8 +64,8 @@ def stream_assets(pipeline: Pipeline, settings: Settings) -> dg.AssetsDefinition
 
         def report(result: BatchResult) -> None:
             context.log.info(
-                f"micro-batch {result.batch}: {result.accepted} records accepted, "
-                f"{result.rejected} rejected; {result.passed_over} files skipped"
+                f"micro-batch {result.batch}: {counted(result.accepted, 'record')} accepted, "
+                f"{result.rejected} rejected; {counted(result.passed_over, 'file')} skipped"
             )
             if every is None:
                 batches.append(result)
