@@ -104,6 +104,8 @@ def test_payments_become_a_pipeline(project: NewProject) -> None:
         "in order",
         "up to 10 minutes 40 ",
         "a grace of 10 minutes is enough for 99 % of the records",
+        "the sample copied into data/p: ",
+        "wrote pipelines/p.yaml; ",
         "windows-pipeline run p windows-pipeline alerts p make ui",
     ):
         assert part in said

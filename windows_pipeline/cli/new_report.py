@@ -102,7 +102,7 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
     days = created.landed.days
     folders = f"{counted(len(days), 'day folder')}, {days[0]} to {days[-1]}"
     verb = "copied into" if created.was_copied else "is in"
-    console.print(f"the sample {verb} {created.landed.folder}: {folders}")
+    console.print(f"the sample {verb} {_below_here(created.landed.folder)}: {folders}")
     if created.landed.empty:
         empty = ", ".join(str(day) for day in created.landed.empty[:_MOST_NAMES])
         more = ", ..." if len(created.landed.empty) > _MOST_NAMES else ""
@@ -110,7 +110,7 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
             f"{len(created.landed.empty):,} of them are new and empty ({empty}{more}): a missing "
             "day would block the days after it"
         )
-    console.print(f"wrote {created.file}; look through it, then:")
+    console.print(f"wrote {_below_here(created.file)}; look through it, then:")
     console.print()
     program = _program()
     console.print(f"  {program} run {name}")
@@ -118,8 +118,14 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
     console.print("  make ui")
 
 
+def _below_here(path: Path) -> Path:
+    """A path as users would type it: relative where it lies below the working directory."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def _program() -> str:
     """How a shell finds this program: by its name, or else by the path that started it."""
     started = Path(sys.argv[0])
     is_found = started.name != _NAME or shutil.which(_NAME) is not None
-    return _NAME if is_found else str(started)
+    return _NAME if is_found else str(_below_here(started))
