@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -16,6 +18,8 @@ from windows_pipeline.cli.status import Status
 
 _ROOT = Path(__file__).parent.parent
 _FLIGHTS = _ROOT / "data" / "flights"
+_INTERRUPTED = 130
+"""The exit status after Ctrl-C, as of other programs."""
 
 
 def main() -> int:
@@ -25,6 +29,10 @@ def main() -> int:
     with log.captured():
         try:
             return _run(CONSOLE, log.path.relative_to(_ROOT))
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            CONSOLE.print("stopped; to run the demo again: make demo")
+            return _INTERRUPTED
         except FileExistsError as error:
             CONSOLE.print(coloured(str(error), "red"), soft_wrap=True)
         except Exception as error:  # noqa: BLE001  the log has the trace
@@ -61,18 +69,20 @@ def _run(console: Console, log: Path) -> int:
         )
     )
     # Imported here, as Dagster and the definitions take seconds.
-    from pyspark.sql import SparkSession
-
     from demo.run import materialize_year
     from demo.summary import print_summary
 
     if not materialize_year(console):
         console.print(coloured("the run failed", "red", f"; see its log: {log}"))
         return 1
-    print_summary(console, SparkSession.getActiveSession())
+    print_summary(console, start_session(settings))
     console.print(f"done in {time.monotonic() - started:.0f} s")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_status = main()
+    if exit_status == _INTERRUPTED:
+        # Python's own end would wait for the thread that still runs a step. Spark's JVM ends, too.
+        os._exit(exit_status)
+    sys.exit(exit_status)

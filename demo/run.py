@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import dagster as dg
 from rich.console import Console
@@ -15,6 +16,7 @@ from definitions import defs
 from windows_pipeline.cli.console import coloured
 from windows_pipeline.cli.status import Status
 from windows_pipeline.dagster import range_tags
+from windows_pipeline.text.counts import counted
 
 _JOB = "flights_all"
 _WINDOWS = "hourly"
@@ -23,7 +25,12 @@ _TAG = "windows_pipeline/demo"
 
 
 def materialize_year(console: Console) -> bool:
-    """Runs the demo's assets over all days; returns whether the run succeeded."""
+    """Runs the demo's assets over all days; returns whether the run succeeded.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed. The run is canceled, but a thread of this process
+            still works on its step: the caller must end the process.
+    """
     job = defs.resolve_job_def(_JOB)
     partitions = job.partitions_def
     if partitions is None:
@@ -35,17 +42,23 @@ def materialize_year(console: Console) -> bool:
         _end_killed_runs(instance)
         progress = _Progress(console, instance, run_id, last)
         progress.start()
+        # In the main thread Dagster would hold Ctrl-C back until a step ends.
+        running = ThreadPoolExecutor(1).submit(
+            job.execute_in_process,
+            instance=instance,
+            run_id=run_id,
+            tags={**range_tags(first, last), _TAG: "true"},
+            asset_selection=assets_of_demo(job),
+            raise_on_error=False,
+        )
         try:
-            result = job.execute_in_process(
-                instance=instance,
-                run_id=run_id,
-                tags={**range_tags(first, last), _TAG: "true"},
-                asset_selection=assets_of_demo(job),
-                raise_on_error=False,
-            )
+            return running.result().success
+        except KeyboardInterrupt:
+            if (run := instance.get_run_by_id(run_id)) is not None:
+                instance.report_run_canceled(run, "the demo was stopped")
+            raise
         finally:
             progress.stop()
-    return result.success
 
 
 def assets_of_demo(job: dg.JobDefinition) -> list[dg.AssetKey]:
@@ -138,9 +151,9 @@ class _Progress:
         failed = self._failed_days[check, dg.AssetCheckSeverity.ERROR]
         warned = self._failed_days[check, dg.AssetCheckSeverity.WARN]
         if failed:
-            mark = (f"FAILED on {failed} days", "red")
+            mark = (f"FAILED on {counted(failed, 'day')}", "red")
         elif warned:
-            mark = (f"a warning on {warned} days", "yellow")
+            mark = (f"a warning on {counted(warned, 'day')}", "yellow")
         else:
             mark = ("passed on every day", "green")
         self._console.print(Text.assemble(f"  check {evaluation.check_name}: ", mark))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from windows_pipeline.cli.console import CONSOLE, ERRORS
 from windows_pipeline.cli.log_file import FOLDER, LogFile
+from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.status import Status
 
 _HOST = "127.0.0.1"
@@ -48,6 +49,7 @@ def main(port: int) -> int:
     )
     try:
         with Status(CONSOLE, "starting the Dagster UI", lines=CONSOLE):
+            _tell_mistakes()
             _wait(stopped, lambda: dagster.poll() is not None or _answers(port))
         if dagster.poll() is None and not stopped.is_set():
             CONSOLE.print(
@@ -65,6 +67,24 @@ def main(port: int) -> int:
         return 0
     finally:
         _end(dagster)
+
+
+def _tell_mistakes() -> None:
+    """Names the mistakes of settings and pipeline files, which Dagster writes to its log only."""
+    # Imported here, as the models take a second, in which Dagster starts.
+    from windows_pipeline.config import ConfigError, load_folder
+    from windows_pipeline.settings import SettingsError, load_settings
+
+    try:
+        settings = load_settings(Path.cwd())
+        mistakes = load_folder(settings.pipelines, settings.modules).all_problems
+    except (ConfigError, SettingsError) as error:
+        tell("error", str(error))
+        return
+    for mistake in mistakes:
+        tell("error", mistake)
+    if mistakes:
+        tell("note", "these files' pipelines are left out; correct them, then reload in the UI")
 
 
 def _wait(stopped: threading.Event, is_over: Callable[[], bool]) -> None:

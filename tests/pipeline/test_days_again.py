@@ -108,7 +108,7 @@ def test_no_result_is_computed_if_raw_rows_are_missing(project: SmallProject, wa
     before = project.sums()
     shutil.rmtree(project.source.raw_events.location)
     status, said = project.ingest(way)
-    named = "p/raw_events must hold the 1 rows of 2026-11-01 that arrival_log names, and holds 0"
+    named = "p/raw_events must hold the 1 row of 2026-11-01 that arrival_log names, and holds 0"
     assert (status, named in said) == (2, True), said
     assert "windows-pipeline rebuild p --from raw_events" in said
     assert project.sums() == before

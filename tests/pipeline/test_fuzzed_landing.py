@@ -219,8 +219,8 @@ def test_a_number_of_a_million_digits_is_rejected_in_time(project: SmallProject)
     assert status == 3, said
     assert (
         f"2026-11-02/b c.jsonl: a line must have at most {MOST_BYTES:,} bytes "
-        f"(source.max_record_bytes), but one has {len(long) - 1:,}; end each record with a line "
-        "break, or raise the limit"
+        f"(source.max_record_bytes), but one has {len(long) - 1:,} and begins with "
+        f"{long[:60]} ...; end each record with a line break, or raise the limit"
     ) in " ".join(said.split())
     rows = named_rows(project.source.rejected_records, ["reason", "original"])
     assert Counter(row["reason"] for row in rows) == {f"wrong_type: {name}": 2 for name in wrong}

@@ -92,7 +92,7 @@ def test_warnings_are_the_same_by_days_and_in_a_stream(
         status, said = each.call("check", "p")
         assert status == 0, said
         checked.append({name: f"{name}: warning" in said for name in (*of_tables, "early")})
-        assert "(a check of the pipeline's own); 1 rows, such as" in said
+        assert "(a check of the pipeline's own); 1 row, such as" in said
     assert checked[0] == checked[1] == {**dict.fromkeys(of_tables, True), "early": False}
 
 

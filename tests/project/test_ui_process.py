@@ -16,7 +16,7 @@ from shutil import copy
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = ("assets", "definitions.py", "pipelines", "resources", "settings.yaml", "tools")
+FILES = ("assets", "definitions.py", "resources", "tools")
 HOME = "DAGSTER_HOME"
 STOP_SECONDS = 90
 
@@ -45,12 +45,17 @@ def test_the_ui_answers_and_ends_with_all_of_its_processes(
 
 
 def test_a_failed_start_is_an_error_that_names_the_log(tmp_path: Path) -> None:
-    """The workspace that Dagster should load is not there."""
-    with running_ui(tmp_path, workspace=False) as (ui, _):
+    """The workspace that Dagster should load is not there, and a pipeline has a mistake."""
+    with running_ui(tmp_path, workspace=False, wrong="kind: wrong\n") as (ui, _):
         out, err = ui.communicate(timeout=STOP_SECONDS)
         assert (ui.returncode, out) == (1, "starting the Dagster UI\n")
         (log,) = (tmp_path / ".cache" / "windows-pipeline").iterdir()
-        first, *last_lines = err.splitlines()
+        wrong = f"error: {tmp_path / 'pipelines' / 'wrong.yaml'}:1: "
+        lines = err.splitlines()
+        mistakes = [line for line in lines if line.startswith(wrong)]
+        assert any("'kind' is not a field here; " in line for line in mistakes)
+        assert lines[len(mistakes)].startswith("note: these files' pipelines are left out; ")
+        first, *last_lines = lines[len(mistakes) + 1 :]
         assert first.startswith("error: Dagster has ended with ")
         assert first.endswith(f"; {log} ends with:")
         assert last_lines
@@ -59,11 +64,17 @@ def test_a_failed_start_is_an_error_that_names_the_log(tmp_path: Path) -> None:
 
 @contextmanager
 def running_ui(
-    folder: Path, *, workspace: bool = True
+    folder: Path, *, workspace: bool = True, wrong: str | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The launcher in a project folder of its own, and its port."""
     for name in FILES:
         (folder / name).symlink_to(ROOT / name)
+    copy(ROOT / "settings.yaml", folder)  # its own folder is where its paths begin
+    (folder / "pipelines").mkdir()
+    for file in (ROOT / "pipelines").iterdir():
+        copy(file, folder / "pipelines")
+    if wrong is not None:
+        (folder / "pipelines" / "wrong.yaml").write_text(wrong)
     if workspace:
         copy(ROOT / "workspace.yaml", folder)
     home = folder / ".dagster_home"

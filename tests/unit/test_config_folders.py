@@ -272,6 +272,26 @@ def test_validate_prints_brackets_unchanged(
     assert "source.format: '[red]x[/y]' is not a known value; use 'csv'" in err
 
 
+def test_validate_names_mistakes_and_folders_at_once(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong file, and another one whose source folder is a file; the third is valid."""
+    (project / "pipelines" / "other.yaml").write_text(
+        FLIGHTS.replace("name: flights", "name: other").replace("format: jsonl", "format: xml")
+    )
+    (project / "pipelines" / "third.yaml").write_text(
+        FLIGHTS.replace("name: flights", "name: third")
+    )
+    (project / "a_file").touch()
+    with_path(project, "a_file")
+    status, out, err = validated(capfd, monkeypatch)
+    assert (status, out) == (2, "third: valid; windows: hourly\n")
+    assert "other.yaml:" in err
+    assert "source.format: 'xml' is not a known value" in err
+    assert "flights.yaml:" in err
+    assert "a_file" in err
+
+
 def test_validate_works_without_settings(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

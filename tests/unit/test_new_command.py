@@ -104,6 +104,8 @@ def test_payments_become_a_pipeline(project: NewProject) -> None:
         "in order",
         "up to 10 minutes 40 ",
         "a grace of 10 minutes is enough for 99 % of the records",
+        "the sample copied into data/p: ",
+        "wrote pipelines/p.yaml; ",
         "windows-pipeline run p windows-pipeline alerts p make ui",
     ):
         assert part in said
@@ -441,7 +443,7 @@ def test_validate_warns_of_columns_that_no_record_has(project: NewProject) -> No
     landed(project, "    k: string\n    t: timestamp\n    gone: double\n", "k,t\na,2026-03-08\n")
     status, said = project.validate()
     assert status == 0
-    assert "p.yaml:8: source.columns.gone: has no value in 1 records of 2026-03-08" in said
+    assert "p.yaml:8: source.columns.gone: has no value in 1 record of 2026-03-08" in said
 
 
 def test_validate_is_silent_about_what_fits_or_cannot_be_read(project: NewProject) -> None:

@@ -284,7 +284,7 @@ def test_the_command_says_what_it_told(
     hook.answers = [404]
     status, said = notify("--all")
     assert status == 1
-    assert "1 events wait, as a message was not taken: answered 404; to send them again" in said
+    assert "1 event waiting, as a message was not taken: answered 404; to send again" in said
     status, said = notify("--json")
     assert (status, json.loads(said)[0]["events"]) == (0, 1)
     assert hook.events == [("JFK", "opened")]

@@ -171,7 +171,7 @@ def test_a_window_is_shown_with_its_firings(flights: Flights) -> None:
     status, said = flights.trace("JFK", "2013-01-01 13:00")
     assert status == 0, said
     assert (
-        "firing 0: EARLY, by STREAM_TIME, at stream time 2013-01-01 12:00:00.000: 1 records, "
+        "firing 0: EARLY, by STREAM_TIME, at stream time 2013-01-01 12:00:00.000: 1 record, "
         "avg_dep_delay 0.333333," in said
     )
     assert "firing 1: ON_TIME, by" in said

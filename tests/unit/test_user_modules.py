@@ -183,6 +183,7 @@ def test_a_mistake_has_file_line_value_and_fix(tmp_path: Path, text: str, words:
         ("x = 1\ny = (", "{module}, line 2: is no Python: '(' was never closed; correct it"),
         ("x = 1\nx.y()", "{module}, line 2: AttributeError("),
         ("import nothing_of_this_name", "{module}, line 1: ModuleNotFoundError("),
+        ("import nothing_of_this_name", "install the package that has it (pip install), or corr"),
         ("import helper", "{module}, line 1: imports 'helper', another file of the project; put"),
         ("def f():\n    from helper import x", "{module}, line 2: imports 'helper', another file"),
         ("spread = 1", "'spread' is no UserAggregate in {module}; write one, as in spread = Use"),

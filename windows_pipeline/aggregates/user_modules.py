@@ -222,9 +222,10 @@ def _run(code: object, module: ModuleType) -> None:
     except Exception as error:  # noqa: BLE001  whatever the user's code raises
         called = extract_tb(error.__traceback__)
         line = [each.lineno for each in called if each.filename == module.__file__][-1]
-        raise ValueError(
-            f"{module.__file__}, line {line}: {shown(error, 200)}; correct it"
-        ) from None
+        fix = "correct it"
+        if isinstance(error, ModuleNotFoundError):
+            fix = "install the package that has it (pip install), or correct the name"
+        raise ValueError(f"{module.__file__}, line {line}: {shown(error, 200)}; {fix}") from None
     finally:
         if before is None:
             del sys.modules[module.__name__]

@@ -188,7 +188,8 @@ def _raw_and_log(
         found = rows_by_unit(files)
         for unit in sorted(counted.keys() | found.keys()):
             if found[unit] != counted[unit]:
-                what = f"{unit}: has {found[unit]:,} rows, and arrival_log counts {counted[unit]:,}"
+                rows = "1 row" if found[unit] == 1 else f"{found[unit]:,} rows"
+                what = f"{unit}: has {rows}, and arrival_log counts {counted[unit]:,}"
                 fix = Fix.SOURCE if found[unit] < counted[unit] else Fix.RUN
                 yield Finding(table.name, None, what, fix, unit)
 

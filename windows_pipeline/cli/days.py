@@ -50,6 +50,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import BadFileError
 from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.tables import window_tables
+from windows_pipeline.text.counts import counted
 
 
 def check_tables(
@@ -77,7 +78,7 @@ def check_tables(
             # A day without rows may still have brought records that no window counts.
             days = sorted({*published, *(row.arrival_unit for row in job.arrived(spark))})
             status.update(
-                f"{main_table}: checking {len(days):,} days (step {number} of {len(jobs)})"
+                f"{main_table}: checking {counted(len(days), 'day')} (step {number} of {len(jobs)})"
             )
             checked = check_published(job, spark, days, recount=True)
             results += [(main_table, result) for result in checked]

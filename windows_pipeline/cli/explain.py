@@ -19,6 +19,7 @@ from windows_pipeline.cli.arguments import (
 from windows_pipeline.cli.console import CONSOLE, printable
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.status import Status
+from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.config import Pipeline
@@ -132,7 +133,7 @@ def _print_record(record: ExplainedRecord) -> None:
         state = "closed" if window.closed else "open"
         CONSOLE.print(
             f"  {_text(window.start)} to {_text(window.end)}: {state}, "
-            f"{window.record_count:,} records"
+            f"{counted(window.record_count, 'record')}"
         )
 
 

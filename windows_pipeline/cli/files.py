@@ -15,6 +15,7 @@ from windows_pipeline.cli.session import begin, session
 from windows_pipeline.compat.delta_rs import supports_folder
 from windows_pipeline.config import Pipeline
 from windows_pipeline.settings import Settings
+from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:
     from windows_pipeline.jobs.days.repair import RepairPlan
@@ -73,8 +74,9 @@ def _print(pipeline: Pipeline, found: FilesResult) -> None:
         for fix in dict.fromkeys(finding.fix for finding in of_table):
             CONSOLE.print(f"  to mend it: {_fix_text(fix, pipeline, sources_first=sources_first)}")
     CONSOLE.print(
-        f"{pipeline.name}: {found.compared:,} files of {found.tables} tables are as they were "
-        f"written; {len(found.findings):,} findings"
+        f"{pipeline.name}: {counted(found.compared, 'file')} of "
+        f"{counted(found.tables, 'table')} found as written; "
+        f"{counted(len(found.findings), 'finding')}"
     )
     if found.new:
         CONSOLE.print(

@@ -12,6 +12,7 @@ from rich.table import Table
 from windows_pipeline.cli.console import PlainConsole
 from windows_pipeline.starter.arrival_order import grace_ms, histogram
 from windows_pipeline.starter.new_pipeline import Created, NewPipeline
+from windows_pipeline.text.counts import counted
 from windows_pipeline.windows.durations import duration_text
 
 _NAME = "windows-pipeline"
@@ -24,17 +25,18 @@ def print_sample(console: PlainConsole, made: NewPipeline) -> None:
     """Prints how much was read, and a table of the columns with their guessed types."""
     sample, files = made.sample, made.files
     share = " (a share: the first and the last ones)" if sample.is_share else ""
-    of = _count(len(files.files), "file")
+    of = counted(len(files.files), "file")
     console.print(
-        f"{files.root}: {of} of {files.format}; {sample.record_count:,} records looked at{share}"
+        f"{files.root}: {of} of {files.format}; {counted(sample.record_count, 'record')} looked at"
+        f"{share}"
     )
     if files.skipped:
         more = ", ..." if len(files.skipped) > _MOST_NAMES else ""
         console.print(f"skipped: {', '.join(files.skipped[:_MOST_NAMES])}{more}")
     if sample.broken:
         console.print(
-            f"{_count(sample.broken, 'more line')} cannot be read as {files.format}; a run rejects "
-            f"{'it' if sample.broken == 1 else 'them'}"
+            f"{counted(sample.broken, 'more line')} cannot be read as {files.format}; a run "
+            f"rejects {'it' if sample.broken == 1 else 'them'}"
         )
     grid = Table(box=box.SIMPLE)
     for title in ("column", "type", "no value", "do not fit", "example"):
@@ -85,7 +87,7 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
     )
     console.print(
         f"alert {found.rule.name}: {found.rule.when}; it fires for about "
-        f"{_count(found.rule.broken, 'window')} of the sample"
+        f"{counted(found.rule.broken, 'window')} of the sample"
     )
     if found.closed == 0:
         console.print(
@@ -98,9 +100,9 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
 def print_created(console: PlainConsole, name: str, created: Created) -> None:
     """Prints what was written, and the next commands."""
     days = created.landed.days
-    folders = f"{_count(len(days), 'day folder')}, {days[0]} to {days[-1]}"
+    folders = f"{counted(len(days), 'day folder')}, {days[0]} to {days[-1]}"
     verb = "copied into" if created.was_copied else "is in"
-    console.print(f"the sample {verb} {created.landed.folder}: {folders}")
+    console.print(f"the sample {verb} {_below_here(created.landed.folder)}: {folders}")
     if created.landed.empty:
         empty = ", ".join(str(day) for day in created.landed.empty[:_MOST_NAMES])
         more = ", ..." if len(created.landed.empty) > _MOST_NAMES else ""
@@ -108,7 +110,7 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
             f"{len(created.landed.empty):,} of them are new and empty ({empty}{more}): a missing "
             "day would block the days after it"
         )
-    console.print(f"wrote {created.file}; look through it, then:")
+    console.print(f"wrote {_below_here(created.file)}; look through it, then:")
     console.print()
     program = _program()
     console.print(f"  {program} run {name}")
@@ -116,12 +118,14 @@ def print_created(console: PlainConsole, name: str, created: Created) -> None:
     console.print("  make ui")
 
 
+def _below_here(path: Path) -> Path:
+    """A path as users would type it: relative where it lies below the working directory."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def _program() -> str:
     """How a shell finds this program: by its name, or else by the path that started it."""
     started = Path(sys.argv[0])
     is_found = started.name != _NAME or shutil.which(_NAME) is not None
-    return _NAME if is_found else str(started)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return _NAME if is_found else str(_below_here(started))

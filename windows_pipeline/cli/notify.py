@@ -13,6 +13,7 @@ from windows_pipeline.cli.arguments import PipelineName, declared, parsed_instan
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.printed import tell
 from windows_pipeline.cli.status import Status
+from windows_pipeline.text.counts import counted
 
 if TYPE_CHECKING:  # read when the command runs, so that `--help` answers at once
     from windows_pipeline.notify.deliver import Told
@@ -46,8 +47,9 @@ def notify(
         if one.failed:
             tell(
                 "warning",
-                f"{pipeline} {one.target}: {one.waiting} events wait, as a message was not taken: "
-                f"{one.reason}; to send them again: windows-pipeline notify {pipeline}",
+                f"{pipeline} {one.target}: {counted(one.waiting, 'event')} waiting, as a "
+                f"message was not taken: {one.reason}; to send again: "
+                f"windows-pipeline notify {pipeline}",
             )
     if any(one.failed for one in told):
         raise typer.Exit(1)
@@ -77,6 +79,7 @@ def _print(pipeline: str, told: Sequence[Told], what: str) -> None:
         old = f"; {one.old:,} are too old (--all)" if one.old else ""
         wait = f"; {one.waiting:,} wait: {one.reason}" if one.waiting and not one.failed else ""
         CONSOLE.print(
-            f"{pipeline} {one.target}: {len(one.messages):,} messages of {one.events:,} events"
+            f"{pipeline} {one.target}: {counted(len(one.messages), 'message')} of "
+            f"{counted(one.events, 'event')}"
             f"{old}{wait}"
         )

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from windows_pipeline.cli.console import CONSOLE, ERRORS, PlainConsole, coloured, printable
 from windows_pipeline.cli.status import Status
+from windows_pipeline.text.counts import counted
 from windows_pipeline.text.references import without_values
 
 if TYPE_CHECKING:  # importing them takes seconds, and `tell` is wanted at once
@@ -56,7 +57,9 @@ def print_checks(
         mark = ("passed", "green") if result.passed else failure
         console.print(Text.assemble(printable(f"{name} {result.check.name}: "), mark))
         if not result.passed:
-            console.print(f"  {result.check.description}; {result.failing_rows:,} rows, such as")
+            console.print(
+                f"  {result.check.description}; {counted(result.failing_rows, 'row')}, such as"
+            )
             for row in result.sample[:3]:
                 console.print(f"  {row}")
 
@@ -127,7 +130,9 @@ def print_quarantined(pipeline: str, files: Sequence[QuarantinedFile], *, by_day
     for file in files[:_MOST_NAMES]:
         tell("warning", f"{file.file}: left out: {file.cause}; {file.fix}")
     if len(files) > _MOST_NAMES:
-        tell("warning", f"and {len(files) - _MOST_NAMES:,} more files, in quarantined_files")
+        tell(
+            "warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')}, in quarantined_files"
+        )
     for day in sorted({file.arrival_unit for file in files if by_days})[:_MOST_NAMES]:
         tell(
             "warning",
@@ -153,7 +158,7 @@ def print_changed(pipeline: str, changed: Sequence[ChangedFile]) -> bool:
         Whether any file has changed.
     """
     if changed:
-        files = "1 file" if len(changed) == 1 else f"{len(changed):,} files"
+        files = counted(len(changed), "file")
         CONSOLE.print(f"{pipeline}: {files} changed since the day was ingested:")
     for file in changed[:_MOST_NAMES]:
         CONSOLE.print(f"  {file.day}/{file.name} {file.change}")
@@ -171,13 +176,15 @@ def print_without_records(files: Sequence[tuple[str, int]]) -> None:
     for name, size_bytes in files[:_MOST_NAMES]:
         tell("warning", f"{name}: no record in {size_bytes:,} bytes; land what it should hold")
     if len(files) > _MOST_NAMES:
-        tell("warning", f"and {len(files) - _MOST_NAMES:,} more files without a record")
+        tell("warning", f"and {counted(len(files) - _MOST_NAMES, 'more file')} without a record")
 
 
 def print_records(pipeline: str, accepted: int, rejected: int, late: Mapping[str, int]) -> None:
     """Prints how many records were accepted, rejected, and late for each window definition."""
     of_windows = "".join(f"; {name}: {count:,} late" for name, count in late.items())
-    CONSOLE.print(f"{pipeline}: {accepted:,} records accepted, {rejected:,} rejected{of_windows}")
+    CONSOLE.print(
+        f"{pipeline}: {counted(accepted, 'record')} accepted, {rejected:,} rejected{of_windows}"
+    )
 
 
 def print_failed(pipeline: str, failed: Mapping[str, int]) -> None:
@@ -218,13 +225,13 @@ class PrintedBatches:
         days = ", ".join(map(str, result.units)) or "no day"
         late = "".join(f", {count:,} late for {name}" for name, count in result.late.items())
         CONSOLE.print(
-            f"micro-batch {result.batch}: {days}; {result.accepted:,} records accepted, "
+            f"micro-batch {result.batch}: {days}; {counted(result.accepted, 'record')} accepted, "
             f"{result.rejected:,} rejected{late}; after {monotonic() - self._began:.1f} s"
         )
         if result.passed_over:
             CONSOLE.print(
-                f"  passed over: {result.passed_over:,} files that are links, or of days outside "
-                "the pipeline's partitions"
+                f"  passed over: {counted(result.passed_over, 'file')}, as links and days outside "
+                "the pipeline's partitions are"
             )
         print_failed(self._pipeline.name, result.failed)
         self._any_undecided = self._any_undecided or bool(result.undecided)

@@ -75,9 +75,10 @@ def _print_tables(state: PipelineState) -> None:
         if table.version is None:
             CONSOLE.print(f"  {table.name:{width}}  does not exist yet")
             continue
-        rows = "?" if table.rows is None else f"{table.rows:,}"
+        number = "?" if table.rows is None else f"{table.rows:,}"
+        noun = "row " if table.rows == 1 else "rows"
         through = "" if table.through is None else f"  through {table.through}"
-        CONSOLE.print(f"  {table.name:{width}}  {rows:>13} rows{through}")
+        CONSOLE.print(f"  {table.name:{width}}  {number:>13} {noun}{through}")
 
 
 def _as_json(pipeline: Pipeline, state: PipelineState) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from windows_pipeline.jobs.days.chain import skipped
 from windows_pipeline.settings import Settings
 from windows_pipeline.sources.bad_files import bad_file_in
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.text.counts import counted
 
 
 def follow(
@@ -44,8 +45,8 @@ def follow(
         else:
             report(pipeline, settings, spark, lambda opened: opened.stream([result]))
         status.update(
-            f"{pipeline.name}: {batches.number:,} micro-batches with {batches.accepted:,} records; "
-            "looking for more"
+            f"{pipeline.name}: {counted(batches.number, 'micro-batch', 'micro-batches')} "
+            f"with {counted(batches.accepted, 'record')}; looking for more"
         )
 
     try:

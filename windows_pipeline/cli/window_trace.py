@@ -20,6 +20,7 @@ from windows_pipeline.query import WindowStore
 from windows_pipeline.query.stored_window import FoundWindows, StoredWindow
 from windows_pipeline.query.window_records import TracedWindow, records_of_window
 from windows_pipeline.settings import Settings
+from windows_pipeline.text.counts import counted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
@@ -181,9 +182,10 @@ def _firing_text(firing: StoredWindow) -> str:
     """A firing in a line: when and why, and its aggregates (rule E2)."""
     of = firing.other
     values = [f"{name} {_value(value)}" for name, value in firing.values.items()]
+    result = ", ".join([counted(firing.record_count, "record"), *values])
     return (
         f"firing {of['firing_id']}: {of['reason']}, by {of['cause']}, at stream time "
-        f"{_text(of['stream_time'])}: {', '.join([f'{firing.record_count:,} records', *values])}"
+        f"{_text(of['stream_time'])}: {result}"
     )
 
 
@@ -215,7 +217,7 @@ def _print_json(
 
 
 def _bounds(window: StoredWindow) -> str:
-    return f"{_text(window.start)} to {_text(window.end)}, {window.record_count:,} records"
+    return f"{_text(window.start)} to {_text(window.end)}, {counted(window.record_count, 'record')}"
 
 
 def _text(instant: datetime) -> str:

@@ -11,6 +11,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.notify.deliver import BusyError, deliver, what_is_due
 from windows_pipeline.settings import Settings
+from windows_pipeline.text.counts import counted
 
 _LEAST_SECONDS = 60
 """The least time between two looks."""
@@ -37,7 +38,8 @@ def notify_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
             for message in one.messages:
                 context.log.info(f"{one.target}: {message}")
             context.log.info(
-                f"{one.target}: {len(one.messages)} messages of {one.events} events; "
+                f"{one.target}: {counted(len(one.messages), 'message')} of "
+                f"{counted(one.events, 'event')}; "
                 f"{one.old} too old; {one.waiting} wait{one.reason and f': {one.reason}'}"
             )
         failed = [one for one in told if one.failed]

@@ -25,6 +25,7 @@ from windows_pipeline.jobs.days.chain import window_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
+from windows_pipeline.text.counts import counted
 
 _CONFIG = {
     "every": dg.Field(
@@ -61,8 +62,8 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
 
         def report(result: BatchResult) -> None:
             context.log.info(
-                f"micro-batch {result.batch}: {result.accepted} records accepted, "
-                f"{result.rejected} rejected; {result.passed_over} files skipped"
+                f"micro-batch {result.batch}: {counted(result.accepted, 'record')} accepted, "
+                f"{result.rejected} rejected; {counted(result.passed_over, 'file')} skipped"
             )
             if every is None:
                 batches.append(result)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from windows_pipeline.arrival.log import ArrivalLog
 from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.table import Table
+from windows_pipeline.text.counts import counted
 
 
 class RawRowsMissingError(Exception):
@@ -49,7 +50,7 @@ def require_raw_rows(
                 f"windows-pipeline stream {pipeline.name}"
             )
             raise RawRowsMissingError(
-                f"{raw_events.name} must hold the {rows:,} rows of {unit} that arrival_log names, "
-                f"and holds {found[unit]:,}; no result was computed. Put the table back as it was, "
-                f"or start over {start_over}"
+                f"{raw_events.name} must hold the {counted(rows, 'row')} of {unit} that "
+                f"arrival_log names, and holds {found[unit]:,}; no result was computed. Put the "
+                f"table back as it was, or start over {start_over}"
             )

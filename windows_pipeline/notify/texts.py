@@ -12,6 +12,7 @@ from typing import Any
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, plain
 from windows_pipeline.notify.plan import Message
+from windows_pipeline.text.counts import counted
 
 _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
@@ -83,10 +84,11 @@ def line(pipeline: Pipeline, event: Event) -> str:
 
 def details(event: Event) -> list[str]:
     """More about an event, a line each."""
-    values = ", ".join(f"{name} {_cut(str(value))}" for name, value in event.aggregates.items())
+    values = [f"{name} {_cut(str(value))}" for name, value in event.aggregates.items()]
     window = f"{plain(event.window_start)} to {plain(event.window_end)}"
+    result = ", ".join([window, counted(event.record_count, "record"), *values])
     return [
-        shown(f"worst window: {window}, {event.record_count} records{values and f', {values}'}"),
+        shown(f"worst window: {result}"),
         shown(f"last window so far ends {plain(event.until)}"),
     ]
 

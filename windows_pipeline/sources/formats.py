@@ -42,6 +42,8 @@ from windows_pipeline.text.paths import literal
 
 _EVERY_FILE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 """Options that let no setting of Spark leave out a bad file without a word (A8)."""
+_SHOWN = 60
+"""How many characters an error shows of a line that is too long."""
 _FRAME_BITS = 53
 """Records of the frames of a union are numbered from multiples of 2 to this power. Spark numbers
 those of a task from multiples of 2^33, so a frame may have a million tasks."""
@@ -210,10 +212,12 @@ def _too_long(most_bytes: int) -> Column:
     file = F.translate(F.concat_ws("/", "arrival_unit", "file"), "\n\r", "  ")
     error = BadFileError(
         "%s",
-        f"a line must have at most {most_bytes:,} bytes (source.max_record_bytes), but one has %,d",
+        f"a line must have at most {most_bytes:,} bytes (source.max_record_bytes), but one has %,d "
+        "and begins with %s ...",
         "end each record with a line break, or raise the limit",
     )
-    text = F.format_string(str(error), file, F.octet_length("value"))
+    begin = F.left("value", F.lit(_SHOWN))
+    text = F.format_string(str(error), file, F.octet_length("value"), begin)
     return F.concat(F.lit(f"\n{type(error).__name__}: "), text, F.lit("\n"))
 
 

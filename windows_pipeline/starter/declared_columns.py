@@ -12,6 +12,7 @@ from windows_pipeline.config.source import Source
 from windows_pipeline.epochs import EPOCHS, WHOLE_DIGITS, advice
 from windows_pipeline.starter.files import SampleFiles, find_files, is_day
 from windows_pipeline.starter.sample import Sample, Share, read_sample
+from windows_pipeline.text.counts import counted
 from windows_pipeline.text.limits import shown
 from windows_pipeline.text.locations import resolve
 from windows_pipeline.text.yaml_text import read_yaml
@@ -74,8 +75,8 @@ def _problem(sample: Sample, name: str, kind: str, day: str) -> str | None:
     if texts is None or texts.null_count == len(texts):
         names = ", ".join(shown(column) for column in list(sample.columns)[:20])
         return (
-            f"has no value in {sample.record_count:,} records of {day}, whose columns are {names}; "
-            "correct the name, or take the column out"
+            f"has no value in {counted(sample.record_count, 'record')} of {day}, whose columns are "
+            f"{names}; correct the name, or take the column out"
         )
     if kind not in ("timestamp", "date") or name in sample.natives:
         return None

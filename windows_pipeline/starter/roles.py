@@ -18,6 +18,7 @@ from windows_pipeline.starter.names import (
     key_score,
 )
 from windows_pipeline.starter.types import NUMBERS, Column
+from windows_pipeline.text.counts import counted
 
 LINES, EVENT_TIME = "lines", "event_time"
 _MOST_NULLS = 0.05
@@ -151,7 +152,7 @@ def guess_key(columns: Mapping[str, Column]) -> Choice:
         )
     score, _, _, keys, name, records = max(ranked)
     named = "its name, and " if score > 0 else ""
-    return Choice(name, f"{named}{keys:,} values in {records:,} records")
+    return Choice(name, f"{named}{counted(keys, 'value')} in {counted(records, 'record')}")
 
 
 def guess_value(columns: Mapping[str, Column], taken: set[str]) -> str | None:

@@ -24,6 +24,7 @@ from windows_pipeline.starter.text_records import (
     one_header,
     open_text,
 )
+from windows_pipeline.text.counts import counted
 
 _MOST_COLUMNS = 1_000
 
@@ -92,10 +93,12 @@ def read_sample(files: SampleFiles, share: Share | None = None) -> Sample:
     else:
         sample = _read_json(files, share)
     if sample.record_count == 0:
-        broken = f"; {sample.broken:,} lines cannot be read as {files.format}" * bool(sample.broken)
+        broken = f"; {counted(sample.broken, 'line')} cannot be read as {files.format}" * bool(
+            sample.broken
+        )
         raise ValueError(
-            f"--from {files.root}: must hold at least one record, and none of its "
-            f"{len(files.files):,} files has one{broken}; name files with records"
+            f"--from {files.root}: must hold at least one record, and has none in "
+            f"{counted(len(files.files), 'file')}{broken}; name files with records"
         )
     if len(sample.columns) > _MOST_COLUMNS:
         raise ValueError(

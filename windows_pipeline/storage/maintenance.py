@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from windows_pipeline.storage.arrival_units import units_sql
 from windows_pipeline.storage.table import Table
+from windows_pipeline.text.counts import counted
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Maintained:
 
     def __str__(self) -> str:
         """A summary, such as `3 units joined, 12 files to 3`."""
-        return f"{len(self.units)} units joined, {self.files_before} files to {self.files_after}"
+        units, files = counted(len(self.units), "unit"), counted(self.files_before, "file")
+        return f"{units} joined, {files} to {self.files_after}"
 
 
 def maintain(spark: SparkSession, table: Table) -> Maintained:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from windows_pipeline.text.counts import counted
 from windows_pipeline.text.files import read_text
 from windows_pipeline.text.limits import (
     MAX_DEPTH,
@@ -86,7 +87,7 @@ class Document:
         problems = list(dict.fromkeys(self.problems))
         more = len(problems) - MAX_PROBLEMS
         if more > 0:
-            text = f"{self.file}: has {more:,} more mistakes; correct those above first"
+            text = f"{self.file}: has {counted(more, 'more mistake')}; correct those above first"
             problems = [*problems[:MAX_PROBLEMS], text]
         if problems:
             raise ConfigError(problems)

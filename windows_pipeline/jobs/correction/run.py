@@ -36,7 +36,7 @@ from windows_pipeline.jobs.unfinished_batch import (
     require_no_batch_since,
 )
 from windows_pipeline.settings import Settings
-from windows_pipeline.storage.arrival_units import days_from
+from windows_pipeline.storage.arrival_units import days_from, days_text
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     WindowTables,
@@ -173,7 +173,7 @@ class CorrectionPlan:
         correction = _begin(spark, job, self.log, self.asked, self.cause, self.unfinished)
         days = days_from(correction.first, correction.last)
         report(
-            f"{tables.final_windows.name}: recomputing {len(days)} days, {days[0]} to {days[-1]}"
+            f"{tables.final_windows.name}: recomputing {days_text(days)}"
             f"{', as the grace was changed' if self.grace_changed else ''}"
         )
         results: list[tuple[str, JobResult]] = []

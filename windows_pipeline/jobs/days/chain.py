@@ -34,6 +34,7 @@ from windows_pipeline.settings import Settings
 from windows_pipeline.sources.landed_files import landed_days, require_readable_days, skipped_names
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import source_tables
+from windows_pipeline.text.counts import counted
 
 STEPS = ("raw_events", "keyed_windows", "final_windows", "alerts", "firings")
 
@@ -284,7 +285,9 @@ def _recomputed(
 ) -> Iterator[tuple[str, JobResult]]:
     """Computes the tables of a job again; `stopped` is a micro-batch that the rows include."""
     name = job.tables[0].name
-    report(f"{name}: computing {len(days)} days again; readers see the old rows until then")
+    report(
+        f"{name}: computing {counted(len(days), 'day')} again; readers see the old rows until then"
+    )
     result = run_job(job.starting_over(), spark, days)
     if result.published:
         if stopped is not None:
