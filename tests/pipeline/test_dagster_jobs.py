@@ -95,6 +95,10 @@ def test_a_correction_begins_only_if_all_definitions_can_be_corrected(
     (failure,) = (event for event in result.all_events if event.is_step_failure)
     assert "2026-11-01" in str(failure.step_failure_data.error)
     assert named_rows(project.windows.corrections) == []
+    wrong = ran(project, "correction", {"from": "yesterday", "cause": "a trial"})
+    (failure,) = (event for event in wrong.all_events if event.is_step_failure)
+    said = str(failure.step_failure_data.error)
+    assert "from: must be a day such as 2013-01-02, not 'yesterday'" in said
     status, said = project.call(
         "correct", "p", "--windows", "w", "--from", "2026-11-01", "--cause", "b"
     )

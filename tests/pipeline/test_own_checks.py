@@ -142,6 +142,7 @@ def test_corrections_and_rebuilds_are_checked(project: SmallProject) -> None:
     status, said = project.call(*correct)
     assert (status, "few: FAILED" in said) == (1, True), said
     assert stored_rows(project.windows.final_windows) == before
+    assert_dagster_names_day_and_commands(project)
     declare(project, results=FEW)
     status, said = project.call(*correct)
     assert (status, "few: warning" in said) == (0, True), said
@@ -158,6 +159,23 @@ def test_corrections_and_rebuilds_are_checked(project: SmallProject) -> None:
     assert status == 0, said
     counts = {row["key"]: row["c"] for row in named_rows(project.windows.final_windows)}
     assert counts == {"a": 2, "b": 1}
+
+
+def assert_dagster_names_day_and_commands(project: SmallProject) -> None:
+    """The job of the same correction fails on the day whose windows the check refuses."""
+    defs = build_definitions([project.pipeline], project.settings)
+    config = {"from": "2026-11-01", "cause": "more"}
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = defs.resolve_job_def("p_correction").execute_in_process(
+            {"ops": {"p_correct": {"config": config}}},
+            instance=instance,
+            raise_on_error=False,
+        )
+    (failure,) = (event for event in result.all_events if event.is_step_failure)
+    said = str(failure.step_failure_data.error)
+    assert "few failed on 1 day, 2026-11-0" in said
+    assert "run the job p_correction again" in said
+    assert "windows-pipeline correct p --windows w --from 2026-11-01 --cause more" in said
 
 
 def test_dagster_shows_and_runs_them(

@@ -2,7 +2,8 @@
 
 # No deferred annotations here: Dagster reads the annotations of the functions that it calls.
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 import dagster as dg
@@ -22,6 +23,7 @@ from windows_pipeline.jobs.correction.run import (
     plan_correction,
 )
 from windows_pipeline.settings import Settings
+from windows_pipeline.storage.arrival_units import days_text
 from windows_pipeline.storage.tables import WindowTables, window_tables
 
 _CONFIG = {
@@ -68,8 +70,8 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
         context: dg.OpExecutionContext, spark: dg.ResourceParam[SparkResource]
     ) -> None:
         config = context.op_config
-        first = date.fromisoformat(config["from"])
-        last = date.fromisoformat(config["to"]) if "to" in config else None
+        first = _day(config, "from")
+        last = _day(config, "to") if "to" in config else None
         session: SparkSession = spark.spark_session
         names = [config["windows"]] if "windows" in config else _published(session)
         unknown = [name for name in names if name not in pipeline.windows]
@@ -85,7 +87,7 @@ def correction_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 session, pipeline, name, settings, first, last, config["cause"], context.log.info
             )
             if not result.published:
-                raise _not_published(result)
+                raise _not_published(pipeline.name, name, result, config)
             context.log.info(
                 f"{name}: the recomputed results equal the published results; nothing was changed"
                 if result.number is None
@@ -136,11 +138,35 @@ def _metadata(
     }
 
 
-def _not_published(correction: CorrectionResult) -> dg.Failure:
+def _day(config: Mapping[str, str], field: str) -> date:
+    """A day of the run's config.
+
+    Raises:
+        dg.Failure: The text is no day.
+    """
+    try:
+        return date.fromisoformat(config[field])
+    except ValueError:
+        raise dg.Failure(
+            f"{field}: must be a day such as 2013-01-02, not {config[field]!r}"
+        ) from None
+
+
+def _not_published(
+    pipeline: str, windows_name: str, correction: CorrectionResult, config: Mapping[str, str]
+) -> dg.Failure:
     table, result = correction.results[-1]
     failed = [found for found in result.checks if not found.passed and found.check.blocking]
+    days = sorted({day for found in failed for day in found.failing_by_unit})
+    of_days = f" on {days_text(days)}" if days else ""
+    to = f" --to {config['to']}" if "to" in config else ""
+    command = (
+        f"windows-pipeline correct {pipeline} --windows {windows_name} --from {config['from']}{to} "
+        f"--cause {shlex.quote(config['cause'])}"
+    )
     return dg.Failure(
-        f"{table}: {', '.join(found.check.name for found in failed)} failed, so the correction is "
-        "not finished. Fix the cause and run the job again with the same config.",
+        f"{table}: {', '.join(found.check.name for found in failed)} failed{of_days}, so the "
+        f"correction is not finished. Fix the cause, then run the job {pipeline}_correction again "
+        f"with the same config, or: {command}",
         metadata=failing_rows(failed),
     )
