@@ -200,6 +200,10 @@ def all_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
         yield from all_models(one)
 
 
+_OF_COMPONENTS = ("type", "attributes")
+"""Dagster's own fields of a component's file."""
+
+
 @cache
 def known_fields() -> frozenset[str]:
     """The fields of a pipeline's file, of the settings, and of the run config of assets."""
@@ -210,7 +214,7 @@ def known_fields() -> frozenset[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 fields.add(node.target.id)
-    return frozenset(fields)
+    return frozenset({*fields, *_OF_COMPONENTS})
 
 
 def keys_of(node: yaml.Node | None) -> Iterator[str]:

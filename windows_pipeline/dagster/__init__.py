@@ -10,9 +10,12 @@ Use in another Dagster project that installs `windows-pipeline[dagster]`:
     pipelines = load_pipelines(settings.pipelines, settings.modules)
     defs = build_definitions(pipelines, settings)
 
+A project of Dagster's components mounts them by a `defs.yaml` instead; see `WindowsPipelines`.
+
 No other package of the library imports Dagster.
 """
 
+from windows_pipeline.dagster.component import WindowsPipelines
 from windows_pipeline.dagster.definitions import build_definitions
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.keys import asset_key
@@ -22,6 +25,7 @@ from windows_pipeline.dagster.tables import pipeline_assets
 
 __all__ = [
     "SparkResource",
+    "WindowsPipelines",
     "arrival_days",
     "asset_key",
     "build_definitions",

@@ -1,0 +1,42 @@
+"""A component: mounts pipelines in any Dagster project by a `defs.yaml`."""
+
+# No deferred annotations here: Dagster reads the fields' annotations as the component's attributes.
+
+import logging
+from pathlib import Path
+
+import dagster as dg
+from pydantic import Field
+
+from windows_pipeline.config import load_folder
+from windows_pipeline.dagster.definitions import build_definitions
+from windows_pipeline.settings import load_settings
+
+_LOGGER = logging.getLogger("windows_pipeline.dagster")
+
+
+class WindowsPipelines(dg.Component, dg.Model, dg.Resolvable):
+    """The assets, checks, jobs, schedules and sensors of all pipelines of a folder.
+
+    A pipeline file with a mistake is left out, and a warning names its file and line. A project
+    mounts one such component, as Dagster merges no two resources of one name.
+    """
+
+    project: str = Field(
+        default=".",
+        description="The folder of settings.yaml, which names the folder of pipelines; from the "
+        "component's own folder.",
+    )
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Builds the definitions, as `build_definitions` does.
+
+        Raises:
+            SettingsError: There is no settings.yaml, or it has a mistake.
+            ConfigError: There is no folder of pipelines.
+        """
+        settings = load_settings(Path(context.path) / self.project)
+        loaded = load_folder(settings.pipelines, settings.modules)
+        for problem in loaded.all_problems:
+            _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
+        return build_definitions(loaded.pipelines.values(), settings)
