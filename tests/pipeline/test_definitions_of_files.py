@@ -68,7 +68,8 @@ def test_another_project_builds_the_same_definitions(tmp_path: Path, *, stream: 
     names = names_of(made)
     assert names == names_of(build_definitions(settings))
     assert {"flights/raw_events", "flights/hourly/final_windows"} <= names["assets"]
-    jobs = ("all", "correction", "rebuild", "check", "maintenance")
+    follow = ("stream",) if stream else ()
+    jobs = ("all", "correction", "rebuild", "check", "maintenance", *follow)
     assert names["jobs"] == {f"flights_{job}" for job in jobs}
     source_schedule = "flights_stream" if stream else "flights_daily"
     assert names["schedules"] == {source_schedule, "flights_weekly_maintenance"}

@@ -156,7 +156,7 @@ def test_dagster_shows_the_same_words(project: SmallProject) -> None:
     project.land(1, f"{HEADER}a,0,1\n")
     assert project.ingest("stream")[0] == 0
     emptied(project.folder / "warehouse" / "p" / "_stream" / "offsets" / "0")
-    job = build_definitions([project.pipeline], project.settings).resolve_job_def("p_all")
+    job = build_definitions([project.pipeline], project.settings).resolve_job_def("p_stream")
     with dg.DagsterInstance.ephemeral() as instance:
         result = job.execute_in_process(instance=instance, raise_on_error=False)
     (failed,) = [event for event in result.all_events if event.is_step_failure]

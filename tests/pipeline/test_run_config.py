@@ -66,13 +66,13 @@ def options(config: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 @pytest.mark.parametrize("stream", [False, True], ids=["days", "stream"])
 def test_run_config_names_no_code_and_no_file(project: Project, *, stream: bool) -> None:
     defs = as_stream(project) if stream else build_definitions(project.settings)
-    for name in JOBS:
+    of_steps_of = {**OF_STEPS, "flights_stream": {"every"}} if stream else OF_STEPS
+    for name in (*JOBS, "flights_stream") if stream else JOBS:
         schema = defs.resolve_job_def(name).run_config_schema.config_type
         found = set(options(schema))
         of_steps = {path for path in found if path[0] == "ops"}
         assert {".".join(path) for path in found - of_steps} == OF_DAGSTER
-        own = {"every"} if stream and name == "flights_all" else OF_STEPS[name]
-        assert {path[-1] for path in of_steps} == own
+        assert {path[-1] for path in of_steps} == of_steps_of[name]
 
 
 @pytest.mark.parametrize(
