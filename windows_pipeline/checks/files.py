@@ -24,8 +24,9 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.storage import catalog
 from windows_pipeline.storage.catalog import TableSpec
 from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
+from windows_pipeline.storage.file_digests import LAST_CHECKPOINT, LIST_NAME, LOG_FOLDER
 from windows_pipeline.storage.hadoop_checksums import files_that_differ
+from windows_pipeline.text.counts import counted
 
 
 class Fix(Enum):
@@ -86,7 +87,6 @@ _FIXES = {
     "quarantined_files": Fix.SOURCE,
     "corrections": Fix.BACKUP,
 }
-_DELTA_LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 
 
 def check_pipeline_files(pipeline: Pipeline, warehouse: str) -> FilesResult:
@@ -121,19 +121,16 @@ def check_pipeline_files(pipeline: Pipeline, warehouse: str) -> FilesResult:
     return FilesResult(findings, len(stored), compared, new)
 
 
-def _tables(pipeline: Pipeline, warehouse: str) -> Iterator[TableSpec]:
+def _tables(pipeline: Pipeline, warehouse: str) -> list[TableSpec]:
     """All tables of a pipeline, those of bookkeeping last."""
-    yield from catalog.all_tables(pipeline, warehouse)
-    for name in pipeline.windows:
-        for fired in (False, True):
-            yield catalog.computed_days(pipeline, name, warehouse, fired=fired)
-    yield catalog.landed_files(pipeline, warehouse)
+    results = catalog.all_tables(pipeline, warehouse)
+    return [*results, *catalog.bookkeeping_tables(pipeline, warehouse)]
 
 
 def _fix(table: TableSpec, file: str) -> Fix:
     if file == LIST_NAME:
         return Fix.REPAIR
-    if file == _DELTA_LAST_CHECKPOINT:
+    if file == LAST_CHECKPOINT:
         return Fix.DELETE
     return _FIXES.get(table.name.rsplit("/", 1)[-1], Fix.REPAIR)
 
@@ -181,16 +178,16 @@ def _raw_and_log(
     for (unit, _), number in rejected_parts.items():
         rejected[unit] += number
     pairs = ((source.raw_events, accepted), (source.rejected_records, rejected))
-    for table, counted in pairs:
+    for table, logged in pairs:
         files = stored.get(table.name)
         if files is None or not files.is_whole:
             continue
         found = rows_by_unit(files)
-        for unit in sorted(counted.keys() | found.keys()):
-            if found[unit] != counted[unit]:
-                rows = "1 row" if found[unit] == 1 else f"{found[unit]:,} rows"
-                what = f"{unit}: has {rows}, and arrival_log counts {counted[unit]:,}"
-                fix = Fix.SOURCE if found[unit] < counted[unit] else Fix.RUN
+        for unit in sorted(logged.keys() | found.keys()):
+            if found[unit] != logged[unit]:
+                rows = counted(found[unit], "row")
+                what = f"{unit}: has {rows}, and arrival_log counts {logged[unit]:,}"
+                fix = Fix.SOURCE if found[unit] < logged[unit] else Fix.RUN
                 yield Finding(table.name, None, what, fix, unit)
 
 

@@ -29,12 +29,11 @@ from windows_pipeline.cli.status import Status
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs import (
     AlertsJob,
-    Job,
     RawEventsJob,
     check_published,
     published_days,
 )
-from windows_pipeline.jobs.days.chain import skipped, why_passed_over, window_jobs
+from windows_pipeline.jobs.days.chain import all_jobs, skipped, why_passed_over
 from windows_pipeline.jobs.days.runs import (
     DaysToRun,
     changed_files,
@@ -58,9 +57,7 @@ def check_tables(
 ) -> None:
     """Checks the published tables; exit status 1 where a check fails, or days wait."""
     spark = session(context, settings)
-    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-    for name in pipeline.windows:
-        jobs += window_jobs(pipeline, name, settings)
+    jobs = all_jobs(pipeline, settings)
     results: list[tuple[str, CheckResult]] = []
     for number, job in enumerate(jobs, 1):
         main_table = job.tables[0].name

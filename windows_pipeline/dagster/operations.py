@@ -11,8 +11,8 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.dagster.faults import fails_plainly
 from windows_pipeline.dagster.report import Event, ResultEvents
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.days.chain import STEPS, rebuild, window_jobs
+from windows_pipeline.jobs import check_published, published_days
+from windows_pipeline.jobs.days.chain import STEPS, all_jobs, rebuild
 from windows_pipeline.settings import Settings
 
 _REBUILD: dict[str, Any] = {
@@ -74,11 +74,8 @@ def check_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     ) -> Iterator[Event]:
         session = spark.spark_session
         events = ResultEvents(pipeline, settings, session)
-        jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-        for windows_name in pipeline.windows:
-            jobs += window_jobs(pipeline, windows_name, settings)
         failed = []
-        for job in jobs:
+        for job in all_jobs(pipeline, settings):
             name = job.tables[0].name
             if not all(table.exists(session) for table in job.tables):
                 context.log.info(f"{name}: the table does not exist yet")

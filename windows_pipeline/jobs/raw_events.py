@@ -320,7 +320,8 @@ class RawEventsJob:
         decided_by = self.pipeline.partitions.start, self.pipeline.source.idle_after
         if self.starts_over:
             log.table.replace_by_empty(spark)
-        log.table.withdraw(spark, days)
+        else:
+            log.table.withdraw(spark, days)
         store_watermarks(spark, log.table, *decided_by)
         if not self.pipeline.source.skips_bad_files:  # but an earlier run may have left files out
             listed = quarantined_files_table(self.pipeline, self.settings.warehouse)

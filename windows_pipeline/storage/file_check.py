@@ -14,9 +14,7 @@ from deltalake import DeltaTable
 from windows_pipeline.storage import file_digests
 from windows_pipeline.storage.damage import TableDamagedError, damage_of
 from windows_pipeline.storage.delta_log import entries_of_files
-from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER, FileDigest
-
-_LAST_CHECKPOINT = "_last_checkpoint"
+from windows_pipeline.storage.file_digests import LAST_CHECKPOINT, LIST_NAME, LOG_FOLDER, FileDigest
 
 
 class Damage(NamedTuple):
@@ -134,21 +132,17 @@ def _log_damages(folder: Path, names: list[str], known: dict[str, FileDigest]) -
 
 
 def _last_checkpoint_damages(folder: Path, names: list[str]) -> Iterator[Damage]:
-    path = folder / LOG_FOLDER / _LAST_CHECKPOINT
+    path = folder / LAST_CHECKPOINT
     if not path.exists():
         return
     try:
         version = json.loads(path.read_bytes())["version"]
         is_there = any(name.startswith(f"{version:020}.checkpoint") for name in names)
     except (ValueError, KeyError, TypeError):
-        yield Damage(
-            f"{LOG_FOLDER}/{_LAST_CHECKPOINT}", "is not the JSON of a checkpoint's version"
-        )
+        yield Damage(LAST_CHECKPOINT, "is not the JSON of a checkpoint's version")
         return
     if not is_there:
-        yield Damage(
-            f"{LOG_FOLDER}/{_LAST_CHECKPOINT}", f"names version {version}, which has no checkpoint"
-        )
+        yield Damage(LAST_CHECKPOINT, f"names version {version}, which has no checkpoint")
 
 
 def _why_unreadable(path: Path) -> str | None:

@@ -25,6 +25,8 @@ from urllib.parse import unquote
 
 LIST_NAME = "_file_digests"
 LOG_FOLDER = "_delta_log"
+LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
+"""The file that helps readers find the newest checkpoint."""
 LOG_FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.[\w.-]+)?\.parquet)")
 """The name of a file of Delta's log that is written once: a commit, its summary, a checkpoint."""
 _BLOCK_BYTES = 1 << 20

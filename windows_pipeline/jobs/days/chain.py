@@ -52,6 +52,14 @@ def window_jobs(pipeline: Pipeline, windows_name: str, settings: Settings) -> li
     return jobs
 
 
+def all_jobs(pipeline: Pipeline, settings: Settings) -> list[Job]:
+    """The jobs of a pipeline in order: of its source, then of each window definition."""
+    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
+    for name in pipeline.windows:
+        jobs += window_jobs(pipeline, name, settings)
+    return jobs
+
+
 def rebuild(
     spark: SparkSession,
     pipeline: Pipeline,
@@ -155,10 +163,7 @@ def _set_unreadable_aside(
         bookkeeping.append(raw.files)
     first = STEPS.index(from_step)
     for name in pipeline.windows:
-        jobs = [*window_jobs(pipeline, name, settings)]
-        for number, job in enumerate(jobs, 1):
-            if number < first:
-                continue
+        for job in window_jobs(pipeline, name, settings)[max(first - 1, 0) :]:
             tables += job.tables
             if isinstance(job, FinalWindowsJob):
                 tables.append(job.window_tables.corrections)

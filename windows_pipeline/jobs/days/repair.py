@@ -19,7 +19,7 @@ from windows_pipeline.checks.files import Finding, Fix
 from windows_pipeline.config import Pipeline
 from windows_pipeline.jobs.correction.run import correct
 from windows_pipeline.jobs.days.chain import STEPS, announce, rebuilt, window_jobs
-from windows_pipeline.jobs.days.set_aside import bookkeeping_tables, set_aside
+from windows_pipeline.jobs.days.set_aside import set_aside
 from windows_pipeline.jobs.job import JobResult
 from windows_pipeline.jobs.keyed_windows import KeyedWindowsJob
 from windows_pipeline.settings import Settings
@@ -27,6 +27,7 @@ from windows_pipeline.storage.file_digests import LIST_NAME, LOG_FOLDER
 from windows_pipeline.storage.table import Table
 from windows_pipeline.storage.tables import (
     all_tables,
+    bookkeeping_tables,
     firing_tables,
     notifications,
     source_tables,

@@ -17,7 +17,7 @@ from windows_pipeline.arrival.log import ArrivalLog, is_of_stream, read_log
 from windows_pipeline.config import Pipeline
 from windows_pipeline.config.fields import epoch_ms
 from windows_pipeline.jobs.computed_days import noted_days, notes_of
-from windows_pipeline.jobs.days.chain import days_landed, window_jobs
+from windows_pipeline.jobs.days.chain import all_jobs, days_landed, window_jobs
 from windows_pipeline.jobs.job import Job, JobResult, run_job
 from windows_pipeline.jobs.quarantine import quarantined
 from windows_pipeline.jobs.raw_events import RawEventsJob
@@ -104,10 +104,7 @@ def require_definition(spark: SparkSession, pipeline: Pipeline, settings: Settin
     Raises:
         DefinitionChangedError: A table holds rows of another definition.
     """
-    jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-    for name in pipeline.windows:
-        jobs += window_jobs(pipeline, name, settings)
-    for table in (table for job in jobs for table in job.tables):
+    for table in (table for job in all_jobs(pipeline, settings) for table in job.tables):
         if table.exists(spark):
             table.require(spark)
 

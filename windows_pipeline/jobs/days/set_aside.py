@@ -8,23 +8,9 @@ from itertools import count
 from pathlib import Path
 
 from windows_pipeline.compat.delta_rs import supports_folder
-from windows_pipeline.config import Pipeline
 from windows_pipeline.storage.file_check import check_files
-from windows_pipeline.storage.file_digests import LOG_FOLDER
+from windows_pipeline.storage.file_digests import LAST_CHECKPOINT, LOG_FOLDER
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import computed_days, landed_files
-
-_LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
-
-
-def bookkeeping_tables(pipeline: Pipeline, warehouse: str) -> list[Table]:
-    """The tables that say which days are computed, and which files have landed."""
-    notes = [
-        computed_days(pipeline, name, warehouse, fired=fired)
-        for name in pipeline.windows
-        for fired in (False, True)
-    ]
-    return [*notes, landed_files(pipeline, warehouse)]
 
 
 def set_aside(folder: Path) -> Path | None:
@@ -61,7 +47,7 @@ def set_unreadable_aside(
             continue
         damaged = [damage.file for damage in check_files(table.location).damages]
         of_log = [
-            file for file in damaged if file.startswith(LOG_FOLDER) and file != _LAST_CHECKPOINT
+            file for file in damaged if file.startswith(LOG_FOLDER) and file != LAST_CHECKPOINT
         ]
         if of_log or (damaged and table.name in read_first):
             aside = set_aside(Path(table.location))
