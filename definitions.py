@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import dagster as dg
@@ -10,18 +9,12 @@ import dagster as dg
 from assets.tables import table_assets
 from resources.steps import step_resources
 from windows_pipeline import dagster as factory
-from windows_pipeline.config import load_folder
 from windows_pipeline.settings import Settings, load_settings
-
-_LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
     """The definitions of all pipelines in the settings' folder; skips files with mistakes."""
-    loaded = load_folder(settings.pipelines, settings.modules)
-    for problem in loaded.all_problems:
-        _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
-    pipelines = list(loaded.pipelines.values())
+    pipelines = factory.right_pipelines(settings)
     return factory.build_definitions(
         pipelines,
         settings,

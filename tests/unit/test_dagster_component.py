@@ -50,7 +50,7 @@ def test_a_defs_yaml_mounts_the_pipelines_of_a_folder(
         wrong = streams / "pipelines" / "wrong.yaml"
         wrong.write_text(FLIGHTS.replace("name: flights", "name: wrong").replace("sliding", "slid"))
         with (
-            caplog.at_level(logging.WARNING, "windows_pipeline.dagster"),
+            caplog.at_level(logging.WARNING, "windows_pipeline.definitions"),
             sandbox.load_component_and_build_defs(defs_path=Path("windows")) as (component, defs),
         ):
             assert isinstance(component, WindowsPipelines)

@@ -16,7 +16,7 @@ No other package of the library imports Dagster.
 """
 
 from windows_pipeline.dagster.component import WindowsPipelines
-from windows_pipeline.dagster.definitions import build_definitions
+from windows_pipeline.dagster.definitions import build_definitions, right_pipelines
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
@@ -32,5 +32,6 @@ __all__ = [
     "pipeline_assets",
     "range_tags",
     "results_resource",
+    "right_pipelines",
     "spark_resource",
 ]

@@ -116,7 +116,7 @@ def _with_failures(
     return {**named, **metadata, **failing_rows(failed)}
 
 
-def _rules_of(results: Sequence[CheckResult], day: date | None) -> str:
+def _rules_of(results: Sequence[CheckResult], day: date) -> str:
     """The rules as a table in Markdown, those that fail first."""
     in_order = sorted(results, key=lambda found: not _failing(found, day))
     return table(
@@ -133,15 +133,15 @@ def _rules_of(results: Sequence[CheckResult], day: date | None) -> str:
     )
 
 
-def _outcome(found: CheckResult, day: date | None) -> str:
+def _outcome(found: CheckResult, day: date) -> str:
     if not _failing(found, day):
         return "🟢 holds"
     return "🟡 **warning**" if found.check.is_warning else "🔴 **fails**"
 
 
-def _failing(found: CheckResult, day: date | None) -> int:
-    """The number of failing rows of a day; of all days together without one."""
-    if day is None or not found.failing_by_unit:
+def _failing(found: CheckResult, day: date) -> int:
+    """The number of failing rows of a day; all of them if the rows have no day."""
+    if not found.failing_by_unit:
         return found.failing_rows
     return found.failing_by_unit.get(day, 0)
 

@@ -2,17 +2,13 @@
 
 # No deferred annotations here: Dagster reads the fields' annotations as the component's attributes.
 
-import logging
 from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
-from windows_pipeline.config import load_folder
-from windows_pipeline.dagster.definitions import build_definitions
+from windows_pipeline.dagster.definitions import build_definitions, right_pipelines
 from windows_pipeline.settings import load_settings
-
-_LOGGER = logging.getLogger("windows_pipeline.dagster")
 
 
 class WindowsPipelines(dg.Component, dg.Model, dg.Resolvable):
@@ -36,7 +32,4 @@ class WindowsPipelines(dg.Component, dg.Model, dg.Resolvable):
             ConfigError: There is no folder of pipelines.
         """
         settings = load_settings(Path(context.path) / self.project)
-        loaded = load_folder(settings.pipelines, settings.modules)
-        for problem in loaded.all_problems:
-            _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
-        return build_definitions(loaded.pipelines.values(), settings)
+        return build_definitions(right_pipelines(settings), settings)

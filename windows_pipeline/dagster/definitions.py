@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from windows_pipeline.config import Pipeline
+from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.dagster.corrections import correction_job
 from windows_pipeline.dagster.io_manager import results_resource
-from windows_pipeline.dagster.maintenance import weekly_schedule
+from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
 from windows_pipeline.dagster.notify import notify_sensor
 from windows_pipeline.dagster.operations import check_job, rebuild_job
 from windows_pipeline.dagster.schedules import source_schedule
 from windows_pipeline.dagster.spark_resource import spark_resource
+from windows_pipeline.dagster.stream import stream_job
 from windows_pipeline.dagster.tables import pipeline_assets
 from windows_pipeline.settings import Settings
+
+_LOGGER = logging.getLogger("windows_pipeline.definitions")
 
 
 def build_definitions(
@@ -54,7 +58,7 @@ def build_definitions(
     schedules = [
         schedule
         for pipeline in every
-        for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline, settings))
+        for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline))
     ]
     sensors = [
         sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
@@ -62,22 +66,20 @@ def build_definitions(
     return dg.Definitions(
         assets=list(assets),
         jobs=[
-            *(schedule.job for schedule in schedules),
             *(
                 dg.define_asset_job(
                     f"{pipeline.name}_all",
                     selection=dg.AssetSelection.groups(pipeline.name),
-                    description=f"Computes the windows of {pipeline.name} of the selected arrival "
-                    "days again, from the records that its stream has brought.",
+                    description=_what_days_do(pipeline),
                 )
                 for pipeline in every
-                if not pipeline.source.by_days
             ),
             *(
                 job(pipeline, settings)
                 for pipeline in every
-                for job in (correction_job, rebuild_job, check_job)
+                for job in (correction_job, rebuild_job, check_job, maintenance_job)
             ),
+            *(stream_job(pipeline, settings) for pipeline in every if not pipeline.source.by_days),
             *(sensor.job for sensor in sensors),
         ],
         schedules=schedules,
@@ -85,3 +87,25 @@ def build_definitions(
         resources=dict(resources),
         executor=dg.in_process_executor,
     )
+
+
+def _what_days_do(pipeline: Pipeline) -> str:
+    """The description of the job that materializes selected days."""
+    if pipeline.source.by_days:
+        return f"Materializes all tables of {pipeline.name} for the selected arrival days."
+    return (
+        f"Computes the windows of {pipeline.name} of the selected arrival days again, from the "
+        "records that its stream has brought."
+    )
+
+
+def right_pipelines(settings: Settings) -> list[Pipeline]:
+    """The pipelines of the settings' folder; a file with a mistake is skipped with a warning.
+
+    Raises:
+        ConfigError: There is no folder of pipelines.
+    """
+    loaded = load_folder(settings.pipelines, settings.modules)
+    for problem in loaded.all_problems:
+        _LOGGER.warning("this pipeline file is skipped, because it has a mistake: %s", problem)
+    return list(loaded.pipelines.values())

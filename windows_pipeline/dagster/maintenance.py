@@ -35,11 +35,11 @@ def maintenance_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
     return maintenance
 
 
-def weekly_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefinition:
-    """The schedule that maintains a pipeline's tables each Sunday, with its job."""
+def weekly_schedule(pipeline: Pipeline) -> dg.ScheduleDefinition:
+    """The schedule that maintains a pipeline's tables each Sunday."""
     return dg.ScheduleDefinition(
         name=f"{pipeline.name}_weekly_maintenance",
-        job=maintenance_job(pipeline, settings),
+        job_name=f"{pipeline.name}_maintenance",
         cron_schedule="0 4 * * 0",
         execution_timezone="UTC",
     )

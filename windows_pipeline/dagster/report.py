@@ -24,7 +24,7 @@ from windows_pipeline.jobs import JobResult
 from windows_pipeline.jobs.correction.run import CorrectionResult
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.table import Table
-from windows_pipeline.storage.tables import all_tables, window_tables
+from windows_pipeline.storage.tables import all_tables, source_tables, window_tables
 from windows_pipeline.streaming import BatchResult
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
@@ -45,24 +45,14 @@ class ResultEvents:
         self._pipeline = pipeline
         self._warehouse = settings.warehouse
         self._tables = {table.name: table for table in all_tables(pipeline, settings.warehouse)}
-        alerts = {
-            name: window_tables(pipeline, name, settings.warehouse).alerts
-            for name in pipeline.windows
-        }
-        self._plots = {
-            f"{pipeline.name}/raw_events": lateness_plots(pipeline, settings),
-            **{
-                f"{pipeline.name}/{name}/final_windows": size_plots(pipeline, name, settings)
-                for name in pipeline.windows
-            },
-            **{
-                table.name: plot_and_warnings(pipeline, name, settings)
-                for name, table in alerts.items()
-            },
-        }
-        self._episodes = {
-            table.name: EpisodeChecks(pipeline, name, table) for name, table in alerts.items()
-        }
+        raw_events = source_tables(pipeline, settings.warehouse).raw_events
+        self._plots = {raw_events.name: lateness_plots(pipeline, settings)}
+        self._episodes: dict[str, EpisodeChecks] = {}
+        for name in pipeline.windows:
+            tables = window_tables(pipeline, name, settings.warehouse)
+            self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
+            self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
+            self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, tables.alerts)
 
     def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
@@ -91,15 +81,24 @@ class ResultEvents:
         tables = window_tables(self._pipeline, windows_name, self._warehouse)
         yield from correction_events(tables, result, cause)
 
-    def of_stream(self, batches: Sequence[BatchResult]) -> Iterator[dg.AssetMaterialization]:
-        """A materialization of each table and day that a stream's micro-batches changed."""
+    def of_stream(
+        self, batches: Sequence[BatchResult], *, with_sizes: bool = False
+    ) -> Iterator[dg.AssetMaterialization]:
+        """A materialization of each table and day that a stream's micro-batches changed.
+
+        Args:
+            batches: The micro-batches.
+            with_sizes: Whether to count each table's rows, too, which takes a query where only
+                Spark reaches the tables: too long after each micro-batch.
+        """
         days = sorted({day.isoformat() for batch in batches for day in batch.units})
-        for table in self._tables.values():
-            metadata = {
-                "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
-                "delta_version": dg.MetadataValue.int(table.version(self._spark)),
-                **batch_metadata(batches),
-            }
+        for table in self._tables.values() if days else ():
+            metadata = batch_metadata(batches)
+            if with_sizes:
+                metadata |= {
+                    "dagster/row_count": dg.MetadataValue.int(table.count(self._spark)),
+                    "delta_version": dg.MetadataValue.int(table.version(self._spark)),
+                }
             for day in days:
                 yield dg.AssetMaterialization(asset_key(table), partition=day, metadata=metadata)
 

@@ -1,4 +1,4 @@
-"""The schedule that materializes a pipeline's tables, with its job."""
+"""The schedule that materializes a pipeline's tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.config.schedule import Schedule
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days, range_tags
-from windows_pipeline.dagster.stream import stream_job
 from windows_pipeline.settings import Settings, resolve
 from windows_pipeline.sources.landed_files import landed_days
 from windows_pipeline.storage.tables import source_tables
@@ -26,9 +25,8 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     every ten minutes. Otherwise it runs the job of days, by default each night, for the unbroken
     run of landed days that ends with the newest landed day: for the days that are not materialized,
     and for the days that failed. A day failed if the last run of any asset for it failed; each tick
-    requests the day
-    until it is materialized. Days that an asset was never run for, as after a new window
-    definition, need a backfill.
+    requests the day until it is materialized. Days that an asset was never run for, as after a new
+    window definition, need a backfill.
 
     The pipeline's `schedule` may name other times, and start the schedule.
     """
@@ -39,21 +37,17 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     if not by_days:
         return dg.ScheduleDefinition(
             name=f"{pipeline.name}_stream",
-            job=stream_job(pipeline, settings),
+            job_name=f"{pipeline.name}_stream",
             cron_schedule=declared.cron,
             execution_timezone=declared.zone,
             default_status=status,
             description=f"Ingests new records of {pipeline.name} and updates all of its tables.",
         )
 
-    job = dg.define_asset_job(
-        f"{pipeline.name}_all",
-        selection=dg.AssetSelection.groups(pipeline.name),
-        description=f"Materializes all tables of {pipeline.name} for the selected arrival days.",
-    )
+    job = f"{pipeline.name}_all"
 
     @dg.schedule(
-        job=job,
+        job_name=job,
         name=f"{pipeline.name}_daily",
         cron_schedule=declared.cron,
         execution_timezone=declared.zone,
@@ -63,7 +57,7 @@ def source_schedule(pipeline: Pipeline, settings: Settings) -> dg.ScheduleDefini
     def newest_days(
         context: dg.ScheduleEvaluationContext,
     ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-        return _runs_of_newest_days(context, pipeline, settings, job.name)
+        return _runs_of_newest_days(context, pipeline, settings, job)
 
     return newest_days
 

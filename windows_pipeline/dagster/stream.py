@@ -20,8 +20,8 @@ from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.dagster.partitions import arrival_days
 from windows_pipeline.dagster.report import Event, ResultEvents
 from windows_pipeline.dagster.spark_resource import SparkResource
-from windows_pipeline.jobs import Job, RawEventsJob, check_published, published_days
-from windows_pipeline.jobs.days.chain import window_jobs
+from windows_pipeline.jobs import RawEventsJob, check_published, published_days
+from windows_pipeline.jobs.days.chain import all_jobs
 from windows_pipeline.settings import Settings
 from windows_pipeline.storage.tables import source_tables
 from windows_pipeline.streaming import BatchResult, run_stream
@@ -72,15 +72,12 @@ def stream_job(pipeline: Pipeline, settings: Settings) -> dg.JobDefinition:
                 context.log_event(event)
 
         run_stream(session, pipeline, settings, every=every, on_batch=report)
-        yield from events.of_stream(batches)
+        yield from events.of_stream(batches, with_sizes=True)
         arrival_log = source_tables(pipeline, settings.warehouse).arrival_log
         days = _days_to_check(batches, read_log(session, arrival_log))
         if not days:
             return
-        jobs: list[Job] = [RawEventsJob(pipeline, settings)]
-        for name in pipeline.windows:
-            jobs += window_jobs(pipeline, name, settings)
-        for job in jobs:
+        for job in all_jobs(pipeline, settings):
             yield from events.of_published(
                 job.tables[0].name, check_published(job, session, days), days
             )
