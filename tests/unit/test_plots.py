@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.reported import HOSTILE, SHOWN
-from windows_pipeline.plots.axes import edges_around, number_top, time_text, time_ticks
+from windows_pipeline.plots.axes import edges_around, number_top, time_ticks
 from windows_pipeline.plots.bars import (
     COUNTS,
     LATENESS_MS,
@@ -23,6 +23,7 @@ from windows_pipeline.plots.bars import (
 from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.svg import picture
 from windows_pipeline.plots.windows import MOST_KEYS, Point, Strip, thinned, windows_over_time
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, plain_text, tag
 
 HOUR_MS = 3_600_000

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from importlib import import_module
 from threading import Thread
@@ -17,6 +17,8 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from windows_pipeline.text.instants import time_text
 
 # Great Expectations reads this variable when it is imported.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
@@ -231,17 +233,8 @@ def _for_people(row: Mapping[str, object]) -> dict[str, str]:
     for name, value in row.items():
         time = name.removeprefix("_").removesuffix("_ms")
         if f"_{time}_ms" == name and time not in row and isinstance(value, int):
-            shown[time] = _instant_text(value)
+            shown[time] = time_text(value)
     return shown
-
-
-def _instant_text(instant_ms: int) -> str:
-    """An instant as text (UTC); far ones as milliseconds."""
-    try:
-        instant = datetime.fromtimestamp(instant_ms / 1000, UTC)
-    except (OverflowError, ValueError):
-        return f"{instant_ms} ms"
-    return instant.isoformat(" ", "milliseconds").removesuffix("+00:00")
 
 
 def _shown(value: object) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "WindowsName",
     "chosen_windows",
     "declared",
+    "fix_of_no_table",
     "parsed_day",
     "parsed_days",
     "parsed_instant",
@@ -93,6 +94,12 @@ def parsed_day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{option}: {text!r} is no day; write it as 2013-03-08") from None
+
+
+def fix_of_no_table(pipeline: Pipeline) -> str:
+    """What fills a table that does not exist yet."""
+    command = "run" if pipeline.source.by_days else "stream"
+    return f"to fill it: windows-pipeline {command} {pipeline.name}"
 
 
 def parsed_days(first: str | None, last: str | None) -> tuple[date | None, date | None]:

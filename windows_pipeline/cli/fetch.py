@@ -12,6 +12,7 @@ from windows_pipeline.cli.arguments import (
     WindowsName,
     chosen_windows,
     declared,
+    fix_of_no_table,
     parsed_instant,
 )
 from windows_pipeline.cli.console import CONSOLE
@@ -114,10 +115,7 @@ def _opened(
             pipeline, windows_name, settings.warehouse, "current" if with_open else "final"
         )
     except NoTableError as error:
-        command = "run" if pipeline.source.by_days else "stream"
-        raise NoTableError(
-            f"{error}; to fill it: windows-pipeline {command} {pipeline.name}"
-        ) from None
+        raise NoTableError(f"{error}; {fix_of_no_table(pipeline)}") from None
 
 
 def _asked(

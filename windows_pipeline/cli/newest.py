@@ -13,6 +13,7 @@ from windows_pipeline.cli.arguments import (
     LastDay,
     PipelineName,
     declared,
+    fix_of_no_table,
     parsed_days,
 )
 from windows_pipeline.cli.console import CONSOLE
@@ -169,8 +170,7 @@ def _show(
             try:
                 rows = newest_rows(table.spec, limit, *days, null_column, order)
             except NoTableError as error:
-                command = "run" if pipeline.source.by_days else "stream"
-                missing.append(f"{error}; to fill it: windows-pipeline {command} {pipeline.name}")
+                missing.append(f"{error}; {fix_of_no_table(pipeline)}")
             else:
                 found.append((table, rows))
     if not found:

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from windows_pipeline.cli.arguments import FirstDay, LastDay, PipelineName, declared, parsed_days
+from windows_pipeline.cli.arguments import (
+    FirstDay,
+    LastDay,
+    PipelineName,
+    declared,
+    fix_of_no_table,
+    parsed_days,
+)
 from windows_pipeline.cli.console import CONSOLE
 from windows_pipeline.cli.status import Status
 
@@ -39,9 +46,7 @@ def report(
         try:
             read = read_report(found, settings.warehouse, *days)
         except NoTableError as error:
-            command = "run" if found.source.by_days else "stream"
-            fix = f"to fill it: windows-pipeline {command} {found.name}"
-            raise NoTableError(f"{error}; {fix}") from None
+            raise NoTableError(f"{error}; {fix_of_no_table(found)}") from None
         text = report_page(read, datetime.now(UTC))
     content = text.encode()
     try:

@@ -13,7 +13,7 @@ from windows_pipeline.config import Pipeline, Windows
 from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
-from windows_pipeline.report.words import trace_command
+from windows_pipeline.report.words import instant_text, trace_command
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.markdown import code, plain
 
@@ -116,12 +116,12 @@ class EpisodeChecks:
         worst = row["worst"]
         key = _key_text(row["key"])
         first, last = _instant(row["episode_start"]), _instant(row["episode_end"])
-        end = _time(_instant(worst["window_end"]))
+        end = instant_text(_instant(worst["window_end"]))
         values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
         return {
             "key": key,
-            "from": _time(first),
-            "to": _time(last),
+            "from": instant_text(first),
+            "to": instant_text(last),
             "length": str(last - first),
             "state": self._state(last, through),
             "alerts": f"{row['alerts']:,}",
@@ -164,12 +164,6 @@ def _described(windows: Windows, name: str) -> str:
 def _instant(value: datetime) -> datetime:
     """A collected timestamp, which has no zone, as an instant."""
     return value.astimezone(UTC)
-
-
-def _time(instant: datetime) -> str:
-    """An instant in UTC, with milliseconds only where it has any."""
-    precision = "milliseconds" if instant.microsecond else "seconds"
-    return instant.isoformat(" ", precision).removesuffix("+00:00")
 
 
 def _key_text(key: object) -> str:

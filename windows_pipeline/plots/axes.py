@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import floor, log10
 
+from windows_pipeline.text.instants import time_text
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -76,16 +78,6 @@ def number_text(value: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
-
-
-def time_text(ms: int) -> str:
-    """An instant in UTC, with milliseconds only where it has any."""
-    try:
-        instant = _EPOCH + ms * _MS
-    except OverflowError:
-        return f"{ms} ms"
-    precision = "milliseconds" if ms % _SECOND else "seconds"
-    return instant.isoformat(" ", precision).removesuffix("+00:00")
 
 
 def edges_around(values: Sequence[int], steps: Sequence[int]) -> list[int]:

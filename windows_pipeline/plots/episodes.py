@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windows_pipeline.plots.axes import Scale, time_text, time_ticks
+from windows_pipeline.plots.axes import Scale, time_ticks
 from windows_pipeline.plots.svg import WIDTH, drawing, short, straight, text, tick_label
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, tag
 
 _ROW, _LEFT, _RIGHT, _TOP, _AXIS = 20, 190, 14, 6, 22

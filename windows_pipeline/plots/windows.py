@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from windows_pipeline.plots.axes import Scale, number_text, number_top, time_text, time_ticks
+from windows_pipeline.plots.axes import Scale, number_text, number_top, time_ticks
 from windows_pipeline.plots.svg import WIDTH, drawing, short, straight, text, tick_label
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.text.markup import Markup, tag
 
 MOST_KEYS = 8

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from windows_pipeline.config import Windows
-from windows_pipeline.plots.axes import time_text
 from windows_pipeline.query.arrow_values import microseconds
+from windows_pipeline.text.instants import time_text
 from windows_pipeline.windows.durations import duration_text
 
 _LEFT_OUT = {"kind", "aggregates", "alerts", "checks", "trigger"}
