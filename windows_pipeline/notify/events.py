@@ -69,6 +69,11 @@ class Event:
         return f"{self.windows}{of_window}", self.rule, json.dumps(self.key), self.since
 
     @property
+    def length_ms(self) -> int:
+        """How long the episode has lasted so far."""
+        return (self.until - self.since) // timedelta(milliseconds=1)
+
+    @property
     def day_end(self) -> datetime:
         """The end of the arrival day, from which an event's age counts."""
         day = datetime.combine(self.arrival_unit, datetime.min.time(), UTC)
@@ -85,6 +90,7 @@ class Event:
             "severity": plain(self.severity),
             "since": plain(self.since),
             "until": plain(self.until),
+            "length_ms": self.length_ms,
             "window_start": plain(self.window_start),
             "window_end": plain(self.window_end),
             "record_count": self.record_count,

@@ -13,6 +13,7 @@ from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, plain
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.text.counts import counted
+from windows_pipeline.windows.durations import duration_text
 
 _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
@@ -89,7 +90,9 @@ def details(event: Event) -> list[str]:
     result = ", ".join([window, counted(event.record_count, "record"), *values])
     return [
         shown(f"worst window: {result}"),
-        shown(f"last window so far ends {plain(event.until)}"),
+        shown(
+            f"last window so far ends {plain(event.until)}, after {duration_text(event.length_ms)}"
+        ),
     ]
 
 
