@@ -41,7 +41,7 @@ _MOST_CHARACTERS = 300
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
         new: "new payments --from payments.csv",
-        validate: "validate pipelines/flights.yaml",
+        validate: "validate flights",
     },
     "Compute": {
         run: "run flights --from 2013-01-01 --to 2013-01-31",
