@@ -139,8 +139,8 @@ class Pipeline(Strict):
         partitions: The arrival days.
         schedule: When Dagster runs the pipeline by itself; None for its default: each night, or
             every ten minutes for a stream, once somebody starts the schedule.
-        expect_every: How long raw_events may go without a new materialization before Dagster shows
-            it as late, ms; None for any time.
+        expect_every: How long raw_events may go without new records before Dagster shows it as
+            late, and targets are told that records are overdue, ms; None for any time.
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.

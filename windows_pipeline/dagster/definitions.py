@@ -9,6 +9,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.dagster.corrections import correction_job
+from windows_pipeline.dagster.failures import failure_sensor
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
 from windows_pipeline.dagster.notify import notify_sensor
@@ -34,7 +35,8 @@ def build_definitions(
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
     `NAME_maintenance`, and the schedules `NAME_daily` and `NAME_weekly_maintenance`. One that
     follows its source as a stream has the job and the schedule `NAME_stream` for `NAME_daily`; one
-    with `notify` has the sensor and the job `NAME_notify`, too. Its assets form the group NAME and
+    with `notify` has the sensor and the job `NAME_notify`, too; the sensor `failed_runs` notes what
+    these tell of failed runs. Its assets form the group NAME and
     have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
@@ -63,6 +65,7 @@ def build_definitions(
     sensors = [
         sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
     ]
+    of_failures = failure_sensor(every, settings)
     return dg.Definitions(
         assets=list(assets),
         jobs=[
@@ -83,7 +86,7 @@ def build_definitions(
             *(sensor.job for sensor in sensors),
         ],
         schedules=schedules,
-        sensors=sensors,
+        sensors=sensors if of_failures is None else [*sensors, of_failures],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

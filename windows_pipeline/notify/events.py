@@ -74,7 +74,12 @@ class Event:
         return (self.until - self.since) // timedelta(milliseconds=1)
 
     @property
-    def day_end(self) -> datetime:
+    def topic(self) -> str:
+        """What a message counts it as."""
+        return self.rule
+
+    @property
+    def age_from(self) -> datetime:
         """The end of the arrival day, from which an event's age counts."""
         day = datetime.combine(self.arrival_unit, datetime.min.time(), UTC)
         return day + timedelta(days=1)
