@@ -158,6 +158,11 @@ def assert_tells_of_its_tables(
             if table.name in plots:
                 has_alerts = table.name != alerts or rows[alerts][unit] > 0
                 assert_is_a_picture(str(metadata.pop(plots[table.name])), is_drawn=has_alerts)
+            seconds, pace = metadata.pop("seconds_of_run"), metadata.pop("rows_per_second")
+            assert isinstance(seconds, float)
+            assert seconds > 0
+            assert isinstance(pace, float)
+            assert (pace > 0) == (of_table["rows_of_run"] > 0)
             if table in derived and unit == day(DAYS):
                 assert_leads_to_raw_columns(metadata.pop("dagster/column_lineage"), table)
             of_day = {

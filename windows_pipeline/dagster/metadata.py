@@ -19,10 +19,16 @@ ExtraMetadata = Callable[[SparkSession, Sequence[date]], Mapping[date, Metadata]
 
 
 def run_metadata(table: Table, result: JobResult) -> Metadata:
-    """The metadata common to all days of a run: the table's version, and the rows of the run."""
+    """The metadata common to all days of a run: the table's version, its rows, and the job's pace.
+
+    Dagster plots the numbers over the days at which runs ended.
+    """
+    rows = sum(result.rows[table.name].values())
     return {
         "delta_version": dg.MetadataValue.int(result.versions[table.name]),
-        "rows_of_run": dg.MetadataValue.int(sum(result.rows[table.name].values())),
+        "rows_of_run": dg.MetadataValue.int(rows),
+        "seconds_of_run": dg.MetadataValue.float(round(result.seconds, 3)),
+        "rows_per_second": dg.MetadataValue.float(round(rows / max(result.seconds, 0.001), 1)),
     }
 
 

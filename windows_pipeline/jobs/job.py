@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -78,6 +79,7 @@ class JobResult:
         versions: Delta versions by table name; empty if nothing was published.
         checks: The results of the checks.
         facts: What to report of each unit; empty if nothing was published.
+        seconds: How long the job took.
     """
 
     days: Sequence[date]
@@ -86,6 +88,7 @@ class JobResult:
     versions: dict[str, int]
     checks: list[CheckResult]
     facts: dict[date, Facts]
+    seconds: float
 
 
 class Job(Protocol):
@@ -252,6 +255,7 @@ def run_job(job: Job, spark: SparkSession, days: Sequence[date]) -> JobResult:
 
 
 def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -> JobResult:
+    begun = time.monotonic()
     stage = job.stage(spark, days, log)
     try:
         batches = job.check_batches(spark, days, [staged.rows for staged in stage.tables], log)
@@ -266,7 +270,8 @@ def _run(job: Job, spark: SparkSession, days: Sequence[date], log: ArrivalLog) -
         if passed:
             _note(job, spark, facts)
         rows = {name: counts[name] for name in computed}
-        return JobResult(days, passed, rows, versions, checks, facts)
+        seconds = time.monotonic() - begun
+        return JobResult(days, passed, rows, versions, checks, facts, seconds)
     finally:
         for frame in stage.cached:
             frame.unpersist()
