@@ -10,6 +10,7 @@ import dagster as dg
 from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.dagster.corrections import correction_job
 from windows_pipeline.dagster.io_manager import results_resource
+from windows_pipeline.dagster.landing import landing_sensor
 from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
 from windows_pipeline.dagster.notify import notify_sensor
 from windows_pipeline.dagster.operations import check_job, rebuild_job
@@ -32,9 +33,10 @@ def build_definitions(
     """Builds the Dagster definitions of pipelines.
 
     A pipeline NAME has the jobs `NAME_all`, `NAME_correction`, `NAME_rebuild`, `NAME_check` and
-    `NAME_maintenance`, and the schedules `NAME_daily` and `NAME_weekly_maintenance`. One that
-    follows its source as a stream has the job and the schedule `NAME_stream` for `NAME_daily`; one
-    with `notify` has the sensor and the job `NAME_notify`, too. Its assets form the group NAME and
+    `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensor
+    `NAME_landing`. One that follows its source as a stream has the job and the schedule
+    `NAME_stream` for `NAME_daily`, and no such sensor; one with `notify` has the sensor and the job
+    `NAME_notify`, too. Its assets form the group NAME and
     have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
 
     Args:
@@ -60,8 +62,11 @@ def build_definitions(
         for pipeline in every
         for schedule in (source_schedule(pipeline, settings), weekly_schedule(pipeline))
     ]
-    sensors = [
+    notifying = [
         sensor for pipeline in every if (sensor := notify_sensor(pipeline, settings)) is not None
+    ]
+    landing = [
+        sensor for pipeline in every if (sensor := landing_sensor(pipeline, settings)) is not None
     ]
     return dg.Definitions(
         assets=list(assets),
@@ -80,10 +85,10 @@ def build_definitions(
                 for job in (correction_job, rebuild_job, check_job, maintenance_job)
             ),
             *(stream_job(pipeline, settings) for pipeline in every if not pipeline.source.by_days),
-            *(sensor.job for sensor in sensors),
+            *(sensor.job for sensor in notifying),
         ],
         schedules=schedules,
-        sensors=sensors,
+        sensors=[*notifying, *landing],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )
