@@ -8,14 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.checks.run import Check
-from windows_pipeline.incremental.notifications import (
-    ENDED,
-    EPISODE,
-    OPENED,
-    RETRACTED,
-    WORSENED,
-    longest_overlap_ms,
-)
+from windows_pipeline.incremental.notifications import EPISODE, longest_overlap_ms
 from windows_pipeline.storage.joins import join_on
 from windows_pipeline.windows import PipelineWindows, SessionWindows
 
@@ -32,18 +25,18 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
             "opened_once_and_first",
             "Of the notifications of an episode that stand, one at most is `opened`, and none "
             "comes before it (rule E6)",
-            f"_stands AND event = '{OPENED}' AND (_opened > 1 OR _number > 1)",
+            "_stands AND event = 'opened' AND (_opened > 1 OR _number > 1)",
         ),
         Check(
             "worsened_is_worse",
             "A `worsened` that stands has a severity above those of all notifications of its "
             "episode that stand and come before it (rule E6)",
-            f"_stands AND event = '{WORSENED}' AND (severity IS NULL OR severity <= _worst_before)",
+            "_stands AND event = 'worsened' AND (severity IS NULL OR severity <= _worst_before)",
         ),
         Check(
             "ended_once_and_last",
             f"Of the notifications of an episode that stand, {_ended_text(spec)} (rule E6)",
-            f"_stands AND event = '{ENDED}' AND {_wrong_end(spec)}",
+            f"_stands AND event = 'ended' AND {_wrong_end(spec)}",
         ),
         Check(
             "retractions_hold",
@@ -51,7 +44,7 @@ def notification_checks(spec: PipelineWindows) -> list[Check]:
             "an `opened` that the same correction retracted, and no older `opened` of the episode "
             "stands (rules E1, E6)",
             "retracted_by <= coalesce(correction, 0) "
-            f"OR event = '{RETRACTED}' AND (correction IS NULL OR retracted_by IS NOT NULL "
+            "OR event = 'retracted' AND (correction IS NULL OR retracted_by IS NOT NULL "
             "OR NOT _was_opened OR _stands_since < correction)",
         ),
         Check(
@@ -85,10 +78,10 @@ def notifications_to_check(
         least correction of an `opened` that stands). Also a row without event for each first alert
         that lacks its `opened`.
     """
-    stands = F.col("retracted_by").isNull() & (F.col("event") != RETRACTED)
+    stands = F.col("retracted_by").isNull() & (F.col("event") != "retracted")
     marked = notifications.withColumn("_stands", stands)
     alike = Window.partitionBy(*EPISODE, "_stands")
-    is_opened, is_ended = F.col("event") == OPENED, F.col("event") == ENDED
+    is_opened, is_ended = F.col("event") == "opened", F.col("event") == "ended"
     # `ended` shows the worst window, and comes after the window that ended the episode.
     in_order = alike.orderBy("until", is_ended, "window_start", *window)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
@@ -120,7 +113,7 @@ def notifications_to_check(
 
 def _first_alerts_without_opened(notifications: DataFrame, alerts: DataFrame) -> DataFrame:
     """The first alerts of episodes, on days since the first notification, that lack `opened`."""
-    opened = notifications.where(F.col("_stands") & (F.col("event") == OPENED))
+    opened = notifications.where(F.col("_stands") & (F.col("event") == "opened"))
     columns = ("arrival_unit", *EPISODE)
     first = alerts.where(F.col("window_start") == F.col("episode_start"))
     lacking = join_on(first, opened.select(*columns), columns, "anti")
