@@ -18,6 +18,7 @@ from windows_pipeline.dagster.partitions import RANGE_END_TAG, RANGE_START_TAG
 from windows_pipeline.settings import Settings
 
 FIRST = date(2013, 1, 1)
+PARTITION_TAG = "dagster/partition"
 RAW = dg.AssetKey(["flights", "raw_events"])
 
 
@@ -173,6 +174,21 @@ def test_nothing_is_requested_while_a_run_is_open(landing: Landing) -> None:
     run = landing.begin(1, 1)
     assert landing.tick() == []
     assert landing.reason == f"run {run.run_id} is not finished"
+    landing.instance.report_run_failed(run)
+    assert landing.tick() == [(key(1), key(1))]
+
+
+def test_nothing_is_requested_while_the_ui_materializes_the_day(landing: Landing) -> None:
+    """A run of the UI is of no job of the pipeline."""
+    landing.land(1)
+    landing.mark(1)
+    run = landing.instance.create_run_for_job(
+        landing.definitions.resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({RAW}),
+        tags={PARTITION_TAG: key(1)},
+    )
+    assert landing.tick() == []
+    assert landing.reason == f"a run of {key(1)} is not finished"
     landing.instance.report_run_failed(run)
     assert landing.tick() == [(key(1), key(1))]
 

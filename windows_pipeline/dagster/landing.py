@@ -127,7 +127,7 @@ def landing_sensor(pipeline: Pipeline, settings: Settings) -> dg.SensorDefinitio
 
 def _tick(
     context: dg.SensorEvaluationContext, pipeline: Pipeline, settings: Settings
-) -> dg.SensorResult:
+) -> dg.SensorResult | dg.SkipReason:
     path = resolve(pipeline.source.required_path, settings.landing)
     partitions = arrival_days(pipeline)
     raw_events = asset_key(source_tables(pipeline, settings.warehouse).raw_events)
@@ -141,14 +141,14 @@ def _tick(
     statuses = context.instance.get_status_by_partition(raw_events, unpublished, partitions) or {}
     active = [k for k, status in statuses.items() if status == dg.AssetPartitionStatus.IN_PROGRESS]
     if active:
-        return dg.SensorResult(skip_reason=f"a run of {min(active)} is not finished")
+        return dg.SkipReason(f"a run of {min(active)} is not finished")
 
     states = folder_states(path, map(date.fromisoformat, unpublished))
     quiet_ms = pipeline.schedule.on_landing.quiet
     found = complete(new, states, cursor, quiet_ms, time.time())
     changed, unchanged = _changes(pipeline, settings, path, landed, published, cursor)
-    for text in changed:
-        context.log.warning(text)
+    for sentence in changed:
+        context.log.warning(sentence)
     following = found.cursor.model_copy(update={"unchanged": unchanged})
     text = following.model_dump_json(exclude_defaults=True)
     if found.days:
