@@ -7,6 +7,7 @@ daemon and its code server behind.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ _POLL_SECONDS = 0.2
 _MOST_SECONDS = {signal.SIGINT: 60.0, signal.SIGTERM: 10.0, signal.SIGKILL: 5.0}
 """How long processes may take to end after each signal, in the order in which they get them."""
 _LAST_LINES = 5
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m|\\x1b\[[0-9;]*m")
+"""Dagster's log has colours, as a terminal reads them or written out."""
 _COMMAND = (
     *("-W", "ignore:Function `dev_command`", "-m", "dagster", "dev"),
     *("--workspace", "workspace.yaml", "--host", _HOST, "--port"),
@@ -61,7 +64,7 @@ def main(port: int) -> int:
             text = f"error: Dagster has ended with {dagster.poll()}; {log.path} ends with:"
             ERRORS.print(text, soft_wrap=True)
             for line in log.path.read_text(errors="replace").splitlines()[-_LAST_LINES:]:
-                ERRORS.print(f"  {line}", soft_wrap=True)
+                ERRORS.print(f"  {_COLOURS.sub('', line)}", soft_wrap=True)
             return 1
         CONSOLE.print("stopping the Dagster UI")
         return 0

@@ -77,11 +77,13 @@ def final_windows(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
     )
 
 
-def in_one_job(final_windows: DataFrame) -> DataFrame:
+def in_one_job(final_windows: DataFrame, severity: str = "worst") -> DataFrame:
     """Alerts of all cases; a rule's name holds its case, so that episodes are of one."""
-    raised = broken_rules(final_windows, {"few": RuleSql("record_count < 3", "worst")})
+    rule = RuleSql("record_count < 3", severity)
+    raised = broken_rules(final_windows, {"few": rule})
     of_case = F.concat("rule", F.lit(" "), F.col("case").cast("string"))
-    return with_episodes(raised.withColumn("rule", of_case))
+    by_case = {row.rule: rule for row in raised.select(of_case.alias("rule")).distinct().collect()}
+    return with_episodes(raised.withColumn("rule", of_case), by_case)
 
 
 def milliseconds(rows: DataFrame, *names: str) -> DataFrame:
@@ -99,10 +101,27 @@ def test_alerts_are_those_of_the_oracle(final_windows: DataFrame, cases: Sequenc
         for r in rows
     ]
     wanted = [
-        (number, *alert[1:])
+        (number, *alert[1:-1])
         for number, case in enumerate(cases)
         for alert in oracle_alerts.alerts(case, breaks, severity)
     ]
+    assert texts(found) == texts(wanted)
+
+
+def test_a_severity_grows_with_its_episode(final_windows: DataFrame, cases: Sequence[Case]) -> None:
+    """Rule E5: `episode_ms` is from the start of the episode's first window to a window's end."""
+    few = final_windows.where("case < 30")
+    times = ("window_end", "episode_start")
+    found = [
+        (row.number, row.key, row.window_end_ms, row.episode_start_ms, row.severity)
+        for row in milliseconds(in_one_job(few, "`episode_ms` / 2"), *times).collect()
+    ]
+    wanted = [
+        (number, alert.key, alert.end, alert.episode, (alert.end - alert.episode) / 2)
+        for number, case in enumerate(cases[:30])
+        for alert in oracle_alerts.alerts(case, breaks, severity)
+    ]
+    assert {lasted for *_, lasted in wanted} > {LENGTH_MS / 2}
     assert texts(found) == texts(wanted)
 
 

@@ -101,3 +101,41 @@ def test_each_day_has_its_rules_and_episodes(landed: SmallProject) -> None:
     status, said = project.call(*command[1:])
     assert status == 0, said
     assert "9.0" in said
+
+
+def test_a_silence_lasts_until_the_next_record(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules B8, E6, by hand: a@5 is the last until a@50; nothing follows b@30, nor a@50.
+
+    The empty windows are [6, 16], [31, 41] and [51, 61]. That of z@1000 is open.
+    """
+    slides = {"kind": "sliding", "time_difference": "10 ms", "grace": "0 ms", "emit_empty": True}
+    rules = {"silent": {"when": "record_count < 1", "severity": "1"}}
+    project.declare({**slides, "alerts": rules})
+    project.land(1, f"{HEADER}a,0,1\na,5,1\nb,30,1\n")
+    project.land(2, f"{HEADER}a,50,1\nz,1000,1\n")
+    monkeypatch.chdir(project.folder)
+    with dg.DagsterInstance.ephemeral() as instance:
+        found = evaluations(project, instance)
+    columns = ("key", "from", "to", "length", "state")
+    shown = {
+        day: [
+            tuple(str(row[name]).removeprefix("1970-01-01 00:00:") for name in columns)
+            for row in rows_of(found["p/w/alerts", "alert_silent", day], "worst_episodes")
+        ]
+        for day in (FIRST, SECOND)
+    }
+    assert shown == {
+        FIRST: [("a", "00.006", "00.050", "0:00:00.044000", "over")],
+        SECOND: [
+            ("b", "00.031", "01", "0:00:00.969000", "still silent"),
+            ("a", "00.051", "01", "0:00:00.949000", "still silent"),
+        ],
+    }
+    status, said = project.call("report", "p", "--output", "out.html")
+    assert status == 0, said
+    text = (project.folder / "out.html").read_text()
+    lengths = ("44 milliseconds", "949 milliseconds", "969 milliseconds")
+    assert all(length in text for length in lengths)
+    assert text.count("still silent") == 2

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.oracle.aggregates import Number
-from tests.support.oracle.alerts import alerts
+from tests.support.oracle.alerts import alerts, lasting
 from tests.support.oracle.notifications import events
 from tests.support.oracle.windows import Record, SlidingDefinition, WindowRow, final_windows
 from tests.support.small_project import HEADER, SmallProject
@@ -25,13 +25,15 @@ SLIDES = {
     "kind": "sliding",
     "time_difference": "10 ms",
     "grace": "2 ms",
+    "emit_empty": True,
     "aggregates": {"s": "sum(v)"},
     "alerts": {
         "busy": {"when": "record_count >= 2", "severity": "s"},
         "huge": {"when": "s > 50", "severity": "1"},
+        "lasting": {"when": "record_count < 2", "severity": "episode_ms"},
     },
 }
-DEFINITION = SlidingDefinition(time_difference=10, grace=2)
+DEFINITION = SlidingDefinition(time_difference=10, grace=2, emit_empty=True)
 NOTIFY = {"notify": {"people": {"file": "told.jsonl"}}}
 RECORDS = {
     1: [("a", 0, 1), ("a", 4, 1), ("b", 5, 9), ("a", 6, 3), ("a", 9, 1)],
@@ -78,7 +80,7 @@ def told(made: SmallProject, *more: str) -> list[tuple[object, ...]]:
 
 
 def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tuple[object, ...]]:
-    """The oracle's events of both rules, as `told` shows them but for the ids."""
+    """The oracle's events of all rules, as `told` shows them but for the ids."""
     arrived = [
         Record(day - 1, 0, offset, key, time, {"v": value})
         for day, of_day in records.items()
@@ -89,14 +91,16 @@ def expected(records: Mapping[int, Sequence[tuple[str, int, int]]]) -> list[tupl
         max(one.event_time for one in arrived if one.unit <= unit) - DEFINITION.grace
         for unit in range(len(records))
     ]
+    lasts = lasting(alerts(final, lambda row: row.record_count < 2, lambda _: None))
     rules: dict[str, tuple[Callable[[WindowRow], bool], Callable[[WindowRow], Number | None]]] = {
         "busy": (lambda row: row.record_count >= 2, lambda row: row.values["s"]),
         "huge": (lambda row: (row.values["s"] or 0) > 50, lambda _: 1),
     }
+    raised = {rule: alerts(final, *functions) for rule, functions in rules.items()}
     return sorted(
         (event.unit + 1, rule, event.key, event.episode, event.end, event.event)
-        for rule, (breaks, severity) in rules.items()
-        for event in events(alerts(final, breaks, severity), closes, DEFINITION)
+        for rule, found in {**raised, "lasting": lasts}.items()
+        for event in events(found, closes, DEFINITION)
     )
 
 

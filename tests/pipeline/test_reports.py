@@ -71,6 +71,39 @@ def test_a_run_by_the_shell_shows_in_dagster(
         assert evaluated.partition == day(1).isoformat()
 
 
+def test_a_day_that_runs_again_shows_again(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every time with its checks, also where these refuse to publish; a command is a run."""
+    home = project.folder / "home"
+    home.mkdir()
+    shutil.copy(ROOT / "resources" / "dagster.yaml", home)
+    of_day = ("run", "flights", "--from", day(1).isoformat(), "--to", day(1).isoformat())
+    for _ in range(2):
+        status, said = call(capfd, monkeypatch, *of_day)
+        assert (status, "warning" in said) == (0, False), said
+    landed = project.folder / "data" / "flights" / day(1).isoformat()
+    (file,) = landed.iterdir()
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[: len(lines) // 2]))
+    status, said = call(capfd, monkeypatch, *of_day)
+    assert (status, "final_windows: NOT published" in said) == (1, True), said
+    assert "warning: dagster" not in said
+
+    instance = instance_in(home, monkeypatch)
+    runs = instance.get_runs()
+    assert {run.job_name for run in runs} == {"flights_in_shell"}
+    assert [run.is_success for run in reversed(runs)] == [True, True, False]
+    shown = [
+        (check.check_name, check.partition, check.passed)
+        for run in reversed(runs)
+        for event in instance.all_logs(run.run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        if (check := event.asset_check_evaluation) is not None
+        and check.asset_key.path[-1] == "final_windows"
+    ]
+    assert shown == [("rules", day(1).isoformat(), passed) for passed in (True, True, False)]
+
+
 def test_a_correction_and_a_stream_show_in_dagster(
     project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.pipeline_texts import (
     of_kind,
     problems_of,
 )
-from windows_pipeline.config import load_pipeline, load_pipelines, table_definition
+from windows_pipeline.config import Rule, load_pipeline, load_pipelines, table_definition
 from windows_pipeline.windows import (
     ForwardSlidingWindows,
     SessionWindows,
@@ -70,6 +70,8 @@ def test_rules_keep_their_text_and_compile_to_sql() -> None:
     assert rule.when == "record_count >= 10 and avg_dep_delay > 60"
     assert rule.when_sql(columns) == "(`record_count` >= 10) AND (`avg_dep_delay` > 60)"
     assert rule.severity_sql(columns) == "`avg_dep_delay`"
+    lasting = Rule(when="record_count > 3", severity="episode_ms")
+    assert lasting.severity_sql(columns) == "`episode_ms`"
 
 
 def test_each_file_of_a_folder_declares_a_pipeline(tmp_path: Path) -> None:

@@ -250,6 +250,22 @@ def test_validate_prints_the_problems_of_all_files(
         assert all(f"{file}:" in err for file in wrong)
 
 
+def test_validate_takes_names_as_other_commands_do(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipeline's name, whatever its file is called; of a wrong file its own."""
+    with_path(project, "data/flights")
+    pipelines = project / "pipelines"
+    (pipelines / "flights.yaml").rename(pipelines / "of_airports.yaml")
+    (pipelines / "wrong.yaml").write_text("name: other\n")
+    status, out, err = validated(capfd, monkeypatch, "flights", "wrong")
+    assert (status, out) == (2, "flights: valid; windows: hourly\n")
+    assert f"{pipelines / 'wrong.yaml'}:1: source: is missing" in err
+    status, _, err = validated(capfd, monkeypatch, "flight")
+    refused = f"is neither a file nor a pipeline in {pipelines}; did you mean 'flights'?"
+    assert (status, err) == (2, f"error: flight: {refused}\n")
+
+
 def test_a_folder_that_cannot_be_read_is_one_error(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,13 @@ BROKEN = [
         "did you mean 'avg_dep_delay'?",
     ),
     (
+        "when: record_count >= 10 and avg_dep_delay > 60",
+        "when: episode_ms >= 10",
+        "windows.hourly.alerts.disruption.when",
+        "episode_ms >= 10",
+        "'episode_ms'",
+    ),
+    (
         "severity: avg_dep_delay  ",
         "severity: avg_dep_delay > 3  ",
         "windows.hourly.alerts.disruption.severity",

@@ -48,7 +48,7 @@ def test_an_event_is_told_once(project: Notified, hook: Receiver) -> None:
         "severity": 61.5, "since": "2013-01-01T08:00:00.000Z", "until": "2013-01-01T09:01:00.000Z",
         "window_start": "2013-01-01T08:00:00.000Z", "window_end": "2013-01-01T09:00:00.000Z",
         "record_count": 12, "aggregates": {"avg_dep_delay": 61.5}, "arrival_unit": "2013-01-01",
-        "correction": None,
+        "length_ms": 3_660_000, "correction": None,
     }  # fmt: skip
     assert (alone["key"], alone["severity"]) == ("LGA", None)
     assert hook.bodies[0]["text"].startswith(

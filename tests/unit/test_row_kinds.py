@@ -127,6 +127,7 @@ BROKEN = [
     ("kind: tumble_rows\n    size: unbounded", "size", "'unbounded' is not a duration"),
     ("kind: session_rows\n    gap: 5 rows", "gap", "'5 rows' counts rows, but a session ends"),
     ("kind: session_rows\n    gap: 0 ms", "gap", "'0 ms' must be above zero"),
+    ("kind: count", "size", "is missing; write 'size: 5 rows' in windows.hourly"),
     ("kind: count\n    size: 0", "size", "'0' is not a number of records; write a whole number"),
     ("kind: count\n    size: 5 minutes", "size", "'5 minutes' is not a number of records"),
     ("kind: count\n    size: 1.5", "size", "'1.5' is not a number of records; write a whole num"),

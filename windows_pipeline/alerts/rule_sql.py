@@ -17,8 +17,18 @@ from sqlglot.errors import ParseError, SqlglotError
 from windows_pipeline.alerts.rule_grammar import COMPARISONS, Check, RuleError
 from windows_pipeline.text.limits import MAX_TEXT, TOO_LONG, shown
 
-__all__ = ["RuleError", "columns_read", "compile_expression", "parse_expression", "struct_fields"]
+__all__ = [
+    "EPISODE_MS",
+    "RuleError",
+    "columns_read",
+    "compile_expression",
+    "parse_expression",
+    "struct_fields",
+]
 
+EPISODE_MS = "episode_ms"
+"""A column that only severities read: how long an alert's episode has lasted, up to the end of the
+alert's window."""
 _SPARK = Dialect.get_or_raise("spark")
 _OPERATORS: tuple[type[exp.Expr], ...] = (
     *(exp.And, exp.Or, exp.Not, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Add, exp.Sub),

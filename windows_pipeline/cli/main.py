@@ -23,6 +23,7 @@ from windows_pipeline.cli.commands import (
 )
 from windows_pipeline.cli.console import ERRORS
 from windows_pipeline.cli.explain import explain
+from windows_pipeline.cli.failures import noting_failures
 from windows_pipeline.cli.fetch import fetch
 from windows_pipeline.cli.new import new
 from windows_pipeline.cli.newest import alerts, late, rejected
@@ -41,7 +42,7 @@ _MOST_CHARACTERS = 300
 _GROUPS: dict[str, dict[Callable[..., None], str]] = {
     "Begin": {
         new: "new payments --from payments.csv",
-        validate: "validate pipelines/flights.yaml",
+        validate: "validate flights",
     },
     "Compute": {
         run: "run flights --from 2013-01-01 --to 2013-01-31",
@@ -106,7 +107,8 @@ def _with_verbose(function: Callable[..., None]) -> Callable[..., None]:
         if takes_context:
             arguments["context"] = context
         try:
-            function(**arguments)
+            with noting_failures(call.command, arguments):
+                function(**arguments)
         except KeyboardInterrupt:
             tell("note", "stopped; to go on, give the same command again")
             raise typer.Exit(_INTERRUPTED) from None

@@ -87,7 +87,7 @@ def print_windows(console: PlainConsole, made: NewPipeline) -> None:
     )
     console.print(
         f"alert {found.rule.name}: {found.rule.when}; it fires for about "
-        f"{counted(found.rule.broken, 'window')} of the sample"
+        f"{found.rule.broken:,} of {counted(found.closed or found.total, 'window')} of the sample"
     )
     if found.closed == 0:
         console.print(

@@ -8,6 +8,7 @@ has nowhere to report to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Protocol
 
@@ -30,6 +31,10 @@ class Report(Protocol):
         """Takes the result of the job whose first table has the name."""
         ...
 
+    def end(self) -> None:
+        """Takes that no further job follows."""
+        ...
+
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
         """Takes the result of a correction of a window definition."""
         ...
@@ -45,21 +50,23 @@ def reported(
     settings: Settings,
     spark: SparkSession,
 ) -> Iterator[tuple[str, JobResult]]:
-    """Reports each job's result as the job ends, and passes it on.
+    """Reports each job's result, and passes it on.
 
     A report that fails is a warning: the tables hold the results.
     """
     reports: dict[str, Report] | None = None
-    for name, result in results:
-        if reports is None:
-            reports = _opened(pipeline, settings, spark)
-        for kind, report in list(reports.items()):
-            try:
-                report.job(name, result)
-            except Exception as error:  # noqa: BLE001  of a service that is not this command's
-                _warn(kind, error)
-                del reports[kind]
-        yield name, result
+    try:
+        for name, result in results:
+            if reports is None:
+                reports = _opened(pipeline, settings, spark)
+            _send(reports, partial(_take_job, name, result))
+            yield name, result
+    finally:
+        _send(reports or {}, lambda report: report.end())
+
+
+def _take_job(name: str, result: JobResult, report: Report) -> None:
+    report.job(name, result)
 
 
 def report(
@@ -69,11 +76,17 @@ def report(
     send: Callable[[Report], None],
 ) -> None:
     """Sends one result to every report; a report that fails is a warning."""
-    for kind, opened in _opened(pipeline, settings, spark).items():
+    _send(_opened(pipeline, settings, spark), send)
+
+
+def _send(reports: dict[str, Report], send: Callable[[Report], None]) -> None:
+    """Sends something to every report; one that fails gets nothing more."""
+    for kind, report in list(reports.items()):
         try:
-            send(opened)
-        except Exception as error:  # noqa: BLE001  as above
+            send(report)
+        except Exception as error:  # noqa: BLE001  of a service that is not this command's
             _warn(kind, error)
+            del reports[kind]
 
 
 def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict[str, Report]:
@@ -82,7 +95,7 @@ def _opened(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> dict
     for point in entry_points(group=_GROUP):
         try:
             report = point.load()(pipeline, settings, spark)
-        except Exception as error:  # noqa: BLE001  as above
+        except Exception as error:  # noqa: BLE001  of a service that is not this command's
             _warn(point.name, error)
             continue
         if report is not None:

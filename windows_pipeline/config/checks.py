@@ -32,6 +32,7 @@ _RESULT_COLUMNS = frozenset(
         "rule",
         "severity",
         "episode_start",
+        "episode_ms",
         "correction",
         "retracted_by",
         # Delta's change data feed adds these.

@@ -246,7 +246,9 @@ def _report(document: Document, details: ErrorDetails) -> None:
                 _report_value(document, (*path, *problem.path), problem.value, problem.text)
     elif details["type"] == "missing":
         parent = ".".join(path[:-1]) or "the file"
-        document.report(path, f"is missing; write {_example(path)} in {parent}")
+        of_rows = kind == "count" and path[-1] == "size"
+        example = "'size: 5 rows'" if of_rows else _example(path)
+        document.report(path, f"is missing; write {example} in {parent}")
     elif details["type"] == "extra_forbidden":
         fields = _model(path[:-1], kind).model_fields
         known = [field.alias or name for name, field in fields.items()]

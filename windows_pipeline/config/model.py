@@ -153,8 +153,8 @@ class Pipeline(Strict):
         source: Where the records come from, and what they hold.
         partitions: The arrival days.
         schedule: When Dagster runs the pipeline by itself.
-        expect_every: How long raw_events may go without a new materialization before Dagster shows
-            it as late, ms; None for any time.
+        expect_every: How long raw_events may go without new records before Dagster shows it as
+            late, and targets are told that records are overdue, ms; None for any time.
         limits: The shares of rejected and late records above which a check fails.
         checks: The user's own checks of accepted records, by name.
         windows: The window definitions, by name; each has tables of its own.

@@ -20,8 +20,18 @@ from windows_pipeline.config.strict import Strict, refuse
 from windows_pipeline.text.problems import Problem
 from windows_pipeline.text.references import KEEPS_REFERENCES, ReferringText, refers
 
-Event = Literal["opened", "worsened", "ended", "retracted", "warned", "confirmed", "withdrawn"]
-EVENTS: tuple[Event, ...] = ("opened", "worsened", "ended", "retracted")
+Event = Literal[
+    "opened",
+    "worsened",
+    "ended",
+    "retracted",
+    "warned",
+    "confirmed",
+    "withdrawn",
+    "failed",
+    "overdue",
+]
+EVENTS: tuple[Event, ...] = ("opened", "worsened", "ended", "retracted", "failed", "overdue")
 _WAYS = ("webhook", "email", "command", "file")
 _DAY_MS = 86_400_000
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*")
@@ -184,8 +194,9 @@ class Target(Strict):
         file: A file of JSON lines in the pipeline's folder of the warehouse, by its name.
         rules: The rules whose episodes are told; None for all.
         min_severity: The least severity; a row without severity is told. None for any.
-        events: What is told of an episode; and of early warnings, if named: `warned`, `confirmed`
-            and `withdrawn`.
+        events: What is told of an episode; that a run `failed`, and that records are `overdue`
+            (`expect_every`); and of early warnings, if named: `warned`, `confirmed` and
+            `withdrawn`.
         max_age: How old an event may be, ms, after the end of its arrival day; older ones, such as
             those of a backfill, are not told.
         group: How many messages may go out at once; more become a single one with a count.

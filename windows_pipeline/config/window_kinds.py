@@ -9,7 +9,12 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictBool
 
 from windows_pipeline.aggregates import Aggregate, UserFunction, UserModules
-from windows_pipeline.alerts.rule_sql import columns_read, compile_expression, struct_fields
+from windows_pipeline.alerts.rule_sql import (
+    EPISODE_MS,
+    columns_read,
+    compile_expression,
+    struct_fields,
+)
 from windows_pipeline.config.aggregates import (
     BoundAggregates,
     aggregates_of,
@@ -65,6 +70,8 @@ class Rule(Strict):
     Attributes:
         when: SQL that is true for windows that break the rule.
         severity: A number, or SQL of a number; the worst window of an episode has the largest.
+            Beside the columns of the result it may read `episode_ms`: the milliseconds from the
+            start of the episode to the end of the window.
         description: What a broken rule means, for whoever gets the alert.
         level: How urgent it is.
         owner: Who takes care of it: an e-mail address, or `team:NAME`.
@@ -89,12 +96,12 @@ class Rule(Strict):
         return compile_expression(self.when, columns, "boolean")
 
     def severity_sql(self, columns: Mapping[str, str]) -> str:
-        """Compiles the severity to SQL for Spark, over `Windows.result_columns`.
+        """Compiles the severity to SQL for Spark, over `Windows.result_columns` and `episode_ms`.
 
         Raises:
             RuleError: See `windows_pipeline.alerts.rule_sql.compile_expression`.
         """
-        return compile_expression(self.severity, columns, "number")
+        return compile_expression(self.severity, {**columns, EPISODE_MS: "bigint"}, "number")
 
     @property
     def reads(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ import dagster as dg
 
 from windows_pipeline.config import Pipeline, load_folder
 from windows_pipeline.dagster.corrections import correction_job
+from windows_pipeline.dagster.failures import failure_sensor
 from windows_pipeline.dagster.io_manager import results_resource
 from windows_pipeline.dagster.landing import landing_sensor
 from windows_pipeline.dagster.maintenance import maintenance_job, weekly_schedule
@@ -36,8 +37,9 @@ def build_definitions(
     `NAME_maintenance`, the schedules `NAME_daily` and `NAME_weekly_maintenance`, and the sensor
     `NAME_landing`. One that follows its source as a stream has the job and the schedule
     `NAME_stream` for `NAME_daily`, and no such sensor; one with `notify` has the sensor and the job
-    `NAME_notify`, too. Its assets form the group NAME and
-    have keys such as `NAME/raw_events` and `NAME/WINDOWS/final_windows`.
+    `NAME_notify`, too; the sensor `failed_runs` notes what these tell of failed runs. Its assets
+    form the group NAME and have keys such as `NAME/raw_events` and
+    `NAME/WINDOWS/final_windows`.
 
     Args:
         pipelines: The pipelines, with distinct names.
@@ -68,6 +70,7 @@ def build_definitions(
     landing = [
         sensor for pipeline in every if (sensor := landing_sensor(pipeline, settings)) is not None
     ]
+    of_failures = failure_sensor(every, settings)
     return dg.Definitions(
         assets=list(assets),
         jobs=[
@@ -88,7 +91,7 @@ def build_definitions(
             *(sensor.job for sensor in notifying),
         ],
         schedules=schedules,
-        sensors=[*notifying, *landing],
+        sensors=[*notifying, *landing, *([] if of_failures is None else [of_failures])],
         resources=dict(resources),
         executor=dg.in_process_executor,
     )

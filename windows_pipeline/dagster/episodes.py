@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
-from pyspark.sql import Row, SparkSession, Window
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from windows_pipeline.config import Pipeline, Windows
@@ -14,24 +14,28 @@ from windows_pipeline.dagster.keys import asset_key
 from windows_pipeline.incremental.alerts import episodes, standing
 from windows_pipeline.incremental.units import Facts
 from windows_pipeline.report.words import instant_text, trace_command
+from windows_pipeline.storage.joins import join_on
 from windows_pipeline.storage.table import Table
 from windows_pipeline.text.markdown import code, plain
+from windows_pipeline.windows import SlidingWindows
 
 _SHOWN = 20
 """A day shows at most so many episodes of a rule, the worst ones."""
 _PREFIX = "alert_"
+_SILENT = "still silent"
 _COLUMNS = ("key", "from", "to", "length", "state", "alerts", "severity", "worst window", "trace")
 
 
 class EpisodeChecks:
     """Evaluates the checks of a definition's alert rules, for each day."""
 
-    def __init__(self, pipeline: Pipeline, windows_name: str, alerts: Table) -> None:
-        """Takes the definition, and its table of alerts."""
+    def __init__(self, pipeline: Pipeline, windows_name: str, alerts: Table, final: Table) -> None:
+        """Takes the definition, its table of alerts, and that of its final windows."""
         self._pipeline = pipeline
         self._name = windows_name
         self._windows = pipeline.windows[windows_name]
         self._alerts = alerts
+        self._final = final
         self._asset = asset_key(alerts)
 
     @property
@@ -82,9 +86,32 @@ class EpisodeChecks:
             .orderBy("place")
         )
         found: dict[tuple[date, str], list[Row]] = {}
-        for row in ranked.collect():
+        for row in self._with_return(spark, days, ranked).collect():
             found.setdefault((row["arrival_unit"], row["rule"]), []).append(row)
         return found
+
+    @property
+    def _may_end_silent(self) -> bool:
+        """Whether an empty window may be followed by none, for as long as its key is silent."""
+        spec = self._windows.spec
+        return isinstance(spec, SlidingWindows) and spec.emit_empty
+
+    def _with_return(
+        self, spark: SparkSession, days: Sequence[date], found: DataFrame
+    ) -> DataFrame:
+        """Adds `back`: the key's next record, as of the last day, after a silence of any length.
+
+        It is the end of the first window of the key that ends later and holds a record.
+        """
+        if not self._may_end_silent:
+            return found.withColumn("back", F.lit(None).cast("timestamp"))
+        found = found.localCheckpoint()
+        held = self._final.of_units(spark, days).where(F.col("record_count") > 0)
+        ends = held.select("key", F.col("window_end").alias("_end"))
+        silent = found.where("ends_empty").select("key", "episode_end").distinct()
+        later = join_on(silent, ends, ["key"], "inner").where(F.col("_end") > F.col("episode_end"))
+        back = later.groupBy("key", "episode_end").agg(F.min("_end").alias("back"))
+        return join_on(found, back, ["key", "episode_end"], "left").orderBy("place")
 
     def _evaluation(
         self, rule: str, rows: list[Row], day: date, through: int | None
@@ -115,7 +142,10 @@ class EpisodeChecks:
         """An episode as texts, by column."""
         worst = row["worst"]
         key = _key_text(row["key"])
-        first, last = _instant(row["episode_start"]), _instant(row["episode_end"])
+        first, last = _instant(row["episode_start"]), _instant(row["back"] or row["episode_end"])
+        state = self._state(row, through)
+        if state == _SILENT and through is not None:
+            last = max(last, datetime.fromtimestamp(through / 1000, UTC))
         end = instant_text(_instant(worst["window_end"]))
         values = {name: worst[name] for name in ("record_count", *self._result_names(worst))}
         return {
@@ -123,7 +153,7 @@ class EpisodeChecks:
             "from": instant_text(first),
             "to": instant_text(last),
             "length": str(last - first),
-            "state": self._state(last, through),
+            "state": state,
             "alerts": f"{row['alerts']:,}",
             "severity": "" if row["severity"] is None else f"{row['severity']:g}",
             "worst window": f"ends {end}: "
@@ -137,12 +167,14 @@ class EpisodeChecks:
         names = (aggregate.name for aggregate in self._windows.aggregate_list)
         return [name for name in names if name in worst]
 
-    def _state(self, last: datetime, through: int | None) -> str:
-        """Whether a later window can overlap the episode, as of the day's close time."""
+    def _state(self, row: Row, through: int | None) -> str:
+        """Whether a later window can continue the episode, as of the day's close time."""
+        if row["ends_empty"] and self._may_end_silent:
+            return _SILENT if row["back"] is None else "over"
         length = getattr(self._windows.spec, "length_ms", 0)
         if through is None:
             return ""
-        possible = last + timedelta(milliseconds=length)
+        possible = _instant(row["episode_end"]) + timedelta(milliseconds=length)
         closed = datetime.fromtimestamp(through / 1000, UTC)
         return "over" if possible < closed else "still open"
 

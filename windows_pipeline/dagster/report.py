@@ -28,6 +28,7 @@ from windows_pipeline.storage.tables import all_tables, source_tables, window_ta
 from windows_pipeline.streaming import BatchResult
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class ResultEvents:
@@ -52,7 +53,9 @@ class ResultEvents:
             tables = window_tables(pipeline, name, settings.warehouse)
             self._plots[tables.final_windows.name] = size_plots(pipeline, name, settings)
             self._plots[tables.alerts.name] = plot_and_warnings(pipeline, name, settings)
-            self._episodes[tables.alerts.name] = EpisodeChecks(pipeline, name, tables.alerts)
+            self._episodes[tables.alerts.name] = EpisodeChecks(
+                pipeline, name, tables.alerts, tables.final_windows
+            )
 
     def of_job(self, name: str, result: JobResult) -> Iterator[Event]:
         """A job's checks and, if it published, a materialization of each table and day.
@@ -76,7 +79,7 @@ class ResultEvents:
 
     def of_correction(
         self, windows_name: str, result: CorrectionResult, cause: str
-    ) -> Iterator[Event]:
+    ) -> Iterator[dg.AssetMaterialization]:
         """A materialization of each table and day that a correction changed."""
         tables = window_tables(self._pipeline, windows_name, self._warehouse)
         yield from correction_events(tables, result, cause)
@@ -138,18 +141,48 @@ class ResultEvents:
 
 
 class InstanceReport:
-    """Reports the results of a pipeline's jobs to the Dagster instance, job by job."""
+    """Reports the results of a pipeline's jobs to the Dagster instance.
 
-    def __init__(self, home: Path, events: ResultEvents) -> None:
+    Checks are reported in a run, when the command ends: of the evaluations that belong to no run,
+    Dagster stores one a check and day, and refuses the next.
+    """
+
+    def __init__(self, home: Path, pipeline: Pipeline, events: ResultEvents) -> None:
         """Opens the instance of a folder, which has a `dagster.yaml`."""
         # `DagsterInstance.get` takes the folder from nowhere else.
         os.environ["DAGSTER_HOME"] = str(home.resolve())
         self._instance = dg.DagsterInstance.get()
+        self._pipeline = pipeline
         self._events = events
+        self._of_jobs: list[Event] = []
 
     def job(self, name: str, result: JobResult) -> None:
-        """Reports the result of the job whose first table has the name."""
-        self._store(self._events.of_job(name, result))
+        """Takes the result of the job whose first table has the name; `end` reports it."""
+        self._of_jobs += self._events.of_job(name, result)
+
+    def end(self) -> None:
+        """Reports the results of all jobs, in a run of the job `NAME_in_shell`."""
+        events, self._of_jobs = self._of_jobs, []
+        if not events:
+            return
+
+        @dg.op(name="show", out={})
+        def show() -> Iterator[Event]:
+            yield from events
+
+        @dg.job(
+            name=f"{self._pipeline.name}_in_shell",
+            description=f"What a command did with {self._pipeline.name}.",
+        )
+        def in_shell() -> None:
+            show()
+
+        # A blocking check that failed fails this run, as it failed the command.
+        stored = in_shell.execute_in_process(
+            instance=self._instance, run_config=_QUIET, raise_on_error=False
+        )
+        if not stored.success and not any(map(_blocks, events)):
+            raise RuntimeError(f"run {stored.run_id} failed")
 
     def correction(self, windows_name: str, result: CorrectionResult, cause: str) -> None:
         """Reports what a correction changed."""
@@ -159,9 +192,15 @@ class InstanceReport:
         """Reports what micro-batches wrote."""
         self._store(self._events.of_stream(batches))
 
-    def _store(self, events: Iterable[Event]) -> None:
-        for event in events:
+    def _store(self, made: Iterable[dg.AssetMaterialization]) -> None:
+        for event in made:
             self._instance.report_runless_asset_event(event)
+
+
+def _blocks(event: Event) -> bool:
+    if not isinstance(event, dg.AssetCheckEvaluation) or event.passed:
+        return False
+    return bool(event.blocking) and event.severity == dg.AssetCheckSeverity.ERROR
 
 
 def open_report(
@@ -175,4 +214,4 @@ def open_report(
     named = os.environ.get("DAGSTER_HOME") or settings.dagster_home
     if named is None or not (Path(named) / "dagster.yaml").is_file():
         return None
-    return InstanceReport(Path(named), ResultEvents(pipeline, settings, spark))
+    return InstanceReport(Path(named), pipeline, ResultEvents(pipeline, settings, spark))

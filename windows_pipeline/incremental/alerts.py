@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from windows_pipeline.alerts.rule_sql import EPISODE_MS
 from windows_pipeline.storage.instants import timestamp_to_ms
 
 
@@ -17,11 +18,16 @@ class RuleSql(NamedTuple):
 
     Attributes:
         when: The condition that breaks the rule.
-        severity: The number that says how bad it is.
+        severity: The number that says how bad it is, over the same columns and `episode_ms`.
     """
 
     when: str
     severity: str
+
+    @property
+    def reads_episode(self) -> bool:
+        """Whether the severity depends on how long the episode has lasted."""
+        return f"`{EPISODE_MS}`" in self.severity
 
 
 def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
@@ -33,19 +39,37 @@ def broken_rules(final_windows: DataFrame, rules: Mapping[str, RuleSql]) -> Data
 
     Returns:
         A row for each window and broken rule: the windows' columns, `rule` and `severity`
-        (double).
+        (double). The severity is that of the first window of an episode; `with_episodes` finds
+        that of the others, where it differs.
     """
     raised = (
-        final_windows.where(F.expr(rule.when))
-        .withColumn("rule", F.lit(name))
-        .withColumn("severity", F.expr(rule.severity).cast("double"))
+        _judged(final_windows.where(F.expr(rule.when)), rule).withColumn("rule", F.lit(name))
         for name, rule in rules.items()
     )
     return reduce(DataFrame.unionByName, raised)
 
 
-def with_episodes(alerts: DataFrame) -> DataFrame:
+def _judged(breaking: DataFrame, rule: RuleSql) -> DataFrame:
+    """Adds the severity of windows that break a rule, each an episode of its own."""
+    if rule.reads_episode:
+        return _with_episode_ms(breaking, "window_start", _severity(rule))
+    return breaking.withColumn("severity", _severity(rule))
+
+
+def _severity(rule: RuleSql) -> Column:
+    return F.expr(rule.severity).cast("double")
+
+
+def _with_episode_ms(alerts: DataFrame, episode_start: str, severity: Column) -> DataFrame:
+    """Adds, or replaces, a severity that reads how long the episode has lasted."""
+    lasted = timestamp_to_ms("window_end") - timestamp_to_ms(episode_start)
+    return alerts.withColumn(EPISODE_MS, lasted).withColumn("severity", severity).drop(EPISODE_MS)
+
+
+def with_episodes(alerts: DataFrame, rules: Mapping[str, RuleSql]) -> DataFrame:
     """Adds `episode_start`: the start of the first window of an alert's episode.
+
+    Where a rule's severity depends on how long the episode has lasted, it is computed again.
 
     Alerts of one key and rule are ordered by window end, the order in which windows close. An
     alert begins an episode if its window starts after the previous one ended; otherwise it
@@ -53,6 +77,10 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     starts when the previous one ends continues the episode.
 
     An alert of an earlier run keeps its `episode_start`.
+
+    Args:
+        alerts: The alerts: the columns of `broken_rules`.
+        rules: The rules by name.
     """
     # Windows of rows may share an end; the longest comes first and begins the episode.
     so_far = Window.partitionBy("rule", "key").orderBy("window_end", "window_start")
@@ -61,11 +89,18 @@ def with_episodes(alerts: DataFrame) -> DataFrame:
     began = F.when(begins, F.col("window_start"))
     if "episode_start" in alerts.columns:
         began = F.coalesce("episode_start", began)
-    return (
+    joined = (
         alerts.withColumn("_begins", began)
         .withColumn("episode_start", F.last("_begins", ignorenulls=True).over(so_far))
         .drop("_begins")
     )
+    lasting = {name: rule for name, rule in rules.items() if rule.reads_episode}
+    if not lasting:
+        return joined
+    severity = F.col("severity")
+    for name, rule in lasting.items():
+        severity = F.when(F.col("rule") == name, _severity(rule)).otherwise(severity)
+    return _with_episode_ms(joined, "episode_start", severity)
 
 
 def standing(alerts: DataFrame) -> DataFrame:
@@ -83,8 +118,9 @@ def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
 
     Returns:
         The columns of `by`, `rule`, `key`, `episode_start`, `episode_end` (the end of the last
-        window), `alerts` (bigint: their number), `severity` (double: the largest), and `worst`
-        (struct: all columns of the window with the largest severity; the earliest of several).
+        window), `ends_empty` (boolean: whether that window holds no record), `alerts` (bigint:
+        their number), `severity` (double: the largest), and `worst` (struct: all columns of the
+        window with the largest severity; the earliest of several).
     """
     grouped = (*by, "rule", "key", "episode_start")
     columns = [name for name in alerts.columns if name not in grouped]
@@ -92,6 +128,7 @@ def episodes(alerts: DataFrame, by: Sequence[str] = ()) -> DataFrame:
     rank = F.struct("severity", -timestamp_to_ms("window_end"))
     return alerts.groupBy(*grouped).agg(
         F.max("window_end").alias("episode_end"),
+        F.max_by(F.col("record_count") == 0, "window_end").alias("ends_empty"),
         F.count("*").alias("alerts"),
         F.max("severity").alias("severity"),
         F.max_by(F.struct(*columns), rank).alias("worst"),

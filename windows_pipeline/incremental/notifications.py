@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from windows_pipeline.engine.lateness import last_instant
 from windows_pipeline.storage.instants import timestamp_to_ms
 from windows_pipeline.storage.joins import join_on
-from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows
+from windows_pipeline.windows import GracedRows, PipelineWindows, SessionWindows, SlidingWindows
 
 OPENED, WORSENED, ENDED, RETRACTED = "opened", "worsened", "ended", "retracted"
 EPISODE = ("rule", "key", "episode_start")
@@ -81,7 +81,10 @@ def episode_events(
     no_unit = F.lit(None).cast("date")
     ended = no_unit
     if by_time is not None:
-        ended = F.when(F.col("_last"), ended_in(last_ms + F.lit(by_time)))
+        # Nothing follows an empty sliding window while its key is silent, however long that is.
+        is_silent = F.lit(isinstance(spec, SlidingWindows)) & (F.col("record_count") == 0)
+        is_last = F.col("_last") & ~is_silent
+        ended = F.when(is_last, ended_in(last_ms + F.lit(by_time)))
     elif isinstance(spec, SessionWindows):
         ended = F.when(F.col("_first") & is_new, F.col("arrival_unit"))
     event = F.when(F.col("_first"), OPENED).when(F.col("_worse"), WORSENED)

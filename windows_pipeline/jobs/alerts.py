@@ -139,7 +139,7 @@ class AlertsJob(WindowsJob):
         delay_ms = self.windows.spec.close_delay_ms
         boundary_ms = close_ms(units[0].watermark_before_ms, delay_ms) if units else NEVER_MS
         if boundary_ms == NEVER_MS:
-            return with_episodes(raised)
+            return with_episodes(raised, self.rules)
         near, from_ms, wanted = raised, boundary_ms, in_units(days)
         overlap_ms = None if self.notifications is None else longest_overlap_ms(self.windows.spec)
         if overlap_ms is not None:
@@ -148,7 +148,7 @@ class AlertsJob(WindowsJob):
             near = raised.unionByName(self._earlier_alerts(raw, arrivals, units[0].day, span))
             near = near.localCheckpoint()
             wanted |= timestamp_to_ms("window_end") >= from_ms
-        joined = with_episodes(near)
+        joined = with_episodes(near, self.rules)
         # A window that ends at the close time is closed, too, if its end is exclusive.
         open_start = joined.where(wanted & (timestamp_to_ms("episode_start") <= from_ms))
         keys = F.broadcast(open_start.select("key").distinct())
@@ -161,7 +161,8 @@ class AlertsJob(WindowsJob):
             span = Closing(boundary_ms - look_back_ms, boundary_ms)
             earlier = self._earlier_alerts(of_their_keys, arrivals, units[0].day, span)
             every = raised.unionByName(earlier)
-            joined = with_episodes(every if of_others is None else every.unionByName(of_others))
+            near = every if of_others is None else every.unionByName(of_others)
+            joined = with_episodes(near, self.rules)
             is_open = timestamp_to_ms("episode_start") <= span.before_ms
             open_start = joined.where(wanted & is_open)
             look_back_ms *= 2

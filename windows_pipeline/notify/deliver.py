@@ -10,15 +10,16 @@ from pathlib import Path
 
 from windows_pipeline.config import Pipeline, Target
 from windows_pipeline.notify.delivered import BusyError, Delivered, Delivery, delivered_log
-from windows_pipeline.notify.events import Event, read_events, versions
+from windows_pipeline.notify.events import read_events, versions
 from windows_pipeline.notify.not_sent import NotSentError
+from windows_pipeline.notify.pipeline_events import AnyEvent, note_failure, pipeline_events
 from windows_pipeline.notify.plan import Message, is_quiet, plan
 from windows_pipeline.notify.senders import Send, sender_of
 from windows_pipeline.notify.texts import title
 from windows_pipeline.settings import Settings
 from windows_pipeline.text.problems import listed, nearest
 
-__all__ = ["BusyError", "Due", "Told", "deliver", "snooze", "what_is_due"]
+__all__ = ["BusyError", "Due", "Told", "deliver", "note_failure", "snooze", "what_is_due"]
 WAITS_S = (1.0, 4.0)
 """How long to wait before a message is tried again."""
 
@@ -81,7 +82,10 @@ def deliver(
             f"{pipeline.name}: must have targets under notify, and has none; add one to its file"
         )
     instant = now or datetime.now(UTC)
-    events = read_events(pipeline, settings.warehouse)
+    events: list[AnyEvent] = [
+        *read_events(pipeline, settings.warehouse),
+        *pipeline_events(pipeline, settings.warehouse, instant),
+    ]
     folder = f"{settings.warehouse}/{pipeline.name}"
     if not Path(folder).is_dir():
         return [Told(name, (), 0, 0) for name in pipeline.notify]
@@ -106,7 +110,8 @@ class Due:
     """Whether a pipeline has something to tell.
 
     Attributes:
-        versions: The version of each table of notifications, by the table's name.
+        versions: The version of each table of notifications, by the table's name, and the number of
+            events of the pipeline itself.
         waits: Whether events wait at a target that has no quiet hours now.
     """
 
@@ -122,12 +127,15 @@ def what_is_due(pipeline: Pipeline, settings: Settings) -> Due:
         TableDamagedError: The log of a table is damaged.
         UnreadableTableError: A table cannot be read without Spark.
     """
+    instant = datetime.now(UTC)
     found = versions(pipeline, settings.warehouse)
+    of_itself = pipeline_events(pipeline, settings.warehouse, instant)
+    if of_itself:
+        found[of_itself[-1].id] = len(of_itself)
     folder = f"{settings.warehouse}/{pipeline.name}"
     if not found:
         return Due(found, waits=False)
     with delivered_log(folder) as log:
-        instant = datetime.now(UTC)
         awake = {
             name
             for name, target in pipeline.notify.items()
@@ -181,7 +189,7 @@ class _Target:
 
     def tell(
         self,
-        events: Sequence[Event],
+        events: Sequence[AnyEvent],
         send: Send | None,
         waits_s: Sequence[float],
         sleep: Callable[[float], None],
@@ -222,7 +230,7 @@ class _Target:
     def _at(self) -> str:
         return self.now.isoformat()
 
-    def _wait(self, left: Sequence[Event], reason: str) -> None:
+    def _wait(self, left: Sequence[AnyEvent], reason: str) -> None:
         """Notes the events that wait, once: they are told however old they are by then."""
         new = [event for event in left if (self.name, event.id) not in self.log.waiting]
         self.log.note(

@@ -69,7 +69,17 @@ class Event:
         return f"{self.windows}{of_window}", self.rule, json.dumps(self.key), self.since
 
     @property
-    def day_end(self) -> datetime:
+    def length_ms(self) -> int:
+        """How long the episode has lasted so far."""
+        return (self.until - self.since) // timedelta(milliseconds=1)
+
+    @property
+    def topic(self) -> str:
+        """What a message counts it as."""
+        return self.rule
+
+    @property
+    def age_from(self) -> datetime:
         """The end of the arrival day, from which an event's age counts."""
         day = datetime.combine(self.arrival_unit, datetime.min.time(), UTC)
         return day + timedelta(days=1)
@@ -85,6 +95,7 @@ class Event:
             "severity": plain(self.severity),
             "since": plain(self.since),
             "until": plain(self.until),
+            "length_ms": self.length_ms,
             "window_start": plain(self.window_start),
             "window_end": plain(self.window_end),
             "record_count": self.record_count,

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from windows_pipeline.config import Target
 from windows_pipeline.config.notify import Quiet
 from windows_pipeline.notify.delivered import Delivered
-from windows_pipeline.notify.events import OPENED, RETRACTED, Episode, Event
+from windows_pipeline.notify.events import OPENED, RETRACTED, Episode
+from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Message:
         events: The events, the oldest first.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[AnyEvent, ...]
 
     @cached_property
     def id(self) -> str:
@@ -33,7 +34,7 @@ class Message:
         return hashlib.sha256(ids.encode()).hexdigest()
 
     @property
-    def episodes(self) -> list[Event]:
+    def episodes(self) -> list[AnyEvent]:
         """The newest event of each episode."""
         return list({event.episode: event for event in self.events}.values())
 
@@ -51,16 +52,16 @@ class Plan:
     """
 
     messages: list[Message] = field(default_factory=list)
-    held: list[Event] = field(default_factory=list)
+    held: list[AnyEvent] = field(default_factory=list)
     reason: str = ""
-    skipped: dict[str, list[Event]] = field(default_factory=dict)
+    skipped: dict[str, list[AnyEvent]] = field(default_factory=dict)
     old: int = 0
 
 
 def plan(
     name: str,
     target: Target,
-    events: Sequence[Event],
+    events: Sequence[AnyEvent],
     delivered: Delivered,
     now: datetime,
     *,
@@ -80,7 +81,7 @@ def plan(
     oldest = now - timedelta(milliseconds=target.max_age)
     told = {event.episode for event in events if (name, event.id) in delivered.sent}
     opens = {event.episode for event in events if event.event == OPENED and event.stands}
-    due: list[Event] = []
+    due: list[AnyEvent] = []
     for event in events:
         place = (name, event.id)
         if place in delivered.done or not _wants(target, event):
@@ -94,7 +95,7 @@ def plan(
             made.skipped.setdefault("its rule is snoozed", []).append(event)
         elif (
             not is_retraction
-            and event.day_end < oldest
+            and event.age_from < oldest
             and place not in delivered.waiting
             and not every
         ):
@@ -109,7 +110,7 @@ def _decide_messages(
     made: Plan,
     name: str,
     target: Target,
-    due: list[Event],
+    due: list[AnyEvent],
     delivered: Delivered,
     now: datetime,
 ) -> None:
@@ -130,9 +131,9 @@ def _decide_messages(
     made.messages = messages if len(messages) <= most else [Message(tuple(due))]
 
 
-def _of_episodes(due: Iterable[Event]) -> list[Message]:
+def _of_episodes(due: Iterable[AnyEvent]) -> list[Message]:
     """A message an episode, in the order of their first events."""
-    of_episodes: dict[Episode, list[Event]] = {}
+    of_episodes: dict[Episode, list[AnyEvent]] = {}
     for event in due:
         of_episodes.setdefault(event.episode, []).append(event)
     return [Message(tuple(of_episode)) for of_episode in of_episodes.values()]
@@ -145,10 +146,12 @@ def is_quiet(quiet: Quiet, now: datetime) -> bool:
     return first <= at < last if first < last else at >= first or at < last
 
 
-def _wants(target: Target, event: Event) -> bool:
-    if target.rules is not None and event.rule not in target.rules:
-        return False
+def _wants(target: Target, event: AnyEvent) -> bool:
     if event.event not in target.events:
+        return False
+    if isinstance(event, PipelineEvent):
+        return True
+    if target.rules is not None and event.rule not in target.rules:
         return False
     severity = event.severity
     if target.min_severity is None or severity is None or math.isnan(severity):

@@ -11,8 +11,10 @@ from typing import Any
 
 from windows_pipeline.config import Pipeline
 from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.notify.pipeline_events import AnyEvent, PipelineEvent
 from windows_pipeline.notify.plan import Message
 from windows_pipeline.text.counts import counted
+from windows_pipeline.windows.durations import duration_text
 
 _MOST_EPISODES = 20
 """A message with more episodes shows the worst of them."""
@@ -53,7 +55,7 @@ def title(pipeline: Pipeline, message: Message) -> str:
         return line(pipeline, episodes[0])
     by_rule: dict[str, int] = {}
     for event in episodes:
-        by_rule[event.rule] = by_rule.get(event.rule, 0) + 1
+        by_rule[event.topic] = by_rule.get(event.topic, 0) + 1
     rules = ", ".join(f"{count} of {rule}" for rule, count in by_rule.items())
     return f"{pipeline.name}: {len(episodes)} episodes: {rules}"
 
@@ -72,8 +74,10 @@ def lines(pipeline: Pipeline, message: Message) -> list[str]:
     ]
 
 
-def line(pipeline: Pipeline, event: Event) -> str:
+def line(pipeline: Pipeline, event: AnyEvent) -> str:
     """An event in a line."""
+    if isinstance(event, PipelineEvent):
+        return shown(f"{pipeline.name}: {event.what} {event.event} since {plain(event.at)}")
     severity = "" if event.severity is None else f", severity {event.severity:g}"
     number = "" if event.correction is None else f" (correction {event.correction})"
     return shown(
@@ -82,14 +86,18 @@ def line(pipeline: Pipeline, event: Event) -> str:
     )
 
 
-def details(event: Event) -> list[str]:
+def details(event: AnyEvent) -> list[str]:
     """More about an event, a line each."""
+    if isinstance(event, PipelineEvent):
+        return [shown(event.text)]
     values = [f"{name} {_cut(str(value))}" for name, value in event.aggregates.items()]
     window = f"{plain(event.window_start)} to {plain(event.window_end)}"
     result = ", ".join([window, counted(event.record_count, "record"), *values])
     return [
         shown(f"worst window: {result}"),
-        shown(f"last window so far ends {plain(event.until)}"),
+        shown(
+            f"last window so far ends {plain(event.until)}, after {duration_text(event.length_ms)}"
+        ),
     ]
 
 

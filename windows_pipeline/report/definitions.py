@@ -8,7 +8,7 @@ from windows_pipeline.config import Rule, Windows
 from windows_pipeline.plots.bars import records_a_window
 from windows_pipeline.plots.episodes import Lane, timeline
 from windows_pipeline.plots.windows import windows_over_time
-from windows_pipeline.report.episodes import Episode, Episodes
+from windows_pipeline.report.episodes import MOST_EPISODES, Episode, Episodes
 from windows_pipeline.report.gather import WindowsReport
 from windows_pipeline.report.measures import values_compared
 from windows_pipeline.report.parts import figure, grid, left_out, section
@@ -21,7 +21,6 @@ from windows_pipeline.report.words import (
 )
 from windows_pipeline.text.markup import Markup, joined, tag
 
-_MOST_ROWS = 40
 _MOST_LANES = 20
 _REASONS = {
     "late": "every window of its event time was closed as it arrived",
@@ -68,8 +67,8 @@ def _episodes(pipeline: str, found: WindowsReport, episodes: Episodes) -> list[M
         said += f"; {len(lanes)} of {all_lanes:,} keys and rules are drawn"
     parts = [title, *rules, figure(timeline(lanes), said), *note, *_around(found)]
     parts += [tag("h3", "The worst episodes"), _table(pipeline, found, episodes)]
-    if len(episodes.found) > _MOST_ROWS:
-        rest = len(episodes.found) - _MOST_ROWS
+    if len(episodes.found) > MOST_EPISODES:
+        rest = len(episodes.found) - MOST_EPISODES
         text = f"{rest:,} milder episodes are left out; to list them: "
         option = f"--windows {found.name} --limit {len(episodes.found)}"
         command = tag("code", f"windows-pipeline episodes {pipeline} {option}")
@@ -110,7 +109,7 @@ def _rules(windows: Windows) -> list[Markup]:
 
 def _table(pipeline: str, found: WindowsReport, episodes: Episodes) -> Markup:
     columns = ("rule", "key", "from", "to", "length", "alerts", "worst window")
-    rows = [_row(pipeline, found, episode) for episode in episodes.found[:_MOST_ROWS]]
+    rows = [_row(pipeline, found, episode) for episode in episodes.found[:MOST_EPISODES]]
     return grid(columns, rows, numbers=(5,))
 
 
@@ -118,7 +117,7 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
     rule = found.windows.alerts.get(episode.rule)
     text = "the pipeline's file has no such rule" if rule is None else rule.when
     end = instant_text(episode.last)
-    to = joined([end, " ", tag("mark", "still open")]) if episode.is_open else end
+    to = joined([end, " ", tag("mark", _open_text(episode))]) if episode.is_open else end
     worst_end = episode.worst["window_end"]
     command = trace_command(pipeline, found.name, episode.key_text, worst_end)
     return (
@@ -130,6 +129,10 @@ def _row(pipeline: str, found: WindowsReport, episode: Episode) -> Sequence[obje
         f"{episode.alerts:,}",
         joined([_worst(found.windows, rule, episode), tag("code", command, class_="command")]),
     )
+
+
+def _open_text(episode: Episode) -> str:
+    return "still silent" if episode.ends_empty else "still open"
 
 
 def _worst(windows: Windows, rule: Rule | None, episode: Episode) -> Markup:

@@ -19,6 +19,8 @@ from windows_pipeline.query.readable import ReadableTable
 from windows_pipeline.query.wanted_files import Wanted
 from windows_pipeline.report.words import between, key_text, value_text
 
+MOST_EPISODES = 40
+"""So many episodes are shown in full, the worst ones."""
 MOST_ALERTS = 500_000
 """So many alerts are read, those of the newest arrival days."""
 Bounds = tuple[datetime, datetime]
@@ -32,10 +34,11 @@ class Episode:
         rule: The rule's name.
         key: The key as the table has it; of several columns a dict.
         first: The start of its first window.
-        last: The end of its last window.
+        last: The end of its last window; of a silence that was followed the next record.
         alerts: The number of its alerts that were read.
         severity: The largest severity; None if no window has one.
         windows: The bounds of its windows.
+        ends_empty: Whether its last window holds no record: the key was silent, or is still.
         is_open: Whether a later window may continue it; None if that is not known.
         worst_in: The rows, and the number of the row, of the worst window: the largest severity,
             the earliest end of several.
@@ -49,6 +52,7 @@ class Episode:
     alerts: int = 0
     severity: float | None = None
     windows: set[Bounds] = field(default_factory=set)
+    ends_empty: bool = False
     is_open: bool | None = None
     worst_in: tuple[pa.Table, int] | None = field(default=None, repr=False)
     worst_end: datetime | None = None
@@ -68,7 +72,7 @@ class Episode:
 
     @property
     def length_ms(self) -> int:
-        """From its first window's start to its last window's end."""
+        """From its start to its end."""
         return between(self.first, self.last)
 
     @property
@@ -148,13 +152,14 @@ def mark_open(episodes: Episodes, windows: Windows, closed_ms: int | None) -> No
 
 
 def _add(rows: pa.Table, found: dict[tuple[object, ...], Episode]) -> None:
-    for number, (rule, key, began, start, end, severity) in enumerate(_columns(rows)):
+    for number, (rule, key, began, start, end, severity, count) in enumerate(_columns(rows)):
         at = (rule, tuple(key.values()) if isinstance(key, dict) else key, began)
         episode = found.get(at)
         if episode is None:
             episode = found[at] = Episode(rule, key, began, end)
         episode.alerts += 1
-        episode.last = max(episode.last, end)
+        if end >= episode.last:
+            episode.last, episode.ends_empty = end, count == 0
         episode.windows.add((start, end))
         rank, so_far = _rank(severity), _rank(episode.severity)
         is_first = episode.worst_end is None or (rank == so_far and end < episode.worst_end)
@@ -165,7 +170,8 @@ def _add(rows: pa.Table, found: dict[tuple[object, ...], Episode]) -> None:
 
 def _columns(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     names = ("rule", "key", "episode_start", "window_start", "window_end", "severity")
-    return zip(*(python_values(rows[name]) for name in names), strict=True)
+    columns = (python_values(rows[name]) for name in (*names, "record_count"))
+    return zip(*columns, strict=True)
 
 
 def _rank(severity: float | None) -> float:

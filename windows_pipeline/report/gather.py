@@ -18,9 +18,16 @@ from windows_pipeline.query.local_tables import LocalTable, NoTableError
 from windows_pipeline.query.newest_rows import newest_rows
 from windows_pipeline.query.record_times import RecordTimes
 from windows_pipeline.query.state import PipelineState, WindowsState, pipeline_state
-from windows_pipeline.report.episodes import Episode, Episodes, mark_open, read_episodes
+from windows_pipeline.report.episodes import (
+    MOST_EPISODES,
+    Episode,
+    Episodes,
+    mark_open,
+    read_episodes,
+)
 from windows_pipeline.report.measures import measure_of, numeric_columns
 from windows_pipeline.report.records import Counted, Lateness, count_by, read_lateness, read_sizes
+from windows_pipeline.report.silences import follow_silences
 from windows_pipeline.report.strips import strip_around
 from windows_pipeline.report.tables import TableHealth, table_health
 from windows_pipeline.storage.catalog import TableSpec, all_tables, source_tables, window_tables
@@ -150,6 +157,7 @@ def _of_windows(
     with suppress(NoTableError):
         episodes = read_episodes(LocalTable(tables.alerts), days)
         mark_open(episodes, windows, state.close_time_ms)
+        follow_silences(episodes, final, windows, state.close_time_ms, MOST_EPISODES)
         around = _around(pipeline, windows, final, episodes)
     return WindowsReport(
         name=state.name,

@@ -172,7 +172,8 @@ def _windows(draft: Draft) -> Iterator[str]:
     length = duration_text(found.size_ms)
     yield "windows:"
     yield _noted(f"  {found.name}:", "a name of yours: its tables have it")
-    yield _noted(f"    kind: {found.kind}", "or sliding, tumbling, hopping, session")
+    others = [kind for kind in ("sliding", "tumbling", "hopping", "session") if kind != found.kind]
+    yield _noted(f"    kind: {found.kind}", f"or {', '.join(others)}")
     field = {"sliding": "time_difference", "session": "gap"}.get(found.kind, "size")
     yield _noted(f"    {field}: {length}", "the length of a window")
     if found.kind == "hopping":

@@ -367,7 +367,7 @@ class BatchWindows:
             earlier = earlier.where(F.col("window_end") >= self._not_before(from_ms))
         without_start = raised.withColumn("episode_start", F.lit(None).cast("timestamp"))
         known = earlier.where(self._is_earlier).select(*without_start.columns)
-        return with_episodes(without_start.unionByName(known))
+        return with_episodes(without_start.unionByName(known), job.rules)
 
 
 def append_of(

@@ -18,6 +18,7 @@ class Alert(NamedTuple):
     end: int
     episode: int
     severity: Number | None
+    is_empty: bool = False
 
 
 class Episode(NamedTuple):
@@ -45,8 +46,14 @@ def alerts(
         if predicate(row):
             joins = bool(found) and found[-1].key == row.key and row.start <= found[-1].end
             episode = found[-1].episode if joins else row.start
-            found.append(Alert(row.unit, row.key, row.start, row.end, episode, severity(row)))
+            bounds = row.unit, row.key, row.start, row.end
+            found.append(Alert(*bounds, episode, severity(row), row.record_count == 0))
     return found
+
+
+def lasting(found: Sequence[Alert]) -> list[Alert]:
+    """The same alerts, whose severity is how long their episode has lasted, in milliseconds."""
+    return [alert._replace(severity=alert.end - alert.episode) for alert in found]
 
 
 def episodes(found: Sequence[Alert]) -> list[Episode]:

@@ -53,7 +53,8 @@ def events(found: Sequence[Alert], closes: Sequence[int], definition: Definition
                 happened.append(row._replace(event="worsened"))
             if number == 0 and isinstance(definition, SessionDefinition):
                 happened.append(row._replace(event="ended"))
-        if not isinstance(definition, SessionDefinition):
+        is_silent = isinstance(definition, SlidingDefinition) and of_episode[-1].is_empty
+        if not isinstance(definition, SessionDefinition) and not is_silent:
             unit = _ended_in(of_episode[-1].end, closes, definition)
             if unit is not None:
                 happened.append(row._replace(unit=unit, event="ended"))

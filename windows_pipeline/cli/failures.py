@@ -1,0 +1,65 @@
+"""Notes runs of commands that failed, for the targets that a pipeline tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from windows_pipeline.cli.arguments import project_settings
+from windows_pipeline.cli.printed import tell
+
+_NOTED = frozenset({"run", "stream", "correct", "rebuild", "check", "maintain"})
+"""The commands that somebody may have started by a clock."""
+
+
+@contextmanager
+def noting_failures(command: str, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Notes that a command of a pipeline failed, whatever failed, and passes the failure on.
+
+    Args:
+        command: The command's name.
+        arguments: Its arguments.
+    """
+    try:
+        yield
+    except typer.Exit as end:
+        if end.exit_code:
+            _note(
+                command,
+                arguments,
+                "a check failed, or something is left to do: see its output",
+            )
+        raise
+    except Exception as error:
+        _note(command, arguments, _text(error))
+        raise
+
+
+def _text(error: Exception) -> str:
+    from windows_pipeline.faults.chain import innermost
+    from windows_pipeline.faults.explain import explained
+
+    fault = explained(error)
+    return " ".join((innermost(error) if fault is None else str(fault)).split())
+
+
+def _note(command: str, arguments: Mapping[str, Any], text: str) -> None:
+    if command not in _NOTED:
+        return
+    from windows_pipeline.config import ConfigError, load_folder
+    from windows_pipeline.notify.deliver import note_failure
+    from windows_pipeline.settings import SettingsError
+
+    try:
+        settings = project_settings()
+        loaded = load_folder(settings.pipelines, settings.modules)
+        for pipeline in loaded.pipelines.values():
+            if pipeline.name == arguments.get("pipeline"):
+                note_failure(pipeline, settings.warehouse, f"windows-pipeline {command}", text)
+    except (ConfigError, SettingsError):
+        return  # the command's own error says so
+    except OSError as error:
+        tell("warning", f"nobody will be told that this failed: {error}")

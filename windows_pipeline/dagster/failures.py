@@ -1,0 +1,63 @@
+"""The sensor that notes failed runs of pipelines, for the targets that are told of them."""
+
+# No deferred annotations here: Dagster reads the annotations of the functions that it calls.
+
+from collections.abc import Iterable
+
+import dagster as dg
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.dagster.keys import asset_key
+from windows_pipeline.notify.deliver import note_failure
+from windows_pipeline.settings import Settings
+from windows_pipeline.storage.tables import all_tables
+
+
+def failure_sensor(pipelines: Iterable[Pipeline], settings: Settings) -> dg.SensorDefinition | None:
+    """The sensor of all pipelines that tell somebody of failed runs; None if there is none.
+
+    A run is of a pipeline NAME if its job's name begins with `NAME_`, or if it materializes tables
+    of the pipeline. The sensor `NAME_notify` then starts the run that tells.
+    """
+    every = list(pipelines)
+    told = [
+        pipeline
+        for pipeline in every
+        if any("failed" in target.events for target in pipeline.notify.values())
+    ]
+    if not told:
+        return None
+    tables = {
+        pipeline.name: {asset_key(table) for table in all_tables(pipeline, settings.warehouse)}
+        for pipeline in told
+    }
+
+    @dg.run_failure_sensor(
+        name="failed_runs", description="Notes failed runs, so that somebody is told of them."
+    )
+    def failed_runs(context: dg.RunFailureSensorContext) -> None:
+        run = context.dagster_run
+        # One pipeline's name may begin with another's.
+        named = (one.name for one in every if run.job_name.startswith(f"{one.name}_"))
+        owner = max(named, key=len, default=None)
+        for pipeline in told:
+            selected = run.asset_selection or frozenset()
+            is_of = owner == pipeline.name or bool(selected & tables[pipeline.name])
+            # The job that tells would tell of itself without end.
+            if is_of and run.job_name != f"{pipeline.name}_notify":
+                what = f"run {run.run_id[:8]} of {run.job_name}"
+                note_failure(pipeline, settings.warehouse, what, _text(context), run.run_id)
+
+    return failed_runs
+
+
+def _text(context: dg.RunFailureSensorContext) -> str:
+    """What the first step that failed says; the run's own text if none did."""
+    for event in context.get_step_failure_events():
+        failure = event.step_failure_data
+        if failure.user_failure_data is not None and failure.user_failure_data.description:
+            return failure.user_failure_data.description
+        if failure.error is not None:
+            cause = failure.error.cause or failure.error
+            return " ".join(cause.message.split())
+    return context.failure_event.message or "the run failed"

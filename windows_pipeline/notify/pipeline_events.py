@@ -1,0 +1,175 @@
+"""What happens to a pipeline itself: a run that failed, records that did not come in time.
+
+Failed runs are lines of a file in the pipeline's folder of the warehouse, so that none is lost
+while nobody can be told. Whether records are overdue follows from the log of arrival_log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from windows_pipeline.config import Pipeline
+from windows_pipeline.notify.events import Event, plain
+from windows_pipeline.query.local_tables import NoTableError, open_table
+from windows_pipeline.storage import catalog
+from windows_pipeline.windows.durations import duration_text
+
+FAILED, OVERDUE = "failed", "overdue"
+FILE = "_failures.jsonl"
+_MOST_CHARACTERS = 500
+_UPKEEP = ("OPTIMIZE", "VACUUM")
+"""How the operations begin that bring no records."""
+_LOOKED_AT = 100
+"""So many of a table's newest versions are looked at."""
+
+
+@dataclass(frozen=True)
+class PipelineEvent:
+    """A run of a pipeline that failed, or records that are overdue.
+
+    Attributes:
+        id: A digest of pipeline, event and what it is about.
+        event: failed or overdue.
+        what: What failed: a command or a job; of overdue records the table.
+        at: When it failed; since when the records are overdue.
+        text: What is wrong.
+        age_from: From when its age counts; records that are overdue still are.
+    """
+
+    id: str
+    event: str
+    what: str
+    at: datetime
+    text: str
+    age_from: datetime
+    severity: None = None
+    correction: None = None
+    stands: bool = True
+    rule: str = ""
+
+    @property
+    def topic(self) -> str:
+        """What a message counts it as."""
+        return self.event
+
+    @property
+    def episode(self) -> tuple[str, str, str, datetime]:
+        """What identifies it among the events of a message."""
+        return self.event, self.what, self.id, self.at
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as a message's body has it."""
+        return {
+            "id": self.id,
+            "event": self.event,
+            "what": self.what,
+            "since": plain(self.at),
+            "text": self.text,
+        }
+
+
+AnyEvent = Event | PipelineEvent
+
+
+def pipeline_events(pipeline: Pipeline, warehouse: str, now: datetime) -> list[PipelineEvent]:
+    """The failed runs of a pipeline, the oldest first, and whether its records are overdue.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        now: The time.
+
+    Raises:
+        TableDamagedError: The log of arrival_log is damaged.
+        UnreadableTableError: The table lies where only Spark reads it.
+    """
+    found = list(_failures(pipeline.name, Path(warehouse) / pipeline.name / FILE))
+    late = _overdue(pipeline, warehouse, now)
+    return found if late is None else [*found, late]
+
+
+def is_told_of(pipeline: Pipeline, event: str) -> bool:
+    """Whether a target of a pipeline is told of an event."""
+    return any(event in target.events for target in pipeline.notify.values())
+
+
+def note_failure(pipeline: Pipeline, warehouse: str, what: str, text: str, name: str = "") -> None:
+    """Notes a run that failed, for the targets of the pipeline.
+
+    Nothing is noted if no target is told of failed runs, or if the warehouse is no local folder.
+
+    Args:
+        pipeline: The pipeline.
+        warehouse: The folder of all tables.
+        what: The command or job.
+        text: What is wrong; its first characters are kept.
+        name: What tells the run from others; the time and the process if empty.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    if not is_told_of(pipeline, FAILED) or not Path(warehouse).is_absolute():
+        return
+    folder = Path(warehouse) / pipeline.name
+    folder.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC).isoformat()
+    line = {"run": name or f"{now} {os.getpid()}", "what": what, "at": now}
+    content = json.dumps({**line, "text": text[:_MOST_CHARACTERS]}, ensure_ascii=False)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(folder / FILE, flags, 0o666)
+    try:
+        os.write(descriptor, f"{content}\n".encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _failures(pipeline: str, file: Path) -> Iterator[PipelineEvent]:
+    """The lines of the file; a torn one, of a command that was killed, is none."""
+    try:
+        lines = file.read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        try:
+            found = json.loads(line)
+            run, what, text = (str(found[name]) for name in ("run", "what", "text"))
+            at = datetime.fromisoformat(found["at"])
+        except (ValueError, TypeError, KeyError):
+            continue
+        yield PipelineEvent(_digest(pipeline, FAILED, what, run), FAILED, what, at, text, at)
+
+
+def _overdue(pipeline: Pipeline, warehouse: str, now: datetime) -> PipelineEvent | None:
+    """That nothing came for longer than `expect_every`; None before the first records."""
+    if pipeline.expect_every is None or not is_told_of(pipeline, OVERDUE):
+        return None
+    log = catalog.source_tables(pipeline, warehouse).arrival_log
+    try:
+        history = open_table(log).history(_LOOKED_AT)
+    except NoTableError:
+        return None
+    writes = (one for one in history if not str(one.get("operation")).startswith(_UPKEEP))
+    newest = max((int(one["timestamp"]) for one in writes), default=None)
+    if newest is None:
+        return None
+    last = datetime.fromtimestamp(newest / 1_000, UTC)
+    due = last + timedelta(milliseconds=pipeline.expect_every)
+    if now < due:
+        return None
+    every = duration_text(pipeline.expect_every)
+    text = f"records are expected every {every}, and none came since {plain(last)}"
+    return PipelineEvent(
+        _digest(pipeline.name, OVERDUE, str(newest)), OVERDUE, log.name, due, text, now
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
